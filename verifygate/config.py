@@ -1,0 +1,222 @@
+"""Settings: what `verifygate.toml` (or `[tool.verifygate]` in pyproject.toml) says, checked; or what is discovered."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from verifygate.errors import UsageError
+from verifygate.model import Model, Severity, Waiver
+from verifygate.strict import Document, read_toml
+
+CONFIG_NAME = "verifygate.toml"
+STAGE_NAMES = ("execution", "static", "requirements", "performance")
+Positive = Annotated[float, Field(gt=0)]
+
+
+class ProjectSettings(Model):
+    """`[project]`: what is audited."""
+
+    name: str = ""
+    """Shown in the reports; the root folder's name where it is empty."""
+    task: str = ""
+    """Task or ticket id, for example `T035`."""
+    version: str = ""
+    sources: tuple[str, ...] = ()
+    """Files and folders to audit, relative to the configuration; the whole root where it is empty."""
+    exclude: tuple[str, ...] = ()
+    """Glob patterns of paths to leave out, for example `legacy/*`."""
+
+
+class ExecutionSettings(Model):
+    """`[execution]`: how the project's own tests run."""
+
+    pytest: tuple[str, ...] = ()
+    """Arguments for pytest: paths and options; the discovered test paths where it is empty."""
+    interpreter: str = ""
+    """Path of the project's Python; the project's virtual environment, else the gate's own, where it is empty."""
+    seconds: Positive = 600.0
+    """Time limit of the whole test run."""
+    required: tuple[str, ...] = ()
+    """Test ids, or their beginnings, that must run and pass; a skipped one is NOT MEASURED."""
+    coverage: bool = True
+    """Whether to record which test executes which function."""
+
+
+class StaticSettings(Model):
+    """`[static]`: which rules run where."""
+
+    select: tuple[str, ...] = ()
+    """Rule codes, names or families (`AMP2`); all rules where it is empty."""
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Glob pattern -> rule codes."""
+    torch_version: str = ""
+    """Lowest torch version that the project supports, for example `2.4`; gates rules about newer interfaces."""
+
+
+class RequirementsSettings(Model):
+    """`[requirements]`: the specification to trace."""
+
+    spec: str = ""
+    """Path of the YAML specification, relative to the configuration."""
+
+
+class Targets(Model):
+    """`[performance.targets]`: what AMP must reach against FP32, judged on an accelerator only."""
+
+    speedup: Positive | None = None
+    """FP32 step time divided by AMP step time, for example 1.5."""
+    memory_reduction: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of FP32's peak memory that AMP saves, for example 0.4."""
+    accuracy_difference: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Largest allowed absolute difference of accuracy, for example 0.01; judged on any device."""
+
+
+class PerformanceSettings(Model):
+    """`[performance]`: the workload to measure."""
+
+    workload: str = ""
+    """`module:function`; the function is `build(precision, seed, device) -> workload`."""
+    precision: str = ""
+    """AMP precision to compare with fp32: `bf16` or `fp16`; what the device does best where it is empty."""
+    rounds: Annotated[int, Field(ge=3)] = 5
+    """Paired rounds; each measures every arm once, in alternating order."""
+    steps: Annotated[int, Field(ge=1)] = 10
+    """Timed optimizer steps of an arm in a round."""
+    warmup: Annotated[int, Field(ge=0)] = 3
+    """Steps before the first timed one, thrown away."""
+    train_steps: Annotated[int, Field(ge=1)] = 60
+    """Optimizer steps before the accuracy of the arms is compared."""
+    seed: int = 0
+    seconds: Positive = 300.0
+    """Time limit of one arm's process."""
+    targets: Targets = Field(default_factory=Targets)
+
+
+class VerdictSettings(Model):
+    """`[verdict]`: what blocks, and how points are shared out."""
+
+    block: tuple[Severity, ...] = (Severity.CRITICAL, Severity.HIGH)
+    """Severities at which a certain finding blocks."""
+    weights: dict[str, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=lambda: {"execution": 30, "static": 30, "requirements": 25, "performance": 15}
+    )
+    """Share of the score per stage; stages that do not apply are left out and the rest shares 100."""
+
+    @field_validator("weights")
+    @classmethod
+    def _stages_only(cls, weights: dict[str, int]) -> dict[str, int]:
+        if unknown := sorted(set(weights) - set(STAGE_NAMES)):
+            raise ValueError(f"no such stage: {', '.join(unknown)}; the stages are {', '.join(STAGE_NAMES)}")
+        if sum(weights.values()) == 0:
+            raise ValueError("at least one stage must have a weight above 0")
+        return weights
+
+
+class FileSettings(Model):
+    """Everything a configuration file may say."""
+
+    project: ProjectSettings = Field(default_factory=ProjectSettings)
+    execution: ExecutionSettings = Field(default_factory=ExecutionSettings)
+    static: StaticSettings = Field(default_factory=StaticSettings)
+    requirements: RequirementsSettings = Field(default_factory=RequirementsSettings)
+    performance: PerformanceSettings = Field(default_factory=PerformanceSettings)
+    verdict: VerdictSettings = Field(default_factory=VerdictSettings)
+    waivers: tuple[Waiver, ...] = ()
+
+    @field_validator("waivers")
+    @classmethod
+    def _named_and_owned(cls, waivers: tuple[Waiver, ...]) -> tuple[Waiver, ...]:
+        for waiver in waivers:
+            if "*" in waiver.check:
+                raise ValueError(f"`{waiver.check}` has a wildcard; a waiver names exactly one check")
+            if not (waiver.reason.strip() and waiver.owner.strip()):
+                raise ValueError(f"the waiver of `{waiver.check}` needs a reason and an owner")
+        return waivers
+
+
+class Settings(FileSettings):
+    """The settings of one run: the file's, and where they were found."""
+
+    root: Path
+    """Absolute; every other path is relative to it."""
+    config: str = ""
+    """The configuration file relative to the root; empty where there is none."""
+    today: datetime.date
+    """The day waivers are judged by."""
+
+    @property
+    def name(self) -> str:
+        return self.project.name or self.root.name
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return self.project.sources or (".",)
+
+    @property
+    def digest(self) -> str:
+        """sha256 of everything that was set, but for where the project lies and what day it is."""
+        return hashlib.sha256(self.model_dump_json(exclude={"root", "today"}).encode()).hexdigest()
+
+
+def load(config: Path | None, start: Path) -> Settings:
+    """Settings from `config`, or from the nearest configuration in `start` or above it, or from nothing at all.
+
+    Raises UsageError, with file and line, for anything in the file that cannot be meant.
+    """
+    file = config if config is not None else find(start)
+    today = datetime.datetime.now(datetime.UTC).date()
+    if file is None:
+        return Settings(root=start.resolve(), today=today)
+    shown = _shown(file, start)
+    document = read_toml(file, shown)
+    if file.name == "pyproject.toml":
+        document = document.below("tool", "verifygate")
+    settings = document.validate(FileSettings)
+    _refuse_outside(document, settings, file.resolve().parent)
+    return Settings(
+        root=file.resolve().parent,
+        config=file.name,
+        today=today,
+        **{name: getattr(settings, name) for name in FileSettings.model_fields},
+    )
+
+
+def find(start: Path) -> Path | None:
+    """The nearest `verifygate.toml`, or pyproject.toml with `[tool.verifygate]`, in `start` or a folder above."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (own := folder / CONFIG_NAME).is_file():
+            return own
+        shared = folder / "pyproject.toml"
+        if shared.is_file() and b"[tool.verifygate" in shared.read_bytes():
+            return shared
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def _refuse_outside(document: Document, settings: FileSettings, root: Path) -> None:
+    """Refuse paths that leave the root: what the gate reads must be part of what it reports on."""
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        (("project", "sources"), path) for path in settings.project.sources
+    ]
+    named.append((("requirements", "spec"), settings.requirements.spec))
+    for where, path in named:
+        if path and not (root / path).resolve().is_relative_to(root):
+            raise UsageError(
+                f"`{path}` lies outside the project's root", where=document.place(where), remedy="name a path below it"
+            )
+        if path and not (root / path).exists():
+            raise UsageError(f"`{path}` does not exist", where=document.place(where), remedy="correct the path")
+
+
+def _shown(file: Path, start: Path) -> str:
+    """The path as a person at `start` would type it."""
+    relative = os.path.relpath(file.resolve(), start.resolve())
+    return file.as_posix() if relative.startswith("..") else Path(relative).as_posix()

@@ -1,0 +1,94 @@
+"""A finding: one breach of a rule, at one statement, with the path that leads to it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from verifygate.model.base import Model
+
+
+class Severity(StrEnum):
+    """How much harm the breach does when it happens, most harm first."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for critical, rising as the harm falls: sorts the worst first."""
+        return list(Severity).index(self)
+
+
+class Certainty(StrEnum):
+    """`certain`: on every feasible path that reaches the statement, or seen in a run. `likely`: on some path."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+
+
+class Witness(StrEnum):
+    """Who saw it."""
+
+    STATIC = "static"
+    RUN = "run"
+    MUTATION = "mutation"
+
+
+class Applicability(StrEnum):
+    """Whether the rule's fix keeps the meaning of correct code (`safe`) or needs a person's eye (`unsafe`)."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class PathStep(Model):
+    """One event on the way to a breach."""
+
+    path: str
+    line: int
+    text: str
+    """What happens there, for example `CLIP clip_grad_norm_(model.parameters(), 1.0)`."""
+
+
+class Detail(Model):
+    """A labelled list beside the message, for example the keys a dict has and the key that is missing."""
+
+    label: str
+    values: tuple[str, ...]
+
+
+class Finding(Model):
+    """One breach of one rule. The fingerprint holds no line number, so it survives edits elsewhere in the file."""
+
+    rule: str
+    """The rule's code, for example `AMP201`."""
+    name: str
+    """The rule's name, for example `clip-before-unscale`."""
+    path: str
+    line: int
+    column: int
+    end_line: int
+    severity: Severity
+    certainty: Certainty
+    message: str
+    fingerprint: str
+    fix: Applicability | None = None
+    remedy: str = ""
+    """What to write instead, in one sentence."""
+    steps: tuple[PathStep, ...] = ()
+    details: tuple[Detail, ...] = ()
+    snippet: str = ""
+    """The source line as it stands in the file, without its indent."""
+    symbol: str = ""
+    """The qualified name of the enclosing function, `Trainer.step`; empty at module level."""
+    witnesses: tuple[Witness, ...] = (Witness.STATIC,)
+    untested: str = ""
+    """Why the tests did not catch it, filled in by the merger: `no test executes train_epoch`."""
+
+    @property
+    def order(self) -> tuple[int, str, int, int, str]:
+        """Sorts by harm, then by place."""
+        return (self.severity.rank, self.path, self.line, self.column, self.rule)

@@ -1,0 +1,116 @@
+"""The report: what was found, the verdict on it, the arithmetic behind the score, and where it all came from."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from verifygate.model.base import Model, Points, put, take, volatile_pointers
+from verifygate.model.stage import StageResult, Verdict
+
+SCHEMA_VERSION = 1
+
+
+class Waiver(Model):
+    """Permission, with an owner and an end, to pass although a required check was not measured."""
+
+    check: str
+    reason: str
+    owner: str
+    expires: datetime.date
+
+
+class WaiverState(StrEnum):
+    IN_FORCE = "in force"
+    EXPIRED = "expired"
+    UNUSED = "unused"
+
+
+class WaiverUse(Model):
+    waiver: Waiver
+    state: WaiverState
+
+
+class Reason(Model):
+    """One named condition that makes the verdict BLOCK, with the line to look at and what to do."""
+
+    condition: str
+    """For example `finding`, `check-failed`, `not-measured`, `stage-errored`, `not-analysed`, `nothing-ran`."""
+    stage: str
+    text: str
+    path: str | None = None
+    line: int | None = None
+    action: str = ""
+
+
+class ScorePart(Model):
+    """Points that one check earned, of those it could have. The parts add up to the score exactly."""
+
+    stage: str
+    check: str
+    earned: Points
+    possible: Points
+
+
+class Provenance(Model):
+    """The inputs of the run: the same provenance and the same machine give the same report."""
+
+    tool_version: str
+    commit: str
+    """The revision, with `+changes` where the working tree differs from it; `none` outside a repository."""
+    tree_digest: str
+    """sha256 over path and content of every source file audited."""
+    settings_digest: str
+    config: str
+    """The configuration file, relative to the root; `none (discovered)` where there is none."""
+    versions: dict[str, str] = Field(default_factory=dict)
+
+
+class Run(Model):
+    """What merely happened: the only part in which two runs with the same inputs may differ."""
+
+    command: str
+    started: str
+    """UTC, ISO 8601, whole seconds."""
+    seconds: float
+    measured: dict[str, Any] = Field(default_factory=dict)
+    """JSON pointer -> value of every volatile field; filled when the report is written."""
+
+
+class Report(Model):
+    schema_version: int = SCHEMA_VERSION
+    project: str
+    task: str = ""
+    version: str = ""
+    verdict: Verdict
+    score: Points
+    """0.00 to 100.00: the sum of what the parts earned."""
+    reasons: tuple[Reason, ...]
+    stages: tuple[StageResult, ...]
+    parts: tuple[ScorePart, ...]
+    waivers: tuple[WaiverUse, ...]
+    contradictions: tuple[str, ...] = ()
+    provenance: Provenance
+    run: Run
+
+    def to_json(self) -> str:
+        """Serialise; everything volatile moves into `run.measured`, so the rest is the same bytes every time."""
+        document = self.model_dump(mode="json")
+        document["run"]["measured"] = {pointer: take(document, pointer) for pointer in volatile_pointers(self)}
+        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Read back what `to_json` wrote. Raises ValueError (pydantic's, or json's) for anything else."""
+        document = json.loads(text)
+        try:
+            for pointer, value in document["run"]["measured"].items():
+                put(document, pointer, value)
+            document["run"]["measured"] = {}
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise ValueError(f"run.measured does not fit the report: {error!r}") from error
+        return cls.model_validate(document)

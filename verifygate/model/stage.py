@@ -1,0 +1,213 @@
+"""What a stage hands over: checks, findings, measurements, and the details that only its own report shows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from verifygate.model.base import Model, Points, Volatile
+from verifygate.model.check import Check, Evidence, Status
+from verifygate.model.finding import Finding
+from verifygate.model.measurement import Measurement
+
+
+class Verdict(StrEnum):
+    PASS = "PASS"
+    BLOCK = "BLOCK"
+
+
+class Outcome(StrEnum):
+    """Whether the stage did its work; not what it found."""
+
+    COMPLETED = "completed"
+    ERRORED = "errored"
+    NOT_APPLICABLE = "not applicable"
+
+
+class TestOutcome(Model):
+    """One test of the audited project, as the run itself reported it."""
+
+    __test__ = False  # a model, whatever pytest makes of its name
+
+    id: str
+    outcome: Literal["passed", "failed", "skipped", "xfailed", "xpassed", "error", "started"]
+    """`started` without an end: the run died inside this test."""
+    reason: str = ""
+    """Skip or xfail reason, or the last line of the failure."""
+    path: str = ""
+    line: int = 0
+    seconds: Volatile[float | None] = None
+
+
+class TestWarning(Model):
+    """A warning that the audited project's tests raised."""
+
+    __test__ = False
+
+    category: str
+    message: str
+    path: str
+    line: int
+    count: int = 1
+
+
+class FunctionCoverage(Model):
+    """One function that holds AMP code, and the tests that execute a line of its body."""
+
+    path: str
+    symbol: str
+    line: int
+    end_line: int
+    tests: tuple[str, ...]
+
+
+class ExecutionDetails(Model):
+    kind: Literal["execution"] = "execution"
+    command: tuple[str, ...] = ()
+    """Relative to the root: the interpreter's own path is left out."""
+    exit_code: int | None = None
+    tests: tuple[TestOutcome, ...] = ()
+    deselected: int = 0
+    collected: int = 0
+    warnings: tuple[TestWarning, ...] = ()
+    functions: tuple[FunctionCoverage, ...] = ()
+    attribution: str = ""
+    """Why there is no function coverage, where there is none."""
+    output_tail: Volatile[str | None] = None
+
+
+class Construct(Model):
+    """A place where AMP code stands: `GradScaler`, `autocast`, `scale`, `unscale_`, `step`, `update`, `clip`, ..."""
+
+    kind: str
+    path: str
+    line: int
+    symbol: str
+    text: str
+
+
+class NotAnalysed(Model):
+    """A file that could not be read as Python."""
+
+    path: str
+    reason: str
+    mentions_amp: bool
+
+
+class NotFollowed(Model):
+    """A place where the analysis gave up, and why: a silent gap would cost more than a listed one."""
+
+    path: str
+    line: int
+    reason: str
+
+
+class Suppression(Model):
+    path: str
+    line: int
+    rule: str
+    reason: str
+    finding: str
+    """What it silences."""
+
+
+class StaticDetails(Model):
+    kind: Literal["static"] = "static"
+    files_checked: int = 0
+    constructs: tuple[Construct, ...] = ()
+    not_analysed: tuple[NotAnalysed, ...] = ()
+    not_followed: tuple[NotFollowed, ...] = ()
+    suppressions: tuple[Suppression, ...] = ()
+    rules: tuple[str, ...] = ()
+    """Codes of the rules that ran."""
+
+
+class QueryResult(Model):
+    """One evidence query of a requirement and its answer."""
+
+    query: str
+    """The query in words, for example `test reference_impl/tests/test_train_step.py::test_clip`."""
+    status: Status
+    actual: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+class RequirementResult(Model):
+    """One row of the trace matrix."""
+
+    id: str
+    title: str
+    text: str
+    severity: str
+    group: str
+    """`acceptance`, `business`, `edge-case`, `data-integrity` or `other`."""
+    status: Status
+    queries: tuple[QueryResult, ...]
+    code: tuple[str, ...] = ()
+    """`path:line symbol` of linked code."""
+    tests: tuple[str, ...] = ()
+    measurements: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+class Calculation(Model):
+    """A formula applied to measured inputs."""
+
+    title: str
+    formula: str
+    inputs: str
+    expected: str
+    measurement: str | None = None
+    status: Status
+    reason: str = ""
+
+
+class QualityGate(Model):
+    title: str
+    threshold: str
+    actual: str
+    """Always with its denominator: `7 of 8`."""
+    status: Status
+
+
+class RequirementsDetails(Model):
+    kind: Literal["requirements"] = "requirements"
+    spec: str = ""
+    requirements: tuple[RequirementResult, ...] = ()
+    calculations: tuple[Calculation, ...] = ()
+    gates: tuple[QualityGate, ...] = ()
+    architecture_expected: tuple[str, ...] = ()
+    architecture_actual: tuple[str, ...] = ()
+    unknown_ids: tuple[str, ...] = ()
+    """Requirement ids that tests or code name and the specification does not."""
+
+
+class PerformanceDetails(Model):
+    kind: Literal["performance"] = "performance"
+    workload: str = ""
+    protocol: tuple[tuple[str, str], ...] = ()
+    """Label and value: arms, order, warm-up, seeds, flags."""
+    hazards: tuple[str, ...] = ()
+
+
+Details = ExecutionDetails | StaticDetails | RequirementsDetails | PerformanceDetails
+
+
+class StageResult(Model):
+    """The whole result of one stage. `verdict` and `score` are set by scoring, not by the stage."""
+
+    stage: str
+    outcome: Outcome
+    reason: str = ""
+    """Why the stage errored or has nothing to go on; empty when it completed."""
+    verdict: Verdict | None = None
+    score: Points | None = None
+    """0.00 to 100.00."""
+    checks: tuple[Check, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    environment: dict[str, str] = Field(default_factory=dict)
+    seconds: Volatile[float | None] = None
+    details: Details | None = Field(default=None, discriminator="kind")

@@ -1,0 +1,150 @@
+"""Find, read and digest Python source files; nothing here parses them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from verifygate.errors import UsageError
+
+AMP_WORDS = re.compile(rb"autocast|GradScaler|grad_scaler|\bamp\b|custom_fwd|custom_bwd|precision\s*=|unscale_")
+"""A file that matches none of these holds no AMP code of its own."""
+
+SKIPPED_FOLDERS = frozenset(
+    {"__pycache__", "node_modules", "site-packages", "build", "dist", "wandb", "venv", "env", "__pypackages__"}
+)
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+
+class SourceUnreadable(Exception):
+    """The file's bytes are not Python source text; the message says why in one line."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file as it stood when it was read. `path` is POSIX and relative to the root (or as the user gave it)."""
+
+    path: str
+    data: bytes
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def mentions_amp(self) -> bool:
+        return AMP_WORDS.search(self.data) is not None
+
+    @cached_property
+    def text(self) -> str:
+        """The decoded text (PEP 263), with line ends as `\\n`. Raises SourceUnreadable."""
+        if len(self.data) > MAX_FILE_BYTES:
+            raise SourceUnreadable(f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(self.data).readline)
+            text = self.data.decode(encoding)
+        except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+            raise SourceUnreadable(f"not readable as text: {error}") from error
+        if "\0" in text:
+            raise SourceUnreadable("holds a NUL byte")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their ends; line n of the file is `lines[n - 1]`. Raises SourceUnreadable."""
+        return self.text.split("\n")
+
+
+class Sources:
+    """The files under audit, in order of path, read once."""
+
+    def __init__(self, files: Iterable[SourceFile], unreadable: Iterable[tuple[str, str]] = ()) -> None:
+        self.files = tuple(sorted(files, key=lambda file: file.path))
+        self.unreadable = tuple(unreadable)
+        """Path and reason of what the system refused to open."""
+        self._by_path = {file.path: file for file in self.files}
+
+    def __iter__(self) -> Iterator[SourceFile]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def get(self, path: str) -> SourceFile | None:
+        return self._by_path.get(path)
+
+    def line(self, path: str, line: int) -> str:
+        """The stripped source line, or the empty string where there is none."""
+        file = self._by_path.get(path)
+        try:
+            return file.lines[line - 1].strip() if file and 0 < line <= len(file.lines) else ""
+        except SourceUnreadable:
+            return ""
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 over the path and digest of every file: the identity of the audited tree."""
+        whole = hashlib.sha256()
+        for file in self.files:
+            whole.update(f"{file.path}\0{file.digest}\n".encode())
+        return whole.hexdigest()
+
+
+def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), *, confined: bool = True) -> Sources:
+    """Read every Python file at or below `paths`, which are relative to `root`.
+
+    Folders that hold no project code (hidden ones, environments, build outputs) are skipped; a file named outright
+    is always read. With `confined`, a path that resolves outside `root` is refused. Raises UsageError.
+    """
+    found: dict[str, SourceFile] = {}
+    unreadable: list[tuple[str, str]] = []
+    patterns = tuple(exclude)
+    for given in paths:
+        start = root / given
+        if not start.exists():
+            raise UsageError("no such file or folder", where=given, remedy="give a path that exists")
+        if confined and not start.resolve().is_relative_to(root.resolve()):
+            raise UsageError(
+                "lies outside the project's root",
+                where=given,
+                remedy="sources must lie under the configuration's folder",
+            )
+        for file in [start] if start.is_file() else walk(start):
+            path = _shown(file, root, given)
+            if path in found or any(fnmatch(path, pattern) for pattern in patterns):
+                continue
+            try:
+                found[path] = SourceFile(path, file.read_bytes())
+            except OSError as error:
+                unreadable.append((path, f"cannot be read: {error.strerror}"))
+    return Sources(found.values(), unreadable)
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Yield the `*.py` files below a folder in a stable order; links to folders are not followed."""
+    for here, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not _skipped(Path(here), name))
+        for name in sorted(files):
+            file = Path(here, name)
+            if name.endswith(".py") and file.is_file():
+                yield file
+
+
+def _skipped(parent: Path, name: str) -> bool:
+    if name.startswith(".") or name in SKIPPED_FOLDERS:
+        return True
+    return (parent / name / "pyvenv.cfg").exists()
+
+
+def _shown(file: Path, root: Path, given: str) -> str:
+    if Path(given).is_absolute():
+        return file.as_posix()
+    return PurePosixPath(os.path.normpath(os.path.relpath(file, root))).as_posix()
