@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import hashlib
 import os
 from pathlib import Path
@@ -15,7 +15,8 @@ from verifygate.model import Model, Severity, Waiver
 from verifygate.strict import Document, read_toml
 
 CONFIG_NAME = "verifygate.toml"
-STAGE_NAMES = ("execution", "static", "requirements", "performance")
+STAGE_NAMES = ("execution", "static", "performance", "requirements")
+"""In the order in which they run: requirements come last, because they trace to the evidence of all others."""
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -134,10 +135,11 @@ class FileSettings(Model):
     @classmethod
     def _named_and_owned(cls, waivers: tuple[Waiver, ...]) -> tuple[Waiver, ...]:
         for waiver in waivers:
-            if "*" in waiver.check:
-                raise ValueError(f"`{waiver.check}` has a wildcard; a waiver names exactly one check")
+            names = ", ".join(waiver.checks)
+            if "*" in names or not names:
+                raise ValueError(f"a waiver names its checks one by one, and this one says `{names}`")
             if not (waiver.reason.strip() and waiver.owner.strip()):
-                raise ValueError(f"the waiver of `{waiver.check}` needs a reason and an owner")
+                raise ValueError(f"the waiver of `{names}` needs a reason and an owner")
         return waivers
 
 
@@ -148,7 +150,7 @@ class Settings(FileSettings):
     """Absolute; every other path is relative to it."""
     config: str = ""
     """The configuration file relative to the root; empty where there is none."""
-    today: datetime.date
+    today: dt.date
     """The day waivers are judged by."""
 
     @property
@@ -171,7 +173,7 @@ def load(config: Path | None, start: Path) -> Settings:
     Raises UsageError, with file and line, for anything in the file that cannot be meant.
     """
     file = config if config is not None else find(start)
-    today = datetime.datetime.now(datetime.UTC).date()
+    today = dt.datetime.now(dt.UTC).date()
     if file is None:
         return Settings(root=start.resolve(), today=today)
     shown = _shown(file, start)

@@ -24,7 +24,7 @@ SKIPPED_FOLDERS = frozenset(
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
-class SourceUnreadable(Exception):
+class SourceUnreadableError(Exception):
     """The file's bytes are not Python source text; the message says why in one line."""
 
 
@@ -45,21 +45,21 @@ class SourceFile:
 
     @cached_property
     def text(self) -> str:
-        """The decoded text (PEP 263), with line ends as `\\n`. Raises SourceUnreadable."""
+        """The decoded text (PEP 263), with line ends as `\\n`. Raises SourceUnreadableError."""
         if len(self.data) > MAX_FILE_BYTES:
-            raise SourceUnreadable(f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
+            raise SourceUnreadableError(f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(self.data).readline)
             text = self.data.decode(encoding)
         except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-            raise SourceUnreadable(f"not readable as text: {error}") from error
+            raise SourceUnreadableError(f"not readable as text: {error}") from error
         if "\0" in text:
-            raise SourceUnreadable("holds a NUL byte")
+            raise SourceUnreadableError("holds a NUL byte")
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines without their ends; line n of the file is `lines[n - 1]`. Raises SourceUnreadable."""
+        """The lines without their ends; line n of the file is `lines[n - 1]`. Raises SourceUnreadableError."""
         return self.text.split("\n")
 
 
@@ -86,7 +86,7 @@ class Sources:
         file = self._by_path.get(path)
         try:
             return file.lines[line - 1].strip() if file and 0 < line <= len(file.lines) else ""
-        except SourceUnreadable:
+        except SourceUnreadableError:
             return ""
 
     @cached_property

@@ -20,7 +20,7 @@ class StageContext:
     sources: Sources
     subject: Subject
     results: Mapping[str, StageResult] = field(default_factory=dict)
-    progress: Callable[[str], None] = lambda text: None
+    progress: Callable[[str], None] = lambda _text: None
     """Tells a person at a terminal what is going on."""
 
 

@@ -11,6 +11,6 @@ from verifygate.static import StaticStage
 STAGES: tuple[Stage, ...] = (
     ExecutionStage(),
     StaticStage(),
-    RequirementsStage(),
     PerformanceStage(),
+    RequirementsStage(),
 )

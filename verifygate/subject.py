@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PASSED_ON = frozenset(
-    ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "CI")
-    + ("SYSTEMROOT", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-    + ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+    "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP CI SYSTEMROOT VIRTUAL_ENV LD_LIBRARY_PATH "  # noqa: SIM905
+    "OMP_NUM_THREADS MKL_NUM_THREADS CUDA_VISIBLE_DEVICES CUDA_HOME NVIDIA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES "
+    "ROCR_VISIBLE_DEVICES".split()
 )
 """Environment variables that a project's process inherits. Anything else (tokens, PYTEST_ADDOPTS, PYTHONPATH, ...)
 could leak a secret or bend the run, so it stays out."""

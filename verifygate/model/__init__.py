@@ -18,6 +18,7 @@ from verifygate.model.report import (
 from verifygate.model.stage import (
     Calculation,
     Construct,
+    ConstructKind,
     ExecutionDetails,
     FunctionCoverage,
     NotAnalysed,
@@ -44,6 +45,7 @@ __all__ = [
     "Certainty",
     "Check",
     "Construct",
+    "ConstructKind",
     "Detail",
     "Evidence",
     "EvidenceClass",

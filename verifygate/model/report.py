@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from enum import StrEnum
 from typing import Any
@@ -16,18 +16,20 @@ SCHEMA_VERSION = 1
 
 
 class Waiver(Model):
-    """Permission, with an owner and an end, to pass although a required check was not measured."""
+    """Permission, with an owner and an end, to pass although required checks were not measured or only partly met."""
 
-    check: str
+    checks: tuple[str, ...]
+    """Ids of the checks it covers, each named outright."""
     reason: str
     owner: str
-    expires: datetime.date
+    expires: dt.date
 
 
 class WaiverState(StrEnum):
     IN_FORCE = "in force"
     EXPIRED = "expired"
     UNUSED = "unused"
+    """Every check it names passes, or does not exist: it can go."""
 
 
 class WaiverUse(Model):

@@ -38,6 +38,8 @@ class TestOutcome(Model):
     """Skip or xfail reason, or the last line of the failure."""
     path: str = ""
     line: int = 0
+    requirements: tuple[str, ...] = ()
+    """Ids from `@pytest.mark.requirement("AMP-03")` on the test."""
     seconds: Volatile[float | None] = None
 
 
@@ -78,10 +80,30 @@ class ExecutionDetails(Model):
     output_tail: Volatile[str | None] = None
 
 
-class Construct(Model):
-    """A place where AMP code stands: `GradScaler`, `autocast`, `scale`, `unscale_`, `step`, `update`, `clip`, ..."""
+class ConstructKind(StrEnum):
+    """What a piece of AMP code does."""
 
-    kind: str
+    GRAD_SCALER = "grad-scaler"
+    AUTOCAST = "autocast"
+    SCALE = "scale"
+    BACKWARD = "backward"
+    UNSCALE = "unscale"
+    CLIP = "clip"
+    SCALER_STEP = "scaler-step"
+    OPTIMIZER_STEP = "optimizer-step"
+    UPDATE = "update"
+    ZERO_GRAD = "zero-grad"
+    GET_SCALE = "get-scale"
+    STATE_SAVED = "scaler-state-saved"
+    STATE_LOADED = "scaler-state-loaded"
+    DELEGATED = "delegated-precision"
+    """Lightning `precision=`, Accelerate, Hugging Face `fp16=`: a framework does AMP."""
+
+
+class Construct(Model):
+    """A place where AMP code stands."""
+
+    kind: ConstructKind
     path: str
     line: int
     symbol: str
