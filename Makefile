@@ -1,0 +1,52 @@
+# verifygate from a bare Python: `make gate` audits reference_impl, `make test` runs everything CI runs.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+READY := $(VENV)/.ready
+RECENT = import sys; sys.exit(sys.version_info < (3, 11))
+
+# Looked up only when the environment has to be built. Override: make PYTHON=/path/to/python ...
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
+	$$python -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
+
+.PHONY: help setup gate test lint reports bench clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
+
+setup: $(READY) ## build the environment in .venv (done by itself when it is needed)
+
+gate: $(READY) ## audit reference_impl; reports in reports/latest
+	@$(BIN)/verifygate run --stage all
+
+test: lint ## lint, then run every test; pytest's closing line comes last
+	@$(BIN)/python -m pytest
+
+lint: $(READY) ## ruff, mypy, import contracts
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+reports: $(READY) ## refresh the committed example in reports/reference_impl
+	@$(BIN)/verifygate run --stage all --report-dir reports/reference_impl
+
+bench: $(READY) ## time the gate itself (pytest-benchmark)
+	@$(BIN)/python -m pytest -o addopts= --benchmark-only
+
+clean: ## remove caches and build outputs; the environment stays
+	@rm -rf build dist out reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks
+	@find verifygate reference_impl tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# An environment that works is kept; one that is broken, too old or without pip is built anew.
+$(READY): pyproject.toml constraints.txt
+	@if ! { $(BIN)/python -c '$(RECENT)' && $(BIN)/python -m pip --version; } >/dev/null 2>&1; then \
+		if ! { test -n "$(PYTHON)" && $(PYTHON) -c '$(RECENT)'; } 2>/dev/null; then \
+			echo "verifygate needs Python 3.11 or newer, and '$(PYTHON)' is not: make PYTHON=/path/to/python" >&2; exit 1; fi; \
+		$(PYTHON) -m venv --clear $(VENV); fi
+	@echo "setting up $(VENV): this happens once and takes a few minutes" >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
+	@touch $@
