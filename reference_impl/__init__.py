@@ -1,0 +1,1 @@
+"""A small GPT trained with explicit automatic mixed precision (AMP): read `train.py` first."""

@@ -1,0 +1,66 @@
+"""The training step as a workload for a benchmark: same model, data and AMP lines as `train`, no logging, no files.
+
+Two workloads with the same seed draw the same batches and the same initial weights, whatever their precision: they
+can be compared step by step and item by item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+
+from reference_impl.config import Config
+from reference_impl.data import Windows, make_items
+from reference_impl.model import GPT
+from reference_impl.precision import Precision, choose_precision
+from reference_impl.train import exact_matches, make_optimizer, make_scheduler, train_step
+from reference_impl.world import World
+
+
+class Workload:
+    """A run that somebody else drives, one optimizer step at a time."""
+
+    def __init__(self, cfg: Config, precision: Precision) -> None:
+        train_items, held_out = (items.to(precision.device) for items in make_items(cfg.train_items, cfg.eval_items))
+        torch.manual_seed(cfg.seed)
+        self.cfg, self.precision, self.held_out = cfg, precision, held_out
+        self.data = Windows(train_items, cfg.batch_size, cfg.accumulation, cfg.seed)
+        self.model = GPT.from_config(cfg).to(precision.device)
+        self.scaler = precision.scaler(cfg.init_scale, cfg.growth_interval)
+        self.optimizer = make_optimizer(self.model, cfg)
+        self.scheduler = make_scheduler(self.optimizer, cfg)
+        self.samples_per_step = cfg.batch_size * cfg.accumulation  # exact: `build` leaves no short window
+        self.effective_steps = 0  # optimizer steps that moved the parameters
+        self.skipped = 0  # steps that the scaler skipped
+        self._digest = hashlib.sha256()
+
+    def step(self) -> None:
+        """Train on the next window, as `train.run` does."""
+        window = self.data.window(self.effective_steps + self.skipped)
+        for tokens, _ in window:  # some microseconds on the CPU; it is what makes two arms provably paired
+            self._digest.update(tokens.to("cpu", torch.uint8).numpy().tobytes())
+        result = train_step(self.model, self.optimizer, self.scaler, self.precision, window, self.cfg, World())
+        if result.skipped:
+            self.skipped += 1
+        else:
+            self.effective_steps += 1
+            self.scheduler.step()
+
+    def evaluate(self) -> list[float]:
+        """1.0 for each held-out item answered without a wrong digit, else 0.0; always the same items in order."""
+        return exact_matches(self.model, self.precision, self.held_out).double().tolist()
+
+    def data_digest(self) -> str:
+        """SHA-256, in hex, of the tokens of all batches drawn so far."""
+        return self._digest.hexdigest()
+
+    def parameter_bytes(self) -> int:
+        """Bytes that the parameters occupy; the same in every precision, for they stay FP32."""
+        return sum(p.numel() * p.element_size() for p in self.model.parameters())
+
+
+def build(precision: str, seed: int, device: str = "cpu") -> Workload:
+    """Make a fresh workload in fp32, bf16 or fp16. Raises PrecisionUnavailableError rather than falling back."""
+    cfg = Config(precision=precision, seed=seed, device=device, train_items=12_800)
+    return Workload(cfg, choose_precision(device, precision))
