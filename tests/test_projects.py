@@ -1,0 +1,145 @@
+"""The gate on four small programs that are broken in four ways, and on their fixed twins."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECTS = Path(__file__).parent / "projects"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """What is wrong with a program, and how much it takes to put it right."""
+
+    path: str
+    """The file that the first reason must name."""
+    marker: str
+    """Text that only the line at fault holds, so that an edit elsewhere in the file moves the expectation along."""
+    changed: int
+    """How many lines of the program (its tests aside) the fix may remove or add."""
+    failing: int = 0
+    """How many of the program's own tests fail; the other bugs get past theirs."""
+
+    def line(self, root: Path) -> int:
+        lines = (root / self.path).read_text(encoding="utf-8").splitlines()
+        (at,) = [number for number, text in enumerate(lines, 1) if self.marker in text]
+        return at
+
+
+CASES = {
+    "keyerror": Broken("training/fine_tuning.py", "env['train_data']", changed=4),
+    "lightning_delegated": Broken("training/coordinator.py", "pl.Trainer(precision=", changed=70),
+    "clip_before_unscale": Broken("train.py", "clip_grad_norm_(", changed=2),
+    "failing_test": Broken("tests/test_train.py", "assert rates == pytest.approx([", changed=2, failing=1),
+}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One run of the gate: its exit code, its report, and what it printed."""
+
+    exit_code: int
+    report: dict[str, Any]
+    gate_md: str
+    printed: str
+
+    @property
+    def own_tests(self) -> list[str]:
+        """How the program's own tests ended."""
+        (execution,) = [stage for stage in self.report["stages"] if stage["stage"] == "execution"]
+        return [test["outcome"] for test in execution["details"]["tests"]]
+
+
+def audit(root: Path, folder: Path) -> Audit:
+    command = Path(sysconfig.get_path("scripts"), "verifygate")
+    config = root / "verifygate.toml"
+    ended = subprocess.run(
+        [command, "run", "--stage", "all", "--config", config, "--report-dir", folder],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    printed = ended.stdout + ended.stderr
+    assert ended.returncode in (0, 1), printed
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    return Audit(ended.returncode, report, (folder / "gate.md").read_text(encoding="utf-8"), printed)
+
+
+def test_every_project_is_a_case():
+    """A folder that nobody audits would rot."""
+    assert sorted(path.name for path in PROJECTS.iterdir()) == sorted(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_twins_differ_in_the_bug_only(name: str):
+    """The fix is as small as the case says, and the tests are the same unless the fix changes what there is to test."""
+    broken, fixed = (texts(PROJECTS / name / twin) for twin in ("broken", "fixed"))
+    program = {path for path in broken.keys() | fixed.keys() if not path.startswith("tests/")}
+    changed = sum(changed_lines(broken.get(path, ""), fixed.get(path, "")) for path in program)
+    assert 0 < changed <= CASES[name].changed
+    if name != "lightning_delegated":
+        assert {path: broken.get(path) for path in broken.keys() - program} == {
+            path: fixed.get(path) for path in fixed.keys() - program
+        }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_broken_program_is_blocked_at_the_line_at_fault(name: str, tmp_path: Path):
+    """The verdict is BLOCK, and the first reason names the line, in report.json and on gate.md's first screen."""
+    root, case = PROJECTS / name / "broken", CASES[name]
+    seen = audit(root, tmp_path)
+    assert (seen.exit_code, seen.report["verdict"]) == (1, "BLOCK"), seen.printed
+    first = seen.report["reasons"][0]
+    assert (first["path"], first["line"]) == (case.path, case.line(root)), seen.report["reasons"]
+    shown = next(line for line in seen.gate_md.splitlines() if line.startswith("1. "))
+    assert f"{case.path}:{case.line(root)}" in shown.replace("\\", "")
+    assert seen.own_tests.count("failed") == case.failing
+    assert seen.own_tests.count("passed") == len(seen.own_tests) - case.failing > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_fixed_program_passes(name: str, tmp_path: Path):
+    """Nothing worse than advice is left, and the verdict is PASS."""
+    seen = audit(PROJECTS / name / "fixed", tmp_path)
+    findings = [finding for stage in seen.report["stages"] for finding in stage["findings"]]
+    assert [finding for finding in findings if finding["severity"] not in ("low", "info")] == []
+    assert (seen.exit_code, seen.report["verdict"]) == (0, "PASS"), seen.printed
+
+
+@pytest.mark.slow
+def test_the_missing_key_is_a_crash_that_the_tests_do_not_see():
+    """What the gate says about `keyerror` is what happens to whoever runs the program."""
+    broken, fixed = (
+        subprocess.run(
+            [sys.executable, "-m", "training.fine_tuning"],
+            cwd=PROJECTS / "keyerror" / twin,
+            capture_output=True,
+            text=True,
+        )
+        for twin in ("broken", "fixed")
+    )
+    assert broken.returncode == 1
+    assert "KeyError: 'train_data'" in broken.stderr
+    assert fixed.returncode == 0, fixed.stderr
+    assert "Training samples: 128" in fixed.stdout
+
+
+def texts(root: Path) -> dict[str, str]:
+    files = (path for path in root.rglob("*") if path.is_file() and path.suffix in (".py", ".toml", ".yaml", ".ini"))
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in files}
+
+
+def changed_lines(old: str, new: str) -> int:
+    changes = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
+    return sum(line[0] in "+-" and line[:3] not in ("+++", "---") for line in changes)
