@@ -123,7 +123,7 @@ def _write(path: Path, state: Mapping[str, Any]) -> None:
             torch.save(state, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)  # os.replace: at once, or not at all
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from reference_impl.config import Config
@@ -24,7 +22,7 @@ class Attention(nn.Module):
         # Queries, keys and values, each (B, H, T, C/H)
         q, k, v = self.qkv(x).view(B, T, 3, self.heads, C // self.heads).permute(2, 0, 3, 1, 4)
         dropout = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)  # (B, H, T, C/H)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)  # (B, H, T, C/H)
         mixed: Tensor = self.out(y.transpose(1, 2).reshape(B, T, C))  # (B, T, C)
         return mixed
 
@@ -41,7 +39,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.drop(self.attention(self.norm_1(x)))  # (B, T, C)
-        y: Tensor = x + self.drop(self.down(F.gelu(self.up(self.norm_2(x)))))  # (B, T, 4C) inside; (B, T, C)
+        hidden = nn.functional.gelu(self.up(self.norm_2(x)))  # (B, T, 4C)
+        y: Tensor = x + self.drop(self.down(hidden))  # (B, T, C)
         return y
 
 
@@ -68,7 +67,7 @@ class GPT(nn.Module):
         """Mean cross-entropy in nats over the targets that are not IGNORE; tokens and targets are (B, T)."""
         logits = self.logits(tokens).flatten(0, 1)  # (B*T, V)
         # A log of a sum of exponentials does not fit into half precision: the loss is float32 in every mode.
-        return F.cross_entropy(logits.float(), targets.flatten(), ignore_index=IGNORE)
+        return nn.functional.cross_entropy(logits.float(), targets.flatten(), ignore_index=IGNORE)
 
     def logits(self, tokens: Tensor) -> Tensor:
         """The scores (B, T, V) of the next token after each of the (B, T) tokens."""

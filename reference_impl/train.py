@@ -204,7 +204,7 @@ def run(cfg: Config, precision: Precision, world: World) -> Result:
     while progress.step < last_step:
         window = data.window(progress.windows, world.rank, world.size)
         result = train_step(model, optimizer, scaler, precision, window, cfg, world)
-        lr = scheduler.get_last_lr()[0]
+        lr = float(scheduler.get_last_lr()[0])
         if result.skipped:
             progress.skipped += 1
         else:
