@@ -1,0 +1,269 @@
+"""One arm of the performance comparison: builds the project's workload and does what the gate asks, order by order.
+
+Runs by file path in the project's interpreter, on torch and the standard library alone. The gate speaks to it through
+a private socket, one JSON object a line; what the workload prints is never read. Between two orders the process
+sleeps in a read, so that the other arm has the machine to itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import platform
+import random
+import re
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter as clock  # bound here, before any code of the project can put another in its place
+from typing import Any
+
+SOCKET_VARIABLE = "VERIFYGATE_ARM_SOCKET"
+MAX_TEXT = 300
+CONTRACT = "build(precision, seed, device) -> workload with step(), evaluate(), effective_steps, samples_per_step"
+
+
+class ContractError(Exception):
+    """The workload is not what the contract asks for; the text says what is missing or wrong."""
+
+
+class Arm:
+    """The workload of one precision, and the steps it has taken."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.workload: Any = None
+        self.baseline = 0
+        self.orders: dict[str, Callable[..., dict[str, Any]]] = {
+            "build": self.build,
+            "train": self.train,
+            "evaluate": self.evaluate,
+            "block": self.block,
+        }
+
+    def hello(self) -> dict[str, Any]:
+        """What this process runs on."""
+        on_cuda = self.device == "cuda"
+        return {
+            "platform": f"{platform.system()} {platform.machine()}",
+            "python": platform.python_version(),
+            "torch": str(self.torch.__version__),
+            "device": self.device,
+            "device_name": self.torch.cuda.get_device_name() if on_cuda else "cpu",
+            "bf16": bool(self.torch.cuda.is_bf16_supported()) if on_cuda else True,
+        }
+
+    def answer(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Do what `order` says; whatever goes wrong comes back as one line, never as an exception."""
+        try:
+            return {"done": self.orders[order.pop("order")](**order)}
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a workload may call sys.exit; that too is an answer
+            return {"failed": {**described(self.torch, error), "peak_bytes": self._peak()}}
+
+    def build(self, workload: str, precision: str, seed: int) -> dict[str, Any]:
+        """Import and build the workload under equal seeds and flags; report the flags that then hold."""
+        function = imported(workload)
+        self.torch.manual_seed(seed)
+        random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % 2**32)
+        if self.device == "cuda":
+            self.baseline = self.torch.cuda.memory_allocated()
+        self.workload = function(precision, seed, self.device)
+        fp32_means_fp32(self.torch)  # after the project's code, which may have allowed TF32
+        for name in ("step", "evaluate"):
+            if not callable(getattr(self.workload, name, None)):
+                raise ContractError(f"the workload has no method `{name}`; wanted: {CONTRACT}")
+        self._effective()
+        return {
+            "samples_per_step": self._whole("samples_per_step", 1),
+            "parameter_bytes": self._parameter_bytes(),
+            "flags": flags(self.torch),
+        }
+
+    def train(self, steps: int) -> dict[str, Any]:
+        """Take `steps` steps: the training whose outcome is evaluated, and the first warm-up."""
+        before = self._effective()
+        for _ in range(steps):
+            self.workload.step()
+        self._synchronize()
+        return {"effective": self._gained(before, steps), "digest": self._digest()}
+
+    def evaluate(self) -> dict[str, Any]:
+        """One score per item. A score that is no finite number passes here: the gate judges it."""
+        scores = [float(score) for score in self.workload.evaluate()]
+        if not scores:
+            raise ContractError("evaluate() returned no score; it returns one number per item")
+        return {"scores": scores}
+
+    def block(self, warmup: int, steps: int) -> dict[str, Any]:
+        """Time `steps` steps one by one, after `warmup` steps that bring caches and clocks back from the other arm."""
+        started = clock()
+        for _ in range(warmup):
+            self.workload.step()
+        self._synchronize()
+        self._reset_peak()
+        before, seconds = self._effective(), []
+        for _ in range(steps):
+            begin = clock()
+            self.workload.step()
+            self._synchronize()
+            seconds.append(clock() - begin)
+        return {
+            "seconds": seconds,
+            "block_seconds": clock() - started,
+            "effective": self._gained(before, steps),
+            "digest": self._digest(),
+            "peak_bytes": self._peak(),
+        }
+
+    def _gained(self, before: int, steps: int) -> int:
+        gained = self._effective() - before
+        if not 0 <= gained <= steps:
+            raise ContractError(f"`effective_steps` rose by {gained} over {steps} calls of step()")
+        return gained
+
+    def _effective(self) -> int:
+        return self._whole("effective_steps", 0)
+
+    def _whole(self, name: str, least: int) -> int:
+        try:
+            value = float(getattr(self.workload, name))
+        except AttributeError:
+            raise ContractError(f"the workload has no attribute `{name}`; wanted: {CONTRACT}") from None
+        except (TypeError, ValueError):
+            raise ContractError(f"`{name}` is not a number") from None
+        if not math.isfinite(value) or value != int(value) or value < least:
+            raise ContractError(f"`{name}` must be a whole number of at least {least}")
+        return int(value)
+
+    def _digest(self) -> str | None:
+        digest = getattr(self.workload, "data_digest", None)
+        return None if digest is None else str(digest())
+
+    def _parameter_bytes(self) -> int | None:
+        count = getattr(self.workload, "parameter_bytes", None)
+        return None if count is None else int(count())
+
+    def _synchronize(self) -> None:
+        if self.device == "cuda":
+            self.torch.cuda.synchronize()
+
+    def _reset_peak(self) -> None:
+        if self.device == "cuda":
+            self.torch.cuda.reset_peak_memory_stats()
+
+    def _peak(self) -> int | None:
+        """Peak bytes above what was allocated before the workload; torch counts none of it on a CPU."""
+        if self.device != "cuda":
+            return None
+        try:
+            return int(self.torch.cuda.max_memory_allocated()) - self.baseline
+        except RuntimeError:  # the device is lost: the error that lost it is the one to report
+            return None
+
+
+def imported(workload: str) -> Any:
+    """The function that `module:function` names. Raises ContractError, or whatever the module's import raises."""
+    module_name, colon, function_name = workload.partition(":")
+    if not (colon and module_name and function_name):
+        raise ContractError(f"`{workload}` does not name a workload; write `module:function`")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if module_name != missing and not module_name.startswith(missing + "."):
+            raise  # the module is there; something that it imports is not
+        raise ContractError(f"there is no module `{missing}` below the project's root") from None
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise ContractError(f"module `{module_name}` has no function `{function_name}`; wanted: {CONTRACT}")
+    return function
+
+
+def fp32_means_fp32(torch: Any) -> None:
+    """Switch TF32 and its like off in every backend, so that the FP32 arm multiplies in FP32."""
+    torch.set_float32_matmul_precision("highest")
+    backends = torch.backends
+    if not hasattr(backends, "fp32_precision"):  # torch before 2.9
+        backends.cuda.matmul.allow_tf32 = backends.cudnn.allow_tf32 = False
+        return
+    for place in (backends, backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn):
+        place.fp32_precision = "ieee"
+
+
+def flags(torch: Any) -> dict[str, str]:
+    """The settings that bend speed or results; two arms are comparable only where they are equal."""
+    return {
+        "threads": str(torch.get_num_threads()),
+        "interop threads": str(torch.get_num_interop_threads()),
+        "TF32": "off" if not torch.backends.cuda.matmul.allow_tf32 else "on",
+        "float32 matmul precision": str(torch.get_float32_matmul_precision()),
+        "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
+        "deterministic algorithms": str(torch.are_deterministic_algorithms_enabled()),
+        "default dtype": str(torch.get_default_dtype()),
+    }
+
+
+def described(torch: Any, error: BaseException) -> dict[str, str]:
+    """An error as one line with the project's line it came from, free of memory addresses and machine paths."""
+    if isinstance(error, ContractError):
+        return {"kind": "contract", "text": str(error)}
+    # A plain RuntimeError is how torch says that host memory ran out.
+    exhausted = isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or "not enough memory" in str(error)
+    text = "" if exhausted else (str(error).strip().splitlines() or [""])[0]
+    text = re.sub(r"\b0x[0-9a-fA-F]+", "0x...", text.replace(f"{Path.cwd()}{os.sep}", ""))
+    what = "out of memory" if exhausted else f"{type(error).__name__}{': ' if text else ''}{text[:MAX_TEXT]}"
+    return {"kind": "memory" if exhausted else "raised", "text": what + place(error)}
+
+
+def place(error: BaseException) -> str:
+    """` at path:line` of the innermost frame in the project, or nothing where the error arose outside it."""
+    root = Path.cwd()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        file = Path(frame.filename)
+        inside = file.is_relative_to(root) and "site-packages" not in file.parts
+        if inside and file != Path(__file__).absolute():
+            return f" at {file.relative_to(root).as_posix()}:{frame.lineno}"
+    return ""
+
+
+def main() -> None:
+    """Connect, say hello, answer orders until the gate hangs up or one fails."""
+    own_folder = str(Path(__file__).absolute().parent)
+    sys.path[:] = [entry for entry in sys.path if entry != own_folder]  # the project must not import what lies here
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.connect(os.environ.pop(SOCKET_VARIABLE))
+    stream = link.makefile("rw", encoding="utf-8", newline="\n")
+
+    def send(message: dict[str, Any]) -> None:
+        stream.write(json.dumps(message) + "\n")
+        stream.flush()
+
+    try:
+        import torch
+    except ImportError as error:
+        send({"failed": {"kind": "torch", "text": f"the project's interpreter cannot import torch: {error}"}})
+        return
+    arm = Arm(torch)
+    send({"done": arm.hello()})
+    for line in stream:
+        answer = arm.answer(json.loads(line))
+        send(answer)
+        if "failed" in answer:
+            return
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
+        pass  # the gate has gone
+    os._exit(0)  # everything is said: whatever threads or exit handlers the project left must not hold the gate up

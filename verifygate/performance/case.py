@@ -1,0 +1,112 @@
+"""A comparison with the settings it was made under, and the words in which checks and measurements speak of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from verifygate.config import PerformanceSettings
+from verifygate.model import Arm, Check, Evidence, EvidenceClass, Measurement, Status
+from verifygate.performance.intervals import Interval
+from verifygate.performance.record import ArmRecord, Comparison
+
+ON_CUDA = "run `verifygate run --stage performance` on a machine with a CUDA device"
+AGAIN = "correct what is named here, then run `verifygate run --stage performance` again"
+QUIETER = "raise `performance.rounds`, and measure on a device that nothing else uses"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One check, and the measurements it rests on: the first is the one that it names."""
+
+    check: Check
+    measurements: tuple[Measurement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is to be judged."""
+
+    comparison: Comparison
+    settings: PerformanceSettings
+
+    @property
+    def fp32(self) -> ArmRecord:
+        return self.comparison.fp32
+
+    @property
+    def amp(self) -> ArmRecord:
+        return self.comparison.amp
+
+    @property
+    def device(self) -> str:
+        host = self.comparison.host
+        return host.device_name if host else "unknown"
+
+    @property
+    def only_cpu(self) -> bool:
+        """Whether the machine is known to have no accelerator."""
+        host = self.comparison.host
+        return host is not None and not host.accelerator
+
+    @property
+    def obstacle(self) -> str:
+        """Why the arms cannot be compared, in one line; empty where they can."""
+        fp32, amp = self.fp32, self.amp
+        if failure := self.comparison.failure:
+            return failure
+        if differing := sorted(name for name in fp32.flags if fp32.flags[name] != amp.flags.get(name)):
+            return f"the arms ran under different settings: {', '.join(differing)}"
+        if fp32.samples_per_step != amp.samples_per_step:
+            return "the arms take different numbers of samples in a step"
+        if fp32.digests != amp.digests:
+            return "the arms saw different data"
+        return ""
+
+    def arms(self, unit: str, pick: Callable[[ArmRecord], Sequence[float]]) -> tuple[Arm, ...]:
+        """The samples of each arm that ran to its end. Values that are no numbers are left out: JSON has none."""
+        found = []
+        for record in self.comparison.arms:
+            if record.failure is None and len(record.rounds) == self.settings.rounds and (values := pick(record)):
+                finite = tuple(value for value in values if math.isfinite(value))
+                found.append(Arm(name=record.name, unit=unit, samples=finite, n=len(finite)))
+        return tuple(found)
+
+    def judged(self, shape: Measurement, interval: Interval | None, status: Status, reason: str) -> Measurement:
+        """`shape` with the interval and what it proves; a reason against comparing makes it NOT MEASURED."""
+        if reason or interval is None:
+            return shape.model_copy(update={"status": Status.NOT_MEASURED, "reason": reason})
+        noisy = "too noisy: the 95 % interval holds the target" if status is Status.NOT_MEASURED else ""
+        ends = {"value": interval.value, "low": interval.low, "high": interval.high}
+        return shape.model_copy(update={"status": status, "reason": noisy, **ends})
+
+    def answer(
+        self, name: str, expected: str, first: Measurement, *others: Measurement, failed: str, noisy: str = QUIETER
+    ) -> Answer:
+        """The check that follows from a measurement; required exactly where the measurement has a target.
+
+        `failed` says what to do where the target is missed, `noisy` where the interval is too wide to tell.
+        """
+        measured = first.status in (Status.PASS, Status.FAIL)
+        counts = ", ".join(f"{arm.name} {arm.n}" for arm in first.arms)
+        evidence = Evidence(
+            id=f"E-performance-{name}",
+            kind=EvidenceClass.MEASURED,
+            summary=f"{first.id} on {first.device}" + (f", samples: {counts}" if counts else ""),
+        )
+        remedy = ""
+        if first.target and first.status is not Status.PASS:
+            remedy = failed if first.status is Status.FAIL else AGAIN if self.obstacle else noisy
+        check = Check(
+            id=f"performance.{name}",
+            title=first.title,
+            status=first.status,
+            required=bool(first.target),
+            expected=expected if first.target else "nothing: no target is set",
+            actual=first.reason,
+            measurement=first.id,
+            evidence=(evidence,) if measured else (),
+            remedy=remedy,
+        )
+        return Answer(check, (first, *others))

@@ -1,0 +1,242 @@
+"""What the measured arms prove about each target: one pure function per check, from a case to its answer."""
+
+from __future__ import annotations
+
+import math
+
+from verifygate.config import PerformanceSettings
+from verifygate.model import Check, Measurement, Status
+from verifygate.performance.case import AGAIN, ON_CUDA, Answer, Case
+from verifygate.performance.intervals import (
+    MIN_GRADED_ITEMS,
+    Interval,
+    at_least,
+    items_needed,
+    paired_difference,
+    ratio,
+    within,
+    yes_or_no,
+)
+from verifygate.performance.record import ArmRecord, Comparison, Trouble
+
+LEAST_EFFECTIVE = 0.95
+"""A gradient scaler tries a larger scale once in some thousand steps and may skip that step; an arm that skips more
+than one step in twenty is fast because it does less."""
+
+
+def judge(comparison: Comparison, settings: PerformanceSettings) -> list[Answer]:
+    """All checks of the stage, in the order of the report."""
+    case = Case(comparison, settings)
+    return [speedup(case), memory_reduction(case), accuracy(case), same_data(case), effective_steps(case)]
+
+
+def speedup(case: Case) -> Answer:
+    """FP32 step time over AMP step time. The target is judged on an accelerator; a CPU's ratio is only reported."""
+    target, amp = case.settings.targets.speedup, case.amp.name
+    interval = None
+    if all(math.isfinite(seconds) for arm in case.comparison.arms for seconds in arm.step_seconds):
+        interval = ratio(*([(block.effective_step_seconds,) for block in arm.rounds] for arm in case.comparison.arms))
+    reason = case.obstacle or ("" if interval else "a step time is no positive number, or no timed step took effect")
+    measured = Measurement(
+        id=f"speedup.{amp}",
+        title=f"Speed-up of {amp} over fp32",
+        metric="speedup",
+        unit="x",
+        device=case.device,
+        status=Status.NOT_MEASURED,
+        target=f">= {target:g}" if target else "",
+        arms=case.arms("s", lambda arm: arm.step_seconds),
+        method="each round: the median step time of an arm, divided by the share of its steps that moved the "
+        f"parameters, fp32 over {amp}; then the geometric mean of the rounds, with Student's t on their logarithms",
+    )
+    others: tuple[Measurement, ...] = ()
+    if case.only_cpu:
+        on_cpu = {"id": f"speedup-on-cpu.{amp}", "title": f"{measured.title} on the CPU", "target": ""}
+        others = (case.judged(measured.model_copy(update=on_cpu), interval, Status.NOT_APPLICABLE, reason),)
+        update = {"device": "accelerator", "arms": (), "reason": case.comparison.failure or "there is no accelerator"}
+        first = measured.model_copy(update=update)
+    else:
+        status = at_least(interval, target) if interval and target else Status.NOT_APPLICABLE
+        first = case.judged(measured, interval, status, reason)
+    return case.answer(
+        "speedup",
+        f"at least {target:g}, over the whole 95 % interval, on an accelerator" if target else "",
+        first,
+        *others,
+        failed="find what hides the gain: small matrices, waiting for data, host syncs in the loop",
+        **({"noisy": ON_CUDA} if case.only_cpu else {}),
+    )
+
+
+def memory_reduction(case: Case) -> Answer:
+    """Share of FP32's peak memory that AMP saves, as the accelerator's own allocator counts it."""
+    target, amp = case.settings.targets.memory_reduction, case.amp.name
+    rounds = ratio(*([(peak,) for peak in arm.peak_bytes] for arm in (case.amp, case.fp32)))
+    saved = Interval(1 - rounds.value, 1 - rounds.high, 1 - rounds.low) if rounds else None
+    measured = Measurement(
+        id=f"memory-reduction.{amp}",
+        title=f"Share of fp32's peak memory that {amp} saves",
+        metric="memory-reduction",
+        unit="share",
+        device="accelerator" if case.only_cpu else case.device,
+        status=Status.NOT_MEASURED,
+        target=f">= {target:g}" if target else "",
+        arms=case.arms("B", lambda arm: arm.peak_bytes),
+        method="each round: peak allocated bytes above what was allocated before the workload was built; one minus "
+        f"{amp} over fp32, with Student's t on the logarithms of the rounds",
+    )
+    if case.only_cpu:
+        no_count = "there is no accelerator, and a CPU process's resident memory is not comparable"
+        first = measured.model_copy(update={"reason": case.comparison.failure or no_count})
+    elif floor := least_reduction(case.fp32, case.amp):
+        proved = target is not None and floor >= target
+        reason = f"fp32 does not fit on the device, so this is a floor: {case.fp32.failure}"
+        update = {"low": floor, "reason": reason, "status": Status.PASS if proved else Status.NOT_MEASURED}
+        first = measured.model_copy(update=update)
+    else:
+        status = at_least(saved, target) if saved and target else Status.NOT_APPLICABLE
+        reason = case.obstacle or ("" if saved else "the device counts no peak memory")
+        first = case.judged(measured, saved, status, reason)
+    return case.answer(
+        "memory-reduction",
+        f"at least {target:g}, over the whole 95 % interval, on an accelerator" if target else "",
+        first,
+        failed="look for what autocast cannot shrink: parameters, gradients and optimizer state stay FP32",
+        **({"noisy": ON_CUDA} if case.only_cpu else {}),
+    )
+
+
+def least_reduction(fp32: ArmRecord, amp: ArmRecord) -> float | None:
+    """What AMP saves at the least where FP32 does not fit at all: FP32 needs more than it had when it ran out."""
+    failure = fp32.failure
+    if failure is None or failure.trouble is not Trouble.MEMORY or not failure.peak_bytes:
+        return None
+    if amp.failure is not None or not amp.peak_bytes:
+        return None
+    return 1 - max(amp.peak_bytes) / failure.peak_bytes
+
+
+def accuracy(case: Case) -> Answer:
+    """Mean score after equal training, item by item; judged on any device."""
+    fp32, amp, target = case.fp32.scores, case.amp.scores, case.settings.targets.accuracy_difference
+    interval = paired_difference(fp32, amp)
+    by_answer = yes_or_no(fp32) and yes_or_no(amp)
+    measured = Measurement(
+        id=f"accuracy-difference.{case.amp.name}",
+        title=f"Mean score of {case.amp.name} minus fp32",
+        metric="accuracy-difference",
+        unit="score",
+        device=case.device,
+        status=Status.NOT_MEASURED,
+        target=f"within +-{target:g}" if target else "",
+        arms=case.arms("score", lambda arm: arm.scores),
+        method=f"mean of the paired differences over the same items, after {case.settings.train_steps} steps an arm; "
+        + ("Agresti and Min's interval for paired yes-or-no scores" if by_answer else "Student's t on the differences"),
+    )
+    if target and not case.obstacle and broken_by_amp(case):
+        reason = f"{case.amp.name} gives scores that are no finite numbers, and fp32 does not"
+        first = measured.model_copy(update={"status": Status.FAIL, "reason": reason})
+    else:
+        status = within(interval, target) if interval and target else Status.NOT_APPLICABLE
+        first = case.judged(measured, interval, status, case.obstacle or ("" if interval else unscored(case)))
+    expected = f"the whole 95 % interval of the difference lies within {target:g} of zero" if target else ""
+    failed = (
+        "look for what AMP changes in the training: findings of the static stage, skipped steps, half-precision sums"
+    )
+    if interval and target and first.status is Status.NOT_MEASURED:
+        more = enough_items(case, interval, target)
+        noisy = f"evaluate on more items: measurement {more.id} says about how many would decide"
+        return case.answer("accuracy", expected, first, more, failed=failed, noisy=noisy)
+    noisy = f"evaluate at least {MIN_GRADED_ITEMS} items, and let every score be a finite number"
+    return case.answer("accuracy", expected, first, failed=failed, noisy=noisy)
+
+
+def enough_items(case: Case, interval: Interval, target: float) -> Measurement:
+    """How many items would settle the question: the remedy of an evaluation that is too small."""
+    return Measurement(
+        id=f"accuracy-items-needed.{case.amp.name}",
+        title="Items that would decide the accuracy difference, about",
+        metric="accuracy-items-needed",
+        unit="items",
+        device=case.device,
+        status=Status.NOT_APPLICABLE,
+        value=items_needed(interval, len(case.fp32.scores), target),
+        method="the items there are, times the square of (half the interval over the distance from value to target)",
+    )
+
+
+def broken_by_amp(case: Case) -> bool:
+    """Whether AMP alone ended in scores that are no numbers."""
+    return all(map(math.isfinite, case.fp32.scores)) and not all(map(math.isfinite, case.amp.scores))
+
+
+def unscored(case: Case) -> str:
+    """Why two arms' scores cannot be compared."""
+    for arm in case.comparison.arms:
+        if not all(map(math.isfinite, arm.scores)):
+            return f"a score of {arm.name} is no finite number"
+    if len(case.fp32.scores) != len(case.amp.scores):
+        return "the arms evaluated different numbers of items"
+    return f"fewer than {MIN_GRADED_ITEMS} graded items show no spread to judge by"
+
+
+def same_data(case: Case) -> Answer:
+    """Whether both arms trained on the same data, by the workload's own digest; not required where it keeps none."""
+    fp32, amp = case.fp32.digests, case.amp.digests
+    common = min(len(fp32), len(amp))
+    offered = any(digest is not None for digest in (*fp32, *amp))
+    if fp32[:common] != amp[:common]:
+        status, actual = Status.FAIL, "the digests differ"
+        remedy = "let `seed` alone decide which data a workload draws, and in which order"
+    elif case.comparison.failure:
+        status, actual, remedy = Status.NOT_MEASURED, case.comparison.failure, AGAIN
+    elif not offered:
+        status, actual = Status.NOT_MEASURED, "the workload has no data_digest()"
+        remedy = "give the workload `data_digest() -> str`, a digest of the data it has trained on so far"
+    else:
+        status, actual, remedy = Status.PASS, "equal after the training and after every round", ""
+    check = Check(
+        id="performance.same-data",
+        title="Both arms saw the same data",
+        status=status,
+        required=offered,
+        expected="equal digests of the data in both arms",
+        actual=actual,
+        remedy=remedy,
+    )
+    return Answer(check)
+
+
+def effective_steps(case: Case) -> Answer:
+    """Whether both arms ran to their end, and AMP's timed steps moved the parameters as often as FP32's did."""
+    name, amp = "effective-steps", case.amp.name
+    done = [sum(block.effective for block in arm.rounds) for arm in case.comparison.arms]
+    share = done[1] / done[0] if done[0] else None
+    measured = Measurement(
+        id=f"{name}.{amp}",
+        title=f"Timed steps of {amp} that moved the parameters, against fp32",
+        metric=name,
+        unit="share",
+        device=case.device,
+        status=Status.NOT_MEASURED,
+        target=f">= {LEAST_EFFECTIVE:g}",
+        arms=case.arms("steps", lambda arm: [float(block.effective) for block in arm.rounds]),
+        method=f"optimizer steps of each round that took effect, as the workload counts them; {amp} over fp32",
+    )
+    if failure := case.comparison.failure:
+        broke = any(a.failure and a.failure.trouble in (Trouble.RAISED, Trouble.CRASH) for a in case.comparison.arms)
+        update: dict[str, object] = {"status": Status.FAIL if broke else Status.NOT_MEASURED, "reason": failure}
+    elif share is None:
+        update = {"reason": "no timed step of fp32 moved the parameters"}
+    elif share < LEAST_EFFECTIVE:
+        less = f"{amp} did less work: its scaler skipped steps, and a skipped step trains nothing"
+        update = {"status": Status.FAIL, "value": share, "reason": less}
+    else:
+        update = {"status": Status.PASS, "value": share}
+    return case.answer(
+        name,
+        f"at least {LEAST_EFFECTIVE:.0%} of the steps that fp32 takes, and both arms run to their end",
+        measured.model_copy(update=update),
+        failed=AGAIN if case.comparison.failure else "find what overflows in half precision, or why the scale is stuck",
+        noisy="let `effective_steps` count the optimizer steps that moved the parameters",
+    )

@@ -1,0 +1,52 @@
+"""The performance stage: FP32 against AMP on the device that is there, measured, with all that it rests on."""
+
+from __future__ import annotations
+
+import time
+
+from verifygate.config import PerformanceSettings
+from verifygate.model import Outcome, PerformanceDetails, StageResult
+from verifygate.performance import reported
+from verifygate.performance.case import Case
+from verifygate.performance.judgement import judge
+from verifygate.performance.protocol import compare
+from verifygate.performance.record import Comparison
+from verifygate.stage import StageContext, not_configured
+
+HOW = (
+    'set `performance.workload = "module:function"` in verifygate.toml to a function '
+    "`build(precision, seed, device) -> workload` with step(), evaluate(), effective_steps and samples_per_step"
+)
+
+
+class PerformanceStage:
+    """Measures what AMP gains and what it costs, and judges it against `[performance.targets]`."""
+
+    name = "performance"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Compare the arms. Whatever the workload does is a result, never an exception."""
+        settings = context.settings.performance
+        if not settings.workload:
+            return not_configured(self.name, HOW)
+        began = time.monotonic()
+        comparison = compare(context.subject, settings, context.progress)
+        return summarised(comparison, settings).model_copy(update={"seconds": time.monotonic() - began})
+
+
+def summarised(comparison: Comparison, settings: PerformanceSettings) -> StageResult:
+    """The stage's result, as a pure function of what the arms delivered."""
+    answers = judge(comparison, settings)
+    judged = [measurement for answer in answers for measurement in answer.measurements]
+    return StageResult(
+        stage=PerformanceStage.name,
+        outcome=Outcome.COMPLETED,
+        checks=tuple(answer.check for answer in answers),
+        measurements=(*judged, *reported.measurements(Case(comparison, settings))),
+        environment=reported.environment(comparison),
+        details=PerformanceDetails(
+            workload=settings.workload,
+            protocol=tuple(reported.protocol(comparison, settings)),
+            hazards=tuple(reported.hazards(comparison)),
+        ),
+    )
