@@ -1,0 +1,89 @@
+"""What a benchmark relies on: arms that can be paired, counts that can be trusted."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from reference_impl.config import Config
+from reference_impl.errors import PrecisionUnavailableError
+from reference_impl.train import train
+from reference_impl.workload import Workload, build
+
+
+@pytest.fixture(scope="module")
+def trained() -> dict[str, Workload]:
+    """Sixty steps in each precision, all from the same seed."""
+    workloads = {name: build(name, seed=1) for name in ("fp32", "bf16", "fp16")}
+    for workload in workloads.values():
+        for _ in range(60):
+            workload.step()
+    return workloads
+
+
+@pytest.mark.requirement("AMP-06")
+def test_sixty_steps_are_far_above_chance_and_half_precision_keeps_up(trained: dict[str, Workload]) -> None:
+    scores = {name: workload.evaluate() for name, workload in trained.items()}
+    accuracy = {name: sum(score) / len(score) for name, score in scores.items()}
+    assert all(len(score) == 2000 and set(score) == {0.0, 1.0} for score in scores.values())
+    assert accuracy["fp32"] > 0.5  # chance is below 0.001
+    assert accuracy["bf16"] > accuracy["fp32"] - 0.1
+    assert accuracy["fp16"] > accuracy["fp32"] - 0.1
+
+
+def test_all_arms_drew_the_same_batches(trained: dict[str, Workload]) -> None:
+    assert len({workload.data_digest() for workload in trained.values()}) == 1
+    assert len(trained["fp32"].data_digest()) == 64
+    fresh = build("fp32", seed=1)
+    assert fresh.data_digest() != trained["fp32"].data_digest()
+
+
+def test_the_digest_follows_the_seed_and_the_count() -> None:
+    digests = []
+    for seed in (1, 1, 2):
+        workload = build("fp32", seed=seed)
+        workload.step()
+        digests.append(workload.data_digest())
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_same_seed_trains_the_same_weights() -> None:
+    first, second = build("bf16", seed=3), build("bf16", seed=3)
+    for _ in range(3):
+        first.step()
+        second.step()
+    pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_counts(trained: dict[str, Workload]) -> None:
+    for workload in trained.values():
+        assert (workload.effective_steps, workload.skipped) == (60, 0)
+        assert workload.samples_per_step == 128
+        assert workload.parameter_bytes() == 4 * sum(p.numel() for p in workload.model.parameters())
+        assert {len(workload.data.window(n)) for n in range(workload.data.windows_per_epoch)} == {2}
+
+
+@pytest.mark.requirement("EDGE-03")
+def test_a_skipped_step_is_counted_as_skipped() -> None:
+    workload = build("fp16", seed=1)
+    workload.model.token.weight.register_hook(lambda gradient: gradient * float("inf"))
+    workload.step()
+    assert (workload.effective_steps, workload.skipped) == (0, 1)
+    assert workload.scheduler.last_epoch == 0
+
+
+def test_it_takes_the_same_steps_as_training(tmp_path: object) -> None:
+    cfg = Config(device="cpu", train_items=12_800, seed=5, stop_at=3, out_dir=str(tmp_path))
+    train(cfg)
+    workload = build("fp32", seed=5)
+    for _ in range(3):
+        workload.step()
+    trained = torch.load(f"{tmp_path}/checkpoint.pt", weights_only=True)["model"]
+    assert all(torch.equal(trained[name], tensor) for name, tensor in workload.model.state_dict().items())
+
+
+def test_a_missing_device_is_an_error_never_a_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(PrecisionUnavailableError):
+        build("bf16", seed=1, device="cuda")
