@@ -38,7 +38,7 @@ bench: $(READY) ## time the gate itself (pytest-benchmark)
 	@$(BIN)/python -m pytest -o addopts= --benchmark-only
 
 clean: ## remove caches and build outputs; the environment stays
-	@rm -rf build dist out reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks
+	@rm -rf build dist reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks
 	@find verifygate reference_impl tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # An environment that works is kept; one that is broken, too old or without pip is built anew.
