@@ -14,7 +14,7 @@ class Attention(nn.Module):
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.qkv = nn.Linear(width, 3 * width)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)  # a bias on keys would shift all scores alike
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:

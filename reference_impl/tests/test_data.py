@@ -50,7 +50,9 @@ def test_the_last_window_of_an_epoch_is_short(windows: Windows) -> None:
 
 def test_an_epoch_shows_every_item_once_and_the_next_one_in_another_order(windows: Windows) -> None:
     def epoch(first: int) -> list[tuple[int, ...]]:
-        return [tuple(row) for n in range(first, first + 3) for tokens, _ in windows.window(n) for row in tokens.tolist()]
+        return [
+            tuple(row) for n in range(first, first + 3) for tokens, _ in windows.window(n) for row in tokens.tolist()
+        ]
 
     assert sorted(epoch(0)) == sorted(map(tuple, windows.items[:, :-1].tolist())) == sorted(epoch(3))
     assert epoch(0) != epoch(3)

@@ -72,9 +72,7 @@ def test_an_apple_gpu_runs_fp32_and_refuses_half_precision(monkeypatch: pytest.M
 
 @pytest.mark.requirement("EDGE-01")
 @pytest.mark.parametrize("device", ["cuda", "mps"])
-def test_a_missing_device_is_an_error_unless_fallback_is_allowed(
-    monkeypatch: pytest.MonkeyPatch, device: str
-) -> None:
+def test_a_missing_device_is_an_error_unless_fallback_is_allowed(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     pretend(monkeypatch)
     with pytest.raises(PrecisionUnavailableError, match=f"{device} was asked for.*allow_fallback"):
         choose_precision(device, "fp16")

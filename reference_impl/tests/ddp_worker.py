@@ -1,0 +1,76 @@
+"""Run by torchrun from test_ddp as `ddp_worker FOLDER ARGUMENTS...`, on two ranks.
+
+Trains by ARGUMENTS, then breaks numbers on one rank and writes what each rank did to FOLDER/rank<N>.json.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from reference_impl.config import read_config
+from reference_impl.data import Windows, make_items
+from reference_impl.errors import NonFiniteError
+from reference_impl.model import GPT
+from reference_impl.precision import choose_precision
+from reference_impl.tests.conftest import small_config
+from reference_impl.train import make_optimizer, no_sync, train, train_step
+from reference_impl.world import World
+
+
+def one_bad_step(precision_name: str, world: World) -> dict[str, object]:
+    """One step whose loss is NaN on rank 1 alone."""
+    cfg = small_config(precision=precision_name)
+    precision = choose_precision("cpu", precision_name)
+    torch.manual_seed(cfg.seed)
+    model = GPT.from_config(cfg)
+    if world.rank == 1:
+        model.register_forward_hook(lambda _module, _inputs, loss: loss * float("nan"))
+    wrapped = DistributedDataParallel(model)
+    before = [p.clone() for p in model.parameters()]
+    optimizer, scaler = make_optimizer(model, cfg), precision.scaler(cfg.init_scale, cfg.growth_interval)
+    data = Windows(make_items(cfg.train_items, cfg.eval_items)[0], cfg.batch_size, cfg.accumulation, cfg.seed)
+    window = data.window(0, world.rank, world.size)
+    try:
+        outcome = (
+            "skipped" if train_step(wrapped, optimizer, scaler, precision, window, cfg, world).skipped else "stepped"
+        )
+    except NonFiniteError:
+        outcome = "stopped"
+    unmoved = all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    return {"outcome": outcome, "unmoved": unmoved, "scale": scaler.get_scale()}
+
+
+def reductions(world: World) -> int:
+    """How many times DDP reduces one bucket in a window of three micro-batches, two of them under no_sync."""
+    model = DistributedDataParallel(GPT(32, 1, 2))
+    calls = 0
+
+    def count(_state: object, bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        nonlocal calls
+        calls += bucket.is_last()
+        done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        done.set_result(bucket.buffer())
+        return done
+
+    model.register_comm_hook(None, count)
+    cfg = small_config(accumulation=3)
+    data = Windows(make_items(cfg.train_items, cfg.eval_items)[0], cfg.batch_size, cfg.accumulation, cfg.seed)
+    precision, optimizer = choose_precision("cpu", "fp32"), torch.optim.SGD(model.parameters(), lr=0.0)
+    scaler = precision.scaler(1.0, 1)
+    train_step(model, optimizer, scaler, precision, data.window(0, world.rank, world.size), cfg, world)
+    assert no_sync(model.module).__class__.__name__ == "nullcontext"
+    return calls
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    train(read_config(sys.argv[2:]))
+    world = World.from_env()
+    world.start(torch.device("cpu"))
+    report: dict[str, object] = {name: one_bad_step(name, world) for name in ("fp32", "bf16", "fp16")}
+    report["reductions"] = reductions(world)
+    world.stop()
+    Path(sys.argv[1], f"rank{world.rank}.json").write_text(json.dumps(report))
