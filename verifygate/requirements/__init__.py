@@ -1,0 +1,112 @@
+"""The requirements stage: traces a specification to code, tests and measurements that the other stages found."""
+
+from __future__ import annotations
+
+from verifygate.model import (
+    Calculation,
+    Check,
+    Outcome,
+    QualityGate,
+    RequirementsDetails,
+    StageResult,
+    Status,
+)
+from verifygate.requirements.architecture import Comparison, compare
+from verifygate.requirements.calculations import calculations
+from verifygate.requirements.facts import Facts
+from verifygate.requirements.gates import quality_gates
+from verifygate.requirements.spec import read_specification
+from verifygate.requirements.trace import numbered, trace, unknown_ids
+from verifygate.stage import StageContext, not_configured
+
+__all__ = ["RequirementsStage", "read_specification"]
+
+
+class RequirementsStage:
+    """Runs last, on the results of the stages before it; it starts nothing and reads only the specification."""
+
+    name = "requirements"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Trace every requirement. Raises UsageError where the specification cannot be meant as it stands."""
+        path = context.settings.requirements.spec
+        if not path:
+            return not_configured(self.name, "name a YAML specification in [requirements] spec")
+        specification = read_specification(context.settings.root, path)
+        spec = specification.spec
+        context.progress(f"tracing {len(spec.requirements)} requirements")
+        facts = Facts(context.results, tuple(file.path for file in context.sources))
+        traced = trace(specification, facts)
+        rows = tuple(row for row, _ in traced)
+        compared = compare(spec.architecture, facts)
+        worked_out = calculations(facts)
+        gates = quality_gates(rows, worked_out, spec.gates)
+        strangers, unknown = unknown_ids(specification, facts)
+        checks = [check for _, check in traced]
+        checks += [*_architecture(compared), _calculations(worked_out), _gates(gates), unknown]
+        return StageResult(
+            stage=self.name,
+            outcome=Outcome.COMPLETED,
+            checks=tuple(checks),
+            details=RequirementsDetails(
+                spec=path,
+                requirements=rows,
+                calculations=worked_out,
+                gates=gates,
+                architecture_expected=compared.expected,
+                architecture_actual=compared.actual,
+                unknown_ids=strangers,
+            ),
+        )
+
+
+def _architecture(compared: Comparison) -> tuple[Check, ...]:
+    """The check on explicit AMP, where the specification asks for it."""
+    answer = compared.answer
+    if answer is None:
+        return ()
+    check = Check(
+        id="requirements.architecture",
+        title="Architecture: explicit AMP in the project's own loop",
+        status=answer.status,
+        weight=4,
+        expected="; ".join(compared.expected),
+        actual=answer.actual,
+        evidence=numbered("architecture", answer.cites),
+        remedy=answer.remedy,
+    )
+    return (check,)
+
+
+def _calculations(lines: tuple[Calculation, ...]) -> Check:
+    """A summary that its own samples contradict blocks, whether or not a requirement leans on it."""
+    wrong = [f"{line.measurement}: {line.reason}" for line in lines if line.status is Status.FAIL]
+    right = sum(1 for line in lines if line.status is Status.PASS)
+    status = Status.FAIL if wrong else Status.PASS if right else Status.NOT_APPLICABLE
+    return Check(
+        id="requirements.calculations",
+        title="Reported values follow from their samples",
+        status=status,
+        expected="every reported value can be worked out again from its raw samples",
+        actual="; ".join(wrong) or f"{right} of {len(lines)} worked out again with the same result",
+        remedy="measure again; never write a summary by hand" if wrong else "",
+    )
+
+
+def _gates(gates: tuple[QualityGate, ...]) -> Check:
+    """Makes a missed gate visible; it never blocks by itself, for its requirements do."""
+    counting = [gate for gate in gates if gate.status is not Status.NOT_APPLICABLE]
+    met = sum(1 for gate in counting if gate.status is Status.PASS)
+    failed = [gate for gate in counting if gate.status is Status.FAIL]
+    missed = [f"{gate.title} {gate.status} ({gate.actual})" for gate in counting if gate.status is not Status.PASS]
+    open_gates = Status.NOT_MEASURED if missed else Status.PASS
+    return Check(
+        id="requirements.quality-gates",
+        title="Quality gates",
+        status=Status.FAIL if failed else open_gates,
+        required=False,
+        weight=0,
+        expected=f"{len(counting)} of {len(counting)} gates met",
+        actual="; ".join([f"{met} of {len(counting)} gates met", *missed]),
+        remedy="meet the requirements named here" if missed else "",
+    )

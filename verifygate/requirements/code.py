@@ -1,0 +1,153 @@
+"""Answers from the static stage: the AMP code that stands in the sources, and the rules that found nothing wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from verifygate.model import Certainty, Construct, ConstructKind, EvidenceClass, Finding, StaticDetails, Status
+from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, counted, in_scope, listed
+from verifygate.requirements.spec import Query
+
+MISMATCH = (
+    "specification mismatch: the specification asks for explicit AMP in the project's own loop; "
+    "precision is delegated to a framework here"
+)
+WRITE_IT_OUT = (
+    "write the AMP steps out in the project's own loop, or, if delegating is meant, change the specification to say so"
+)
+
+
+def construct(query: Query, facts: Facts) -> Answer:
+    """Whether the AMP code that the query names stands in the sources, or, with `not`, stands nowhere."""
+    static, kind = facts.static, query.code
+    if isinstance(static, Missing):
+        return static.answer
+    assert kind is not None  # noqa: S101 - a query of this kind has one
+    found = in_order(item for item in static.constructs if item.kind is kind and in_scope(item.path, query.within))
+    if found and query.absent:
+        actual = f"{counted(len(found), 'place')}: {listed(place(item) for item in found)}"
+        return Answer(Status.FAIL, actual, cited(found), symbols(found), remedy="remove it")
+    if found:
+        actual = f"{counted(len(found), 'place')}: {listed(place(item) for item in found)}"
+        return Answer(Status.PASS, actual, cited(found), symbols(found))
+    if gap := unproved(static, facts, query.within):
+        return gap
+    if query.absent:
+        return Answer(Status.PASS, f"nowhere in {counted(_files(facts, query.within), 'file')}")
+    return _not_there(kind, static, query.within)
+
+
+def rule(query: Query, facts: Facts) -> Answer:
+    """Whether the rule ran and found nothing. What was suppressed is declared to be right, not shown to be."""
+    static, code = facts.static, query.rule or ""
+    if isinstance(static, Missing):
+        return static.answer
+    if code not in static.rules:
+        return Answer(Status.NOT_MEASURED, f"{code} did not run", remedy=f"select {code} in [static] and run it")
+    found = sorted(
+        (item for item in _findings(facts) if item.rule == code and in_scope(item.path, query.within)),
+        key=lambda item: (item.certainty is not Certainty.CERTAIN, item.order),
+    )
+    if found:
+        sure = any(item.certainty is Certainty.CERTAIN for item in found)
+        how = "" if sure else ", on some feasible path only"
+        return Answer(
+            Status.FAIL if sure else Status.PARTIAL,
+            f"{counted(len(found), 'finding')}{how}: {listed(f'{item.path}:{item.line}' for item in found)}",
+            tuple(
+                Cite(EvidenceClass.STATIC, f"{item.rule} {item.name}: {item.message}", item.path, item.line)
+                for item in found[:SHOWN]
+            ),
+            remedy=found[0].remedy or f"correct what {code} found",
+        )
+    return unproved(static, facts, query.within) or _nothing_found(code, static, facts, query.within)
+
+
+def _nothing_found(code: str, static: StaticDetails, facts: Facts, within: str | None) -> Answer:
+    silenced = [item for item in static.suppressions if item.rule == code and in_scope(item.path, within)]
+    if silenced:
+        return Answer(
+            Status.PARTIAL,
+            f"{counted(len(silenced), 'suppressed finding')}: {listed(f'{at.path}:{at.line}' for at in silenced)}",
+            tuple(
+                Cite(EvidenceClass.DECLARED, f"{code} suppressed: {at.reason or 'no reason given'}", at.path, at.line)
+                for at in silenced[:SHOWN]
+            ),
+            remedy="correct the code and remove the suppression",
+        )
+    gaps = sum(1 for item in static.not_followed if in_scope(item.path, within))
+    beside = f"; {counted(gaps, 'place')} not followed" if gaps else ""
+    actual = f"{code} ran over {counted(_files(facts, within), 'file')}: no finding{beside}"
+    return Answer(Status.PASS, actual, (Cite(EvidenceClass.STATIC, actual),))
+
+
+def unproved(static: StaticDetails, facts: Facts, within: str | None) -> Answer | None:
+    """Why "nowhere" cannot be claimed: AMP code that was not analysed, or no file to look into."""
+    unread = [item for item in static.not_analysed if item.mentions_amp and in_scope(item.path, within)]
+    if unread:
+        return Answer(
+            Status.NOT_MEASURED,
+            f"not found, and not analysed: {listed(item.path for item in unread)}",
+            tuple(Cite(EvidenceClass.STATIC, f"not analysed: {item.reason}", item.path, 1) for item in unread[:SHOWN]),
+            remedy="make these files readable to the analysis",
+        )
+    if not facts.covers(within):
+        where = f"lies in `{within}`" if within else "is there beside the tests"
+        return Answer(
+            Status.NOT_MEASURED, f"no audited file {where}", remedy="correct the pattern or [project] sources"
+        )
+    return None
+
+
+def delegation(static: StaticDetails, within: str | None) -> list[Construct]:
+    """The places where a framework is asked to do AMP: within the pattern, else anywhere in the project's code."""
+    every = in_order(
+        item
+        for item in static.constructs
+        if item.kind is ConstructKind.DELEGATED and (in_scope(item.path, None) or in_scope(item.path, within))
+    )
+    return [item for item in every if in_scope(item.path, within)] or every
+
+
+def _not_there(kind: ConstructKind, static: StaticDetails, within: str | None) -> Answer:
+    handed_over = [] if kind is ConstructKind.DELEGATED else delegation(static, within)
+    if handed_over:
+        return Answer(
+            Status.FAIL, f"{MISMATCH} (no `{kind.value}` found)", cited(handed_over, MISMATCH), remedy=WRITE_IT_OUT
+        )
+    where = f" in `{within}`" if within else ""
+    return Answer(Status.FAIL, f"no `{kind.value}` found{where}", remedy=f"add `{kind.value}` to the training loop")
+
+
+def in_order(constructs: Iterable[Construct]) -> list[Construct]:
+    return sorted(constructs, key=lambda item: (item.path, item.line, item.kind, item.text))
+
+
+def cited(constructs: Sequence[Construct], why: str = "") -> tuple[Cite, ...]:
+    return tuple(
+        Cite(
+            EvidenceClass.STATIC,
+            f"{why}: {item.text}" if why else f"{item.kind.value}: {item.text}",
+            item.path,
+            item.line,
+        )
+        for item in constructs[:SHOWN]
+    )
+
+
+def place(item: Construct) -> str:
+    return f"{item.path}:{item.line}"
+
+
+def symbols(constructs: Iterable[Construct]) -> tuple[str, ...]:
+    """`path:line symbol` of each, as the trace matrix shows it."""
+    return tuple(f"{item.path}:{item.line} {item.symbol}".rstrip() for item in constructs)
+
+
+def _findings(facts: Facts) -> tuple[Finding, ...]:
+    result = facts.stage("static")
+    return () if isinstance(result, Missing) else result.findings
+
+
+def _files(facts: Facts, within: str | None) -> int:
+    return sum(1 for path in facts.paths if in_scope(path, within))

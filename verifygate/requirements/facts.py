@@ -1,0 +1,146 @@
+"""What the earlier stages established, as a requirement's queries look it up; and the shape of an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from verifygate.model import (
+    EvidenceClass,
+    ExecutionDetails,
+    Outcome,
+    StageResult,
+    StaticDetails,
+    Status,
+)
+
+SHOWN = 5
+"""Places cited for one answer; the answer's text gives the whole number."""
+
+
+@dataclass(frozen=True)
+class Cite:
+    """A fact that an answer rests on; it becomes an Evidence once it has an id."""
+
+    kind: EvidenceClass
+    summary: str
+    path: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the evidence says to one query."""
+
+    status: Status
+    actual: str
+    cites: tuple[Cite, ...] = ()
+    code: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    measurements: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why a stage's results are not there, and how to get them."""
+
+    reason: str
+    remedy: str
+
+    @property
+    def answer(self) -> Answer:
+        return Answer(Status.NOT_MEASURED, self.reason, remedy=self.remedy)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The results of the earlier stages and the paths of the audited sources."""
+
+    results: Mapping[str, StageResult]
+    paths: tuple[str, ...] = ()
+
+    def stage(self, name: str) -> StageResult | Missing:
+        """The stage's result where it completed. A half-done stage proves nothing, so its result counts as missing."""
+        result = self.results.get(name)
+        if result is None:
+            return Missing(f"the {name} stage did not run", "run with --stage all")
+        if result.outcome is Outcome.ERRORED:
+            return Missing(f"the {name} stage errored: {result.reason}", f"repair the {name} stage, then run it again")
+        if result.outcome is Outcome.NOT_APPLICABLE:
+            return Missing(f"the {name} stage had nothing to go on: {result.reason}", f"configure the {name} stage")
+        return result
+
+    @property
+    def static(self) -> StaticDetails | Missing:
+        result = self.stage("static")
+        if isinstance(result, Missing):
+            return result
+        if isinstance(result.details, StaticDetails):
+            return result.details
+        return Missing("the static stage gave no details", "run with --stage all")
+
+    @property
+    def execution(self) -> ExecutionDetails | Missing:
+        result = self.stage("execution")
+        if isinstance(result, Missing):
+            return result
+        if isinstance(result.details, ExecutionDetails):
+            return result.details
+        return Missing("the execution stage gave no details", "run with --stage all")
+
+    def covers(self, within: str | None) -> bool:
+        """Whether any audited file lies within the pattern: of no files, everything is true."""
+        return any(in_scope(path, within) for path in self.paths)
+
+
+def in_scope(path: str, within: str | None) -> bool:
+    """Whether a file counts: it fits the pattern, and is no test file unless the pattern itself names tests."""
+    if within and not fnmatchcase(path, within):
+        return False
+    return not is_test_file(path) or (within is not None and is_test_file(within))
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a path is a test's by pytest's names: AMP code that only a test holds is no feature of the project."""
+    *folders, name = PurePosixPath(path).parts or ("",)
+    in_tests = any(folder in ("test", "tests") for folder in folders)
+    return in_tests or name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
+
+
+def matches(name: str, wanted: str) -> bool:
+    """Whether an id is the wanted one, lies below it (`file.py`, `file.py::Class`), or fits its `*` and `?`."""
+    if name == wanted:
+        return True
+    if "*" in wanted or "?" in wanted:
+        pattern = re.escape(wanted).replace(r"\*", ".*").replace(r"\?", ".")
+        return re.fullmatch(pattern, name, re.DOTALL) is not None
+    begin = wanted.rstrip("/:")
+    return name.startswith((f"{begin}::", f"{begin}[", f"{begin}/"))
+
+
+def together(statuses: Iterable[Status]) -> Status:
+    """The status of a whole: FAIL if any part fails, PASS if all pass, PARTIAL if some do, else NOT MEASURED."""
+    found = list(statuses)
+    if Status.FAIL in found:
+        return Status.FAIL
+    if found and all(status is Status.PASS for status in found):
+        return Status.PASS
+    if any(status in (Status.PASS, Status.PARTIAL) for status in found):
+        return Status.PARTIAL
+    return Status.NOT_MEASURED
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 test`, `2 tests`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(items: Iterable[str]) -> str:
+    """The first few of `items`, and how many more there are."""
+    every = list(items)
+    more = f" and {len(every) - SHOWN} more" if len(every) > SHOWN else ""
+    return ", ".join(every[:SHOWN]) + more

@@ -1,0 +1,106 @@
+"""Answers from the execution stage: the tests that a requirement names, and the tests that name the requirement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from verifygate.model import EvidenceClass, ExecutionDetails, Status, TestOutcome
+from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, counted, listed, matches, together
+from verifygate.requirements.spec import MarkedTests, Query
+
+PROVES = {
+    "passed": Status.PASS,
+    "failed": Status.FAIL,
+    "error": Status.FAIL,
+    "started": Status.FAIL,
+    "xfailed": Status.FAIL,
+    "xpassed": Status.PARTIAL,
+    "skipped": Status.NOT_MEASURED,
+}
+"""A test that is expected to fail and does shows that the requirement is not met; one that passes all the same
+contradicts its own mark."""
+WORST_FIRST = (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL, Status.PASS)
+REMEDIES = {
+    Status.FAIL: "make the test pass",
+    Status.NOT_MEASURED: "run the tests where they are not skipped",
+    Status.PARTIAL: "remove the xfail mark, or run what was skipped",
+    Status.PASS: "",
+}
+
+
+def named(query: Query, facts: Facts) -> Answer:
+    """Whether the tests that the query names ran and passed."""
+    execution, wanted = facts.execution, query.test or ""
+    if isinstance(execution, Missing):
+        return execution.answer
+    found = [test for test in execution.tests if matches(test.id, wanted)]
+    if not found:
+        left_out = f" ran ({execution.deselected} deselected)" if execution.deselected else ""
+        return Answer(Status.FAIL, f"no such test{left_out}: {wanted}", remedy="write the test, or correct its id")
+    return _judged(found, execution)
+
+
+def marked(identifier: str, asked: MarkedTests, facts: Facts) -> Answer:
+    """Whether enough tests are marked with the requirement's id, and all of them ran and passed."""
+    execution = facts.execution
+    if isinstance(execution, Missing):
+        return execution.answer
+    found = [test for test in execution.tests if identifier in test.requirements]
+    functions = len({_function(test.id) for test in found})
+    mark = f'@pytest.mark.requirement("{identifier}")'
+    if functions < asked.at_least:
+        answer = _judged(found, execution) if found else Answer(Status.FAIL, "")
+        actual = f"{functions} of at least {asked.at_least} tests marked with {identifier}"
+        return Answer(Status.FAIL, actual, answer.cites, answer.code, answer.tests, remedy=f"mark a test {mark}")
+    return _judged(found, execution)
+
+
+def marking(identifier: str, facts: Facts) -> tuple[str, ...]:
+    """Ids of the tests that name the requirement, whatever became of them."""
+    execution = facts.execution
+    if isinstance(execution, Missing):
+        return ()
+    return tuple(test.id for test in execution.tests if identifier in test.requirements)
+
+
+def unknown(known: set[str], facts: Facts) -> dict[str, TestOutcome]:
+    """Ids that tests name and the specification does not, each with the first test that names it."""
+    execution = facts.execution
+    if isinstance(execution, Missing):
+        return {}
+    found: dict[str, TestOutcome] = {}
+    for test in execution.tests:
+        for identifier in test.requirements:
+            if identifier not in known:
+                found.setdefault(identifier, test)
+    return dict(sorted(found.items()))
+
+
+def _judged(found: Sequence[TestOutcome], execution: ExecutionDetails) -> Answer:
+    status = together(PROVES[test.outcome] for test in found)
+    ranked = sorted(found, key=lambda test: WORST_FIRST.index(PROVES[test.outcome]))
+    counts = Counter(test.outcome for test in ranked)
+    actual = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
+    if problems := [test for test in ranked if PROVES[test.outcome] is not Status.PASS]:
+        actual += f": {listed(test.id for test in problems)}"
+    identifiers = {test.id for test in found}
+    executed = [item for item in execution.functions if identifiers & set(item.tests)]
+    return Answer(
+        status,
+        f"{counted(len(found), 'test')}: {actual}",
+        tuple(_cite(test) for test in ranked[:SHOWN]),
+        code=tuple(f"{item.path}:{item.line} {item.symbol}".rstrip() for item in executed),
+        tests=tuple(test.id for test in found),
+        remedy=REMEDIES[status],
+    )
+
+
+def _cite(test: TestOutcome) -> Cite:
+    why = f" ({test.reason})" if test.reason else ""
+    ended = "started, and the run died in it" if test.outcome == "started" else test.outcome
+    return Cite(EvidenceClass.EXECUTED, f"{test.id} {ended}{why}", test.path or None, test.line or None)
+
+
+def _function(identifier: str) -> str:
+    return identifier.partition("[")[0]
