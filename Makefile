@@ -45,7 +45,7 @@ clean: ## remove caches and build outputs; the environment stays
 $(READY): pyproject.toml constraints.txt
 	@if ! { $(BIN)/python -c '$(RECENT)' && $(BIN)/python -m pip --version; } >/dev/null 2>&1; then \
 		if ! { test -n "$(PYTHON)" && $(PYTHON) -c '$(RECENT)'; } 2>/dev/null; then \
-			echo "verifygate needs Python 3.11 or newer, and '$(PYTHON)' is not: make PYTHON=/path/to/python" >&2; exit 1; fi; \
+			echo "verifygate needs Python 3.11 or newer (tried: $(or $(PYTHON),every python on the path)): make PYTHON=/path/to/python" >&2; exit 1; fi; \
 		$(PYTHON) -m venv --clear $(VENV); fi
 	@echo "setting up $(VENV): this happens once and takes a few minutes" >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'

@@ -200,7 +200,7 @@ def test_old_python_is_refused_with_the_way_out(clone: Path):
     write_program(clone / "python", FAKE_PYTHON.format(too_old=1))
     ended = make("setup", "PYTHON=./python", cwd=clone)
     assert ended.returncode != 0
-    assert "needs Python 3.11 or newer, and './python' is not: make PYTHON=" in ended.stderr
+    assert "needs Python 3.11 or newer (tried: ./python): make PYTHON=" in ended.stderr
     assert not (clone / ".venv/.ready").exists()
 
 
