@@ -32,6 +32,11 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def encodable(json_text: str) -> str:
+    """The same JSON, with lone surrogates (a file name that is not UTF-8) escaped: UTF-8 cannot hold them."""
+    return json_text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def volatile_pointers(value: object, pointer: str = "") -> Iterator[str]:
     """Yield the JSON pointer (RFC 6901) of every set volatile field below `value`, in field order."""
     if isinstance(value, Model):

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import Field
 
-from verifygate.model.base import Model, Points, put, take, volatile_pointers
-from verifygate.model.stage import StageResult, Verdict
+from verifygate.model.base import Model, Points, encodable, put, take, volatile_pointers
+from verifygate.model.stage import ScorePart, StageResult, Verdict
 
 SCHEMA_VERSION = 1
 
@@ -47,15 +47,8 @@ class Reason(Model):
     path: str | None = None
     line: int | None = None
     action: str = ""
-
-
-class ScorePart(Model):
-    """Points that one check earned, of those it could have. The parts add up to the score exactly."""
-
-    stage: str
-    check: str
-    earned: Points
-    possible: Points
+    check: str = ""
+    """Id of the check, where the condition is about one; the number it measured is looked up there."""
 
 
 class Provenance(Model):
@@ -103,7 +96,7 @@ class Report(Model):
         """Serialise; everything volatile moves into `run.measured`, so the rest is the same bytes every time."""
         document = self.model_dump(mode="json")
         document["run"]["measured"] = {pointer: take(document, pointer) for pointer in volatile_pointers(self)}
-        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Report:

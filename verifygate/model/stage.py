@@ -217,8 +217,18 @@ class PerformanceDetails(Model):
 Details = ExecutionDetails | StaticDetails | RequirementsDetails | PerformanceDetails
 
 
+class ScorePart(Model):
+    """Points that one check earned, of those it could have. The parts add up to the score exactly."""
+
+    stage: str
+    check: str
+    """The check's id; `<stage>.completed` for a stage that errored and so lost its whole share."""
+    earned: Points
+    possible: Points
+
+
 class StageResult(Model):
-    """The whole result of one stage. `verdict` and `score` are set by scoring, not by the stage."""
+    """The whole result of one stage. `verdict`, `score` and `parts` are set by scoring, not by the stage."""
 
     stage: str
     outcome: Outcome
@@ -226,7 +236,9 @@ class StageResult(Model):
     """Why the stage errored or has nothing to go on; empty when it completed."""
     verdict: Verdict | None = None
     score: Points | None = None
-    """0.00 to 100.00."""
+    """0.00 to 100.00: the sum of what the stage's parts earned."""
+    parts: tuple[ScorePart, ...] = ()
+    """Points of each check, of the stage's own 100.00."""
     checks: tuple[Check, ...] = ()
     findings: tuple[Finding, ...] = ()
     measurements: tuple[Measurement, ...] = ()

@@ -1,0 +1,94 @@
+"""What `verifygate check` prints, in the format the caller asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from verifygate.errors import UsageError
+from verifygate.model import Certainty, Finding, Severity
+from verifygate.model.base import encodable
+from verifygate.model.check_report import CheckReport
+from verifygate.report import gitlab, junit, sarif
+from verifygate.report.escape import LONG, plain, workflow_data, workflow_property
+from verifygate.report.view import advice, counted, tally
+
+
+def render_findings(report: CheckReport, format: str) -> str:  # noqa: A002 - the option's name
+    """The whole output, ending in a line end. Raises UsageError for a format that there is not."""
+    if format not in CHECK_FORMATS:
+        raise UsageError(f"there is no output format `{format}`", remedy=f"the formats are {', '.join(CHECK_FORMATS)}")
+    return CHECK_FORMATS[format](report)
+
+
+def text(report: CheckReport) -> str:
+    """For people: a line to click on, what to do, and the way that leads there; the counts at the end."""
+    blocks = [_block(finding) for finding in sorted(report.findings, key=lambda f: f.order)]
+    return "".join(blocks) + _counts(report) + "\n"
+
+
+def _block(finding: Finding) -> str:
+    where = f"{plain(finding.path, LONG)}:{finding.line}:{finding.column}"
+    kind = f"[{finding.severity}, {finding.certainty}]"
+    rows = [f"{where}: {finding.rule} {finding.name} {kind} {plain(finding.message, LONG)}"]
+    if finding.remedy:
+        rows.append(f"    remedy: {plain(finding.remedy, LONG)}")
+    places = [f"{plain(step.path, LONG)}:{step.line}" for step in finding.steps]
+    width = max(map(len, places), default=0)
+    for count, (place, step) in enumerate(zip(places, finding.steps, strict=True), 1):
+        rows.append(f"    {count:2}. {place:{width}}  {plain(step.text, LONG)}")
+    rows += [f"    {plain(detail.label)}: {plain(', '.join(detail.values), LONG)}" for detail in finding.details]
+    return "\n".join(rows) + "\n\n"
+
+
+def _counts(report: CheckReport) -> str:
+    found = counted(len(report.findings), "finding")
+    head = f"{found} ({tally(report.findings)})" if report.findings else "No findings"
+    line = f"{head} in {counted(report.files_checked, 'file')}"
+    if report.not_analysed:
+        line += f"; {counted(len(report.not_analysed), 'file')} not analysed"
+    return line if report.findings else f"{line}."
+
+
+def as_json(report: CheckReport) -> str:
+    document = report.model_dump(mode="json")
+    return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+
+
+def github(report: CheckReport) -> str:
+    """Workflow commands that GitHub Actions turns into annotations of the lines; then the counts."""
+    rows = [_annotation(finding) for finding in sorted(report.findings, key=lambda f: f.order)]
+    for file in report.not_analysed:
+        place = f"file={workflow_property(file.path, LONG)},title=not analysed"
+        rows.append(f"::error {place}::{workflow_data(file.reason)}")
+    return "\n".join([*rows, _counts(report)]) + "\n"
+
+
+def _annotation(finding: Finding) -> str:
+    end = max(finding.line, finding.end_line)
+    place = (
+        f"file={workflow_property(finding.path, LONG)},line={finding.line},endLine={end},"
+        f"col={max(finding.column, 1)},title={workflow_property(f'{finding.rule} {finding.name}')}"
+    )
+    return f"::{_command(finding)} {place}::{workflow_data(advice(finding))}"
+
+
+def _command(finding: Finding) -> str:
+    if finding.severity in (Severity.LOW, Severity.INFO):
+        return "notice"
+    harmful = finding.severity in (Severity.CRITICAL, Severity.HIGH)
+    return "error" if harmful and finding.certainty is Certainty.CERTAIN else "warning"
+
+
+CHECK_FORMATS: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType(
+    {
+        "text": text,
+        "json": as_json,
+        "github": github,
+        "gitlab": gitlab.render_check,
+        "sarif": sarif.render_check,
+        "junit": junit.render_check,
+    }
+)
+"""A new format of `check` is a function and a line here."""

@@ -1,0 +1,46 @@
+"""GitLab's Code Quality JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from verifygate.model import Finding, Report, Severity
+from verifygate.model.base import encodable
+from verifygate.model.check_report import CheckReport
+from verifygate.report.escape import LONG, plain
+from verifygate.report.view import View
+
+_SEVERITIES = {
+    Severity.CRITICAL: "blocker",
+    Severity.HIGH: "critical",
+    Severity.MEDIUM: "major",
+    Severity.LOW: "minor",
+    Severity.INFO: "info",
+}
+
+
+def render(report: Report) -> str:
+    """The findings of every stage."""
+    return _issues(View(report).findings)
+
+
+def render_check(report: CheckReport) -> str:
+    return _issues(sorted(report.findings, key=lambda f: f.order))
+
+
+def _issues(findings: Iterable[Finding]) -> str:
+    issues = [
+        {
+            "description": plain(f"{finding.rule} {finding.name}: {finding.message}", LONG),
+            "check_name": finding.rule,
+            "fingerprint": finding.fingerprint,
+            "severity": _SEVERITIES[finding.severity],
+            "location": {
+                "path": finding.path,
+                "lines": {"begin": finding.line, "end": max(finding.line, finding.end_line)},
+            },
+        }
+        for finding in findings
+    ]
+    return encodable(json.dumps(issues, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"

@@ -1,0 +1,51 @@
+"""One HTML page that needs nothing else: no script, no font, no picture, nothing fetched."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from verifygate.model import Report
+from verifygate.report import escape, view
+from verifygate.report.page import evidence_id
+from verifygate.report.view import View
+
+
+def render(report: Report, prefix: str = "../../") -> str:
+    return _environment().get_template("report.html.j2").render(view=View(report), report=report, prefix=prefix)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("verifygate.report", "templates"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(view.FILTERS)
+    environment.filters.update(
+        address=escape.link_target, evidence_id=evidence_id, block=_block, prose=lambda text: _prose(str(text))
+    )
+    return environment
+
+
+def _finalize(value: object) -> Markup:
+    """Everything that no filter made is text, without what a browser would obey or hide."""
+    return value if isinstance(value, Markup) else Markup(escape.html_text(str(value)))  # noqa: S704
+
+
+def _block(text: str) -> Markup:
+    return Markup("<pre>{}</pre>").format(escape.lines(text))
+
+
+def _prose(text: str) -> Markup:
+    """Text in which what stands between backticks is code."""
+    pieces = escape.spans(text)
+    code, words = Markup("<code>{}</code>"), Markup("{}")
+    return Markup("").join((code if quoted else words).format(piece) for piece, quoted in pieces)

@@ -1,0 +1,65 @@
+"""Markdown for GitHub: the merged report and one page for each stage.
+
+The templates are ours and fixed; what a report holds only ever reaches them as data. Whatever a template prints is
+escaped as text unless one of the filters below made it, so a filter that is forgotten cannot open a hole.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from verifygate.model import Report
+from verifygate.report import escape, view
+from verifygate.report.page import Page, evidence_id
+
+FILES = ("gate.md", "execution.md", "static.md", "requirements.md", "performance.md")
+_FENCE = re.compile(r"^(`{3,})[a-z]*$")
+
+
+def render(report: Report, prefix: str = "../../") -> dict[str, str]:
+    """All pages: each says so where its stage took no part, so that no link leads nowhere."""
+    page = Page(report, prefix)
+    return {name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report)) for name in FILES}
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("verifygate.report", "templates"),
+        undefined=StrictUndefined,
+        autoescape=True,  # so that macros and blocks return Markup; the escaping itself is `finalize`
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(view.FILTERS)
+    environment.filters.update(
+        code=lambda text: Markup(escape.md_code(str(text))),  # noqa: S704 - escaped here, and so below
+        prose=lambda text: Markup(escape.md_prose(str(text))),  # noqa: S704
+        fence=lambda text, language="": Markup(escape.md_fence(str(text), language)),  # noqa: S704
+        codes=lambda texts: Markup(", ".join(escape.md_code(str(text)) for text in texts) or "none"),  # noqa: S704
+        evidence_id=lambda finding: Markup(escape.md_code(evidence_id(finding))),  # noqa: S704
+    )
+    return environment
+
+
+def _finalize(value: object) -> Markup:
+    """Everything that no filter made is text."""
+    return value if isinstance(value, Markup) else Markup(escape.md_text(str(value)))  # noqa: S704
+
+
+def _tidy(text: str) -> str:
+    """Leave at most one blank line in a row, but for code blocks, whose content is not ours to change."""
+    out: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        if mark := _FENCE.match(line.rstrip()):
+            fence = mark[1] if not fence else ("" if mark[1] == fence else fence)
+        if fence or line.strip() or (out and out[-1].strip()):
+            out.append(line if fence else line.rstrip())
+    return "\n".join(out).strip("\n") + "\n"

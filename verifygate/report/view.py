@@ -1,0 +1,301 @@
+"""What the readers of a report ask of it, answered once for all formats. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from statistics import median
+from types import MappingProxyType
+from typing import Any
+
+from verifygate.model import (
+    Arm,
+    Check,
+    Construct,
+    ExecutionDetails,
+    Finding,
+    Measurement,
+    Outcome,
+    PerformanceDetails,
+    Reason,
+    Report,
+    RequirementsDetails,
+    ScorePart,
+    Severity,
+    StageResult,
+    StaticDetails,
+    Status,
+    Waiver,
+    WaiverState,
+)
+
+_BARS = "▁▂▃▄▅▆▇█"
+_MAX_BARS = 60
+_TOPICS = {  # words in the name of a metric; the first topic that has one takes the measurement
+    "Throughput": ("throughput",),
+    "Effective steps": ("effective", "trained"),
+    "Step time": ("speedup", "step"),
+    "Memory": ("memory", "bytes"),
+    "Accuracy": ("accuracy", "loss"),
+}
+OTHER_TOPIC = "Other"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A check with the stage that asked it."""
+
+    stage: str
+    check: Check
+
+
+class View:
+    """A report, read for printing."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    # --- stages
+
+    def stage(self, name: str) -> StageResult | None:
+        return next((stage for stage in self.report.stages if stage.stage == name), None)
+
+    @property
+    def execution(self) -> ExecutionDetails:
+        stage = self.stage("execution")
+        return stage.details if stage and isinstance(stage.details, ExecutionDetails) else ExecutionDetails()
+
+    @property
+    def static(self) -> StaticDetails:
+        stage = self.stage("static")
+        return stage.details if stage and isinstance(stage.details, StaticDetails) else StaticDetails()
+
+    @property
+    def requirements(self) -> RequirementsDetails:
+        stage = self.stage("requirements")
+        return stage.details if stage and isinstance(stage.details, RequirementsDetails) else RequirementsDetails()
+
+    @property
+    def performance(self) -> PerformanceDetails:
+        stage = self.stage("performance")
+        return stage.details if stage and isinstance(stage.details, PerformanceDetails) else PerformanceDetails()
+
+    # --- findings
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of all stages, worst first; one that two stages report stands here once."""
+        every = sorted((f for stage in self.report.stages for f in stage.findings), key=lambda f: f.order)
+        first = {(f.rule, f.path, f.line, f.column, f.fingerprint): f for f in reversed(every)}
+        return tuple(sorted(first.values(), key=lambda f: f.order))
+
+    def by_severity(self, findings: Iterable[Finding]) -> list[tuple[Severity, list[Finding]]]:
+        """The severities that occur, worst first, each with its findings."""
+        found = sorted(findings, key=lambda f: f.order)
+        groups = ((severity, [f for f in found if f.severity is severity]) for severity in Severity)
+        return [(severity, group) for severity, group in groups if group]
+
+    def count(self, stage: StageResult, severity: str) -> int:
+        return sum(1 for finding in stage.findings if finding.severity == severity)
+
+    # --- checks
+
+    @cached_property
+    def checks(self) -> tuple[Asked, ...]:
+        return tuple(Asked(stage.stage, check) for stage in self.report.stages for check in stage.checks)
+
+    @property
+    def not_measured(self) -> list[Asked]:
+        return [asked for asked in self.checks if asked.check.status is Status.NOT_MEASURED]
+
+    def not_measured_in(self, stage: StageResult) -> int:
+        return sum(1 for check in stage.checks if check.status is Status.NOT_MEASURED)
+
+    @property
+    def not_run(self) -> list[StageResult]:
+        """Stages that errored or had nothing to go on."""
+        return [stage for stage in self.report.stages if stage.outcome is not Outcome.COMPLETED]
+
+    def waiver(self, check: Check) -> Waiver | None:
+        """The waiver in force that covers this check, where there is something to cover."""
+        if check.status not in (Status.PARTIAL, Status.NOT_MEASURED):
+            return None
+        in_force = (use.waiver for use in self.report.waivers if use.state is WaiverState.IN_FORCE)
+        return next((waiver for waiver in in_force if check.id in waiver.checks), None)
+
+    def recommended(self, stage: StageResult | None) -> list[Check]:
+        """The checks that leave something to do and do not block."""
+        wanting = (c for c in (stage.checks if stage else ()) if c.status not in (Status.PASS, Status.NOT_APPLICABLE))
+        return [check for check in wanting if not check.required or self.waiver(check)]
+
+    # --- measurements
+
+    @cached_property
+    def _measurements(self) -> dict[str, Measurement]:
+        return {m.id: m for stage in self.report.stages for m in stage.measurements}
+
+    def actual(self, check: Check) -> str:
+        """The check's answer in words, followed by the measured number where there is one."""
+        measurement = self._measurements.get(check.measurement or "")
+        if measurement is None:
+            return check.actual
+        number = reading(measurement)
+        return f"{check.actual}: {number}" if check.actual else number
+
+    def said(self, reason: Reason) -> str:
+        """The reason's words, followed by the number that its check measured."""
+        check = next((asked.check for asked in self.checks if reason.check and asked.check.id == reason.check), None)
+        measurement = self._measurements.get(check.measurement or "") if check else None
+        if measurement is None or measurement.value is None:
+            return reason.text
+        return f"{reason.text}; measured: {reading(measurement)}"
+
+    def reading_of(self, measurement: str | None) -> str:
+        """The measured number behind an id; empty where there is no such measurement."""
+        found = self._measurements.get(measurement or "")
+        return reading(found) if found else ""
+
+    def targets(self, stage: StageResult) -> list[Measurement]:
+        return [m for m in stage.measurements if m.target]
+
+    def topic(self, stage: StageResult | None, title: str) -> list[Measurement]:
+        """The measurements about one thing; each belongs to exactly one topic."""
+        return [m for m in stage.measurements if _topic(m) == title] if stage else []
+
+
+def _topic(measurement: Measurement) -> str:
+    about = measurement.metric
+    return next((title for title, marks in _TOPICS.items() if any(mark in about for mark in marks)), OTHER_TOPIC)
+
+
+def reading(measurement: Measurement) -> str:
+    """Value, interval, number of samples, device and class of the evidence, in one line."""
+    if measurement.value is None:
+        return f"not measured: {measurement.reason}" if measurement.reason else "not measured"
+    text = amount(measurement)
+    if measurement.low is not None and measurement.high is not None:
+        text += f" (95 % interval {interval(measurement)})"
+    counts = samples(measurement)
+    return ", ".join(part for part in (text, counts, f"on {measurement.device}", measurement.kind.value) if part)
+
+
+def samples(measurement: Measurement) -> str:
+    """How many samples the number rests on; empty where the measurement has no arms."""
+    counts = [arm.n for arm in measurement.arms]
+    if not counts:
+        return ""
+    if len(set(counts)) == 1:
+        return f"n = {counts[0]}" + (" per arm" if len(counts) > 1 else "")
+    return "n = " + ", ".join(f"{arm.n} {arm.name}" for arm in measurement.arms)
+
+
+def number(value: float) -> str:
+    """Four significant digits, with no exponent for the sizes that people read."""
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    return "not timed" if value is None else f"{value:.2f} s"
+
+
+def spread(arm: Arm) -> tuple[str, str, str]:
+    """Least, median and greatest sample."""
+    if not arm.samples:
+        return ("not kept", "not kept", "not kept")
+    return (number(min(arm.samples)), number(median(arm.samples)), number(max(arm.samples)))
+
+
+def bars(arm: Arm) -> str:
+    """The samples in the order in which they were taken, from the least (a low bar) to the greatest."""
+    if not arm.samples:
+        return "no samples kept"
+    step = -(-len(arm.samples) // _MAX_BARS)
+    shown = [max(arm.samples[index : index + step]) for index in range(0, len(arm.samples), step)]
+    low, high = min(arm.samples), max(arm.samples)
+    span = (high - low) or 1.0
+    return "".join(_BARS[round((sample - low) / span * (len(_BARS) - 1))] for sample in shown)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """`1 finding`, `2 findings`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def advice(finding: Finding) -> str:
+    """Message and remedy in one line, for readers that have room for one."""
+    return f"{finding.message}; remedy: {finding.remedy}" if finding.remedy else finding.message
+
+
+def tally(findings: Sequence[Finding]) -> str:
+    """`1 critical, 1 high`: the severities that occur, worst first."""
+    counts = [(severity, sum(1 for f in findings if f.severity is severity)) for severity in Severity]
+    return ", ".join(f"{count} {severity}" for severity, count in counts if count)
+
+
+def amount(measurement: Measurement) -> str:
+    return "not measured" if measurement.value is None else quantity(measurement.value, measurement.unit)
+
+
+def quantity(value: float, unit: str) -> str:
+    """Number and unit; bytes in the unit that people read."""
+    if unit == "B":
+        big = next((size for size in (2**30, 2**20, 2**10) if abs(value) >= size), 1)
+        value, unit = value / big, {2**30: "GiB", 2**20: "MiB", 2**10: "KiB", 1: "B"}[big]
+    return f"{number(value)} {unit}".strip()
+
+
+def interval(measurement: Measurement) -> str:
+    if measurement.low is None or measurement.high is None:
+        return "none"
+    return f"{number(measurement.low)} to {number(measurement.high)}"
+
+
+def plot(measurement: Measurement) -> str:
+    """A line of bars for each arm, with its least and greatest sample."""
+    width = max((len(arm.name) for arm in measurement.arms), default=0)
+    rows = ((arm, spread(arm)) for arm in measurement.arms)
+    return "\n".join(f"{arm.name:{width}}  {bars(arm)}  {low} to {high} {arm.unit}" for arm, (low, _, high) in rows)
+
+
+def kinds(constructs: Sequence[Construct]) -> str:
+    """`2 autocast, 1 grad-scaler`: how often each kind occurs, in the order of the source."""
+    return ", ".join(f"{count} {kind}" for kind, count in Counter(c.kind.value for c in constructs).items())
+
+
+def words(values: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *most, last = list(values) or ["none"]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def points(value: Decimal | None) -> str:
+    return "not scored" if value is None else f"{value:.2f}"
+
+
+def possible(parts: Iterable[ScorePart]) -> Decimal:
+    return sum((part.possible for part in parts), Decimal("0.00"))
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "amount": amount,
+        "counted": counted,
+        "interval": interval,
+        "join_words": " ".join,
+        "kinds": kinds,
+        "plot": plot,
+        "points": points,
+        "possible": possible,
+        "reading": reading,
+        "samples": samples,
+        "seconds": seconds,
+        "spread": spread,
+        "stages": lambda stages: words(stage.stage for stage in stages),
+        "tally": tally,
+        "words": words,
+    }
+)
+"""What templates may say of a value; each returns text that the template still escapes."""

@@ -1,0 +1,89 @@
+"""Put the files of a report on disk so that a reader never sees half of one.
+
+The files are written into a new folder beside the old one, and the two are swapped by renaming. A run that is killed
+before the swap leaves the earlier report as it was. (Between the two renames of the swap, for some microseconds, there
+is no report under the name; a missing report is safe, half of one is not.)
+
+Whatever lies in the folder must be ours: files of an earlier report go, and where there is a file that no report ever
+has, nothing is written at all. So a slip such as `--report-dir src` costs a message and not the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from verifygate.errors import UsageError
+from verifygate.report.formats import FILE_NAMES
+
+
+def write_reports(files: Mapping[str, str], folder: Path) -> None:
+    """Make `folder` hold exactly these files. Raises UsageError, and leaves what was there, when it cannot."""
+    folder = folder.absolute()
+    _refuse_foreign(folder)
+    fresh: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        fresh.chmod(0o755)
+        for name, content in sorted(files.items()):
+            _write(fresh / name, content)
+        _swap(fresh, folder)
+    except OSError as error:
+        raise UsageError(
+            f"the report cannot be written: {error.strerror or type(error).__name__}",
+            where=_shown(folder),
+            remedy="the earlier report, if any, is as it was; name another folder with --report-dir",
+        ) from error
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """A folder that we would replace may hold nothing but reports."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
+    try:
+        names = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=_shown(folder)) from error
+    if foreign := [name for name in names if name not in FILE_NAMES]:
+        raise UsageError(
+            f"holds `{foreign[0]}`, which is not part of a report, and the whole folder would be replaced",
+            where=_shown(folder),
+            remedy="move it away, or name another folder with --report-dir",
+        )
+
+
+def _write(path: Path, content: str) -> None:
+    """Write and make sure it is on the disk: a rename that survives a crash must not name an empty file."""
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _swap(fresh: Path, folder: Path) -> None:
+    """Put `fresh` in the place of `folder`; put the old one back if that fails."""
+    if not folder.exists():
+        fresh.rename(folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
+    old.rmdir()  # only its unused name was wanted: not every platform renames onto a folder
+    folder.rename(old)
+    try:
+        fresh.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _shown(folder: Path) -> str:
+    """The folder as seen from the working directory; only its name where it lies elsewhere."""
+    relative = os.path.relpath(folder)
+    return folder.name if relative.startswith("..") else Path(relative).as_posix()
