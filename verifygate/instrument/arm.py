@@ -37,6 +37,10 @@ class Arm:
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.synchronize: Callable[[], object] = lambda: None
+        self.peak_allocated: Callable[[], int] | None = None
+        if self.device == "cuda":  # bound here for the same reason as the clock
+            self.synchronize, self.peak_allocated = torch.cuda.synchronize, torch.cuda.max_memory_allocated
         self.workload: Any = None
         self.baseline = 0
         self.orders: dict[str, Callable[..., dict[str, Any]]] = {
@@ -93,7 +97,7 @@ class Arm:
         before = self._effective()
         for _ in range(steps):
             self.workload.step()
-        self._synchronize()
+        self.synchronize()
         return {"effective": self._gained(before, steps), "digest": self._digest()}
 
     def evaluate(self) -> dict[str, Any]:
@@ -108,13 +112,13 @@ class Arm:
         started = clock()
         for _ in range(warmup):
             self.workload.step()
-        self._synchronize()
+        self.synchronize()
         self._reset_peak()
         before, seconds = self._effective(), []
         for _ in range(steps):
             begin = clock()
             self.workload.step()
-            self._synchronize()
+            self.synchronize()
             seconds.append(clock() - begin)
         return {
             "seconds": seconds,
@@ -152,20 +156,16 @@ class Arm:
         count = getattr(self.workload, "parameter_bytes", None)
         return None if count is None else int(count())
 
-    def _synchronize(self) -> None:
-        if self.device == "cuda":
-            self.torch.cuda.synchronize()
-
     def _reset_peak(self) -> None:
         if self.device == "cuda":
             self.torch.cuda.reset_peak_memory_stats()
 
     def _peak(self) -> int | None:
         """Peak bytes above what was allocated before the workload; torch counts none of it on a CPU."""
-        if self.device != "cuda":
+        if self.peak_allocated is None:
             return None
         try:
-            return int(self.torch.cuda.max_memory_allocated()) - self.baseline
+            return int(self.peak_allocated()) - self.baseline
         except RuntimeError:  # the device is lost: the error that lost it is the one to report
             return None
 

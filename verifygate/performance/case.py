@@ -12,7 +12,6 @@ from verifygate.performance.intervals import Interval
 from verifygate.performance.record import ArmRecord, Comparison
 
 ON_CUDA = "run `verifygate run --stage performance` on a machine with a CUDA device"
-AGAIN = "correct what is named here, then run `verifygate run --stage performance` again"
 QUIETER = "raise `performance.rounds`, and measure on a device that nothing else uses"
 
 
@@ -97,7 +96,7 @@ class Case:
         )
         remedy = ""
         if first.target and first.status is not Status.PASS:
-            remedy = failed if first.status is Status.FAIL else AGAIN if self.obstacle else noisy
+            remedy = failed if first.status is Status.FAIL else self.comparison.remedy if self.obstacle else noisy
         check = Check(
             id=f"performance.{name}",
             title=first.title,

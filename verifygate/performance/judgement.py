@@ -6,7 +6,7 @@ import math
 
 from verifygate.config import PerformanceSettings
 from verifygate.model import Check, Measurement, Status
-from verifygate.performance.case import AGAIN, ON_CUDA, Answer, Case
+from verifygate.performance.case import ON_CUDA, Answer, Case
 from verifygate.performance.intervals import (
     MIN_GRADED_ITEMS,
     Interval,
@@ -53,7 +53,7 @@ def speedup(case: Case) -> Answer:
     if case.only_cpu:
         on_cpu = {"id": f"speedup-on-cpu.{amp}", "title": f"{measured.title} on the CPU", "target": ""}
         others = (case.judged(measured.model_copy(update=on_cpu), interval, Status.NOT_APPLICABLE, reason),)
-        update = {"device": "accelerator", "arms": (), "reason": case.comparison.failure or "there is no accelerator"}
+        update = {"device": "accelerator", "arms": (), "reason": case.obstacle or "there is no accelerator"}
         first = measured.model_copy(update=update)
     else:
         status = at_least(interval, target) if interval and target else Status.NOT_APPLICABLE
@@ -87,7 +87,7 @@ def memory_reduction(case: Case) -> Answer:
     )
     if case.only_cpu:
         no_count = "there is no accelerator, and a CPU process's resident memory is not comparable"
-        first = measured.model_copy(update={"reason": case.comparison.failure or no_count})
+        first = measured.model_copy(update={"reason": case.obstacle or no_count})
     elif floor := least_reduction(case.fp32, case.amp):
         proved = target is not None and floor >= target
         reason = f"fp32 does not fit on the device, so this is a floor: {case.fp32.failure}"
@@ -143,7 +143,7 @@ def accuracy(case: Case) -> Answer:
     failed = (
         "look for what AMP changes in the training: findings of the static stage, skipped steps, half-precision sums"
     )
-    if interval and target and first.status is Status.NOT_MEASURED:
+    if interval and target and first.status is Status.NOT_MEASURED and not case.obstacle:
         more = enough_items(case, interval, target)
         noisy = f"evaluate on more items: measurement {more.id} says about how many would decide"
         return case.answer("accuracy", expected, first, more, failed=failed, noisy=noisy)
@@ -189,7 +189,7 @@ def same_data(case: Case) -> Answer:
         status, actual = Status.FAIL, "the digests differ"
         remedy = "let `seed` alone decide which data a workload draws, and in which order"
     elif case.comparison.failure:
-        status, actual, remedy = Status.NOT_MEASURED, case.comparison.failure, AGAIN
+        status, actual, remedy = Status.NOT_MEASURED, case.comparison.failure, case.comparison.remedy
     elif not offered:
         status, actual = Status.NOT_MEASURED, "the workload has no data_digest()"
         remedy = "give the workload `data_digest() -> str`, a digest of the data it has trained on so far"
@@ -224,7 +224,7 @@ def effective_steps(case: Case) -> Answer:
         method=f"optimizer steps of each round that took effect, as the workload counts them; {amp} over fp32",
     )
     if failure := case.comparison.failure:
-        broke = any(a.failure and a.failure.trouble in (Trouble.RAISED, Trouble.CRASH) for a in case.comparison.arms)
+        broke = any(arm.failure and arm.failure.broke_in_training for arm in case.comparison.arms)
         update: dict[str, object] = {"status": Status.FAIL if broke else Status.NOT_MEASURED, "reason": failure}
     elif share is None:
         update = {"reason": "no timed step of fp32 moved the parameters"}
@@ -237,6 +237,8 @@ def effective_steps(case: Case) -> Answer:
         name,
         f"at least {LEAST_EFFECTIVE:.0%} of the steps that fp32 takes, and both arms run to their end",
         measured.model_copy(update=update),
-        failed=AGAIN if case.comparison.failure else "find what overflows in half precision, or why the scale is stuck",
+        failed=case.comparison.remedy
+        if case.comparison.failure
+        else "find what overflows in half precision, or why the scale is stuck",
         noisy="let `effective_steps` count the optimizer steps that moved the parameters",
     )

@@ -27,6 +27,16 @@ class Trouble(StrEnum):
     """Its own clock contradicts the gate's."""
 
 
+RUN_AGAIN = " run `verifygate run --stage performance` again"
+WHILE = {
+    "start": "starting",
+    "build": "building the workload",
+    "train": "training",
+    "evaluate": "evaluating",
+    "block": "being timed",
+}
+
+
 @dataclass(frozen=True)
 class Failure:
     """The early end of an arm, in one line that is the same for the same cause."""
@@ -38,9 +48,22 @@ class Failure:
     peak_bytes: int | None = None
     """How much it had allocated by then, where the device counts it."""
 
+    @property
+    def broke_in_training(self) -> bool:
+        """Whether the project's own steps broke: a fault of the code, not a gap in the measurement."""
+        return self.trouble in (Trouble.RAISED, Trouble.CRASH) and self.during not in ("start", "build")
+
     def __str__(self) -> str:
-        where = {"start": "while starting", "build": "while building the workload", "block": "while being timed"}
-        return f"{self.text} ({where.get(self.during, f'in its {self.during} phase')})"
+        return f"{self.text} (while {WHILE[self.during]})"
+
+    @property
+    def remedy(self) -> str:
+        """What would let the arm run to its end."""
+        if self.trouble in (Trouble.MEMORY, Trouble.BESIDE):
+            return "lower the workload's batch size until both arms fit on the device, then" + RUN_AGAIN
+        if self.trouble is Trouble.TIMEOUT:
+            return "raise `performance.seconds` or find what hangs, then" + RUN_AGAIN
+        return "correct what is named here, then" + RUN_AGAIN
 
 
 @dataclass(frozen=True)
@@ -124,3 +147,9 @@ class Comparison:
     def failure(self) -> str:
         """Which arm ended early and why, in one line; empty where both are complete."""
         return "; ".join(f"{arm.name}: {arm.failure}" for arm in self.arms if arm.failure)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about an obstacle to comparing the arms."""
+        failed = [arm.failure for arm in self.arms if arm.failure]
+        return failed[0].remedy if failed else "make the arms equal in all but precision, then" + RUN_AGAIN

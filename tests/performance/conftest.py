@@ -1,0 +1,44 @@
+"""A project to measure, and the stage run on it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verifygate.config import PerformanceSettings, Settings
+from verifygate.model import StageResult
+from verifygate.performance import PerformanceStage
+from verifygate.source import Sources
+from verifygate.stage import StageContext
+from verifygate.subject import Subject
+
+Measure = Callable[..., StageResult]
+QUICK = {"rounds": 3, "steps": 2, "warmup": 1, "train_steps": 3, "seconds": 60.0}
+
+
+@pytest.fixture
+def simulated(tmp_path: Path) -> Path:
+    """A project whose torch is a stand-in that starts at once."""
+    return Path(shutil.copytree(Path(__file__).parent / "simulated", tmp_path / "project"))
+
+
+@pytest.fixture
+def measure(simulated: Path) -> Measure:
+    """Run the stage on a workload of the simulated project."""
+
+    def run(workload: str, root: Path = simulated, **settings: Any) -> StageResult:
+        performance = PerformanceSettings.model_validate({"workload": workload, **QUICK, **settings})
+        context = StageContext(
+            settings=Settings(root=root, today=dt.date(2025, 1, 1), performance=performance),
+            sources=Sources([], []),
+            subject=Subject(root, Path(sys.executable)),
+        )
+        return PerformanceStage().run(context)
+
+    return run
