@@ -81,7 +81,7 @@ class World:
             if outcome is None:
                 del found[name]
             else:
-                found[name] = StageResult(stage=name, outcome=outcome, reason="it broke")
+                found[name] = found[name].model_copy(update={"outcome": outcome, "reason": "it broke"})
         return found
 
     def trace(self, spec: Path | str = "full.yaml") -> Traced:

@@ -37,6 +37,12 @@ def test_a_summary_that_disagrees_with_its_samples_fails_its_row_and_blocks(worl
     assert traced.checks["calculations"].required
 
 
+def test_a_wrong_summary_is_wrong_even_where_nobody_judged_it(world: World) -> None:
+    """Too noisy to judge is no excuse for a number that its samples do not give."""
+    world.measurements = [speedup(value=2.1, status=Status.NOT_MEASURED, reason="too noisy")]
+    assert world.trace().statuses["R-NUMBER"] is Status.FAIL
+
+
 def test_a_check_rests_on_its_measurements_samples(world: World) -> None:
     """A check that names a wrong summary is not carried over as PASS."""
     world.measurements = [speedup(value=2.1)]
@@ -73,6 +79,14 @@ def test_a_target_honestly_missed_is_a_right_calculation(world: World) -> None:
     world.measurements = [speedup(target=">= 3", status=Status.FAIL)]
     assert calculation(world)[0] is Status.PASS
     assert world.trace().statuses["R-NUMBER"] is Status.FAIL
+
+
+def test_the_remedy_of_a_measurement_is_its_checks_own(world: World) -> None:
+    """Where a check judged the measurement, the row says what that check says to do."""
+    world.measurements = [speedup(value=None, status=Status.NOT_MEASURED, reason="no accelerator")]
+    assert world.trace().checks["R-NUMBER"].remedy == "measure speedup.bf16 again: no accelerator"
+    world.checks.append(check("performance.speedup", Status.NOT_MEASURED, measurement="speedup.bf16", remedy="get one"))
+    assert world.trace().checks["R-NUMBER"].remedy == "get one"
 
 
 def test_samples_that_are_not_there_cannot_be_counted(world: World) -> None:

@@ -234,6 +234,13 @@ def test_one_failed_query_fails_the_row_whatever_else_is_open(world: World) -> N
     assert world.trace("mixed.yaml").statuses["R-BOTH"] is Status.FAIL
 
 
+def test_what_fails_is_cited_first(world: World) -> None:
+    """The first place of a check is the one to look at, not the first one found."""
+    world.tests[0] = outcome_of("tests/test_loop.py::test_overflow", outcome="failed", line=5)
+    evidence = world.trace("mixed.yaml").checks["R-BOTH"].evidence
+    assert [(item.path, item.line) for item in evidence] == [("tests/test_loop.py", 5), (LOOP, 10)]
+
+
 def test_a_requirement_without_queries_is_not_measured(world: World) -> None:
     """Nobody said how to verify it, so nobody has."""
     found = world.trace("mixed.yaml").checks["R-NONE"]

@@ -29,13 +29,14 @@ def measurement(query: Query, facts: Facts) -> Answer:
     judged = sorted(
         ((item, *_held(item, stage.measurements)) for item in found), key=lambda one: _WORST_FIRST.index(one[1])
     )
-    worst = judged[0]
+    worst, status, why = judged[0]
+    advice = [one.remedy for one in stage.checks if one.measurement == worst.id and one.remedy]
     return Answer(
         together(status for _, status, _ in judged),
         "; ".join(f"{item.id} on {item.device}: {status}{_because(why)}" for item, status, why in judged),
         tuple(Cite(item.kind, f"measurement {item.id} ({item.kind}), {status}") for item, status, _ in judged[:SHOWN]),
         measurements=tuple(item.id for item in found),
-        remedy=worst[2] if worst[1] is not Status.PASS else "",
+        remedy="" if status is Status.PASS else (advice or [f"measure {worst.id} again: {why}"])[0],
     )
 
 
