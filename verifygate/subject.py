@@ -11,9 +11,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 PASSED_ON = frozenset(
@@ -34,6 +36,7 @@ ALWAYS = {
 }
 TAIL_BYTES = 16 * 1024
 GRACE_SECONDS = 3.0
+POLL_SECONDS = 0.05
 MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 
@@ -48,14 +51,20 @@ class Completed:
     stdout_tail: str
     stderr_tail: str
     output_bytes: int
+    limit_seconds: float = 0.0
+    """The time limit it ran under."""
+    flooded: bool = False
+    """Whether it was stopped because it wrote more than the gate keeps."""
 
     @property
     def ending(self) -> str:
-        """The end in words: `exit code 1`, `killed by SIGSEGV`, `stopped after its 60 s limit`."""
+        """The end in words, the same for the same end: `exit code 1`, `killed by SIGSEGV`, `stopped at its ...`."""
+        if self.flooded:
+            return f"stopped after more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB of output"
         if self.timed_out:
-            return f"stopped after its time limit ({self.seconds:.0f} s)"
+            return f"stopped at its time limit of {self.limit_seconds:g} s"
         if self.exit_code < 0:
-            return f"killed by {signal.Signals(-self.exit_code).name}"
+            return f"killed by {_signal_name(-self.exit_code)}"
         return f"exit code {self.exit_code}"
 
 
@@ -74,10 +83,12 @@ class Subject:
         env: Mapping[str, str] | None = None,
         python_path: Sequence[Path] = (),
         cwd: Path | None = None,
+        stop: threading.Event | None = None,
     ) -> Completed:
         """Run the interpreter with `argv` in the root (or `cwd`) for at most `seconds`.
 
-        `env` adds to the allowed environment; `python_path` goes in front of the root on the module path.
+        `env` adds to the allowed environment; `python_path` goes in front of the root on the module path. Setting
+        `stop` from another thread ends the process early, as the time limit would.
         Raises OSError where the interpreter cannot be started.
         """
         command = (str(self.interpreter), *argv)
@@ -98,59 +109,78 @@ class Subject:
                     start_new_session=True,
                 )
                 try:
-                    exit_code, timed_out = _wait(child, started + seconds, outputs)
+                    end = _watch(child, started + seconds, outputs, stop)
                 finally:
-                    _kill_group(child)
+                    exit_code = _kill_group(child)
             return Completed(
                 argv=tuple(argv),
                 exit_code=exit_code,
-                timed_out=timed_out,
+                timed_out=end is _End.LATE,
                 seconds=time.monotonic() - started,
                 stdout_tail=_tail(outputs[0]),
                 stderr_tail=_tail(outputs[1]),
-                output_bytes=sum(path.stat().st_size for path in outputs),
+                output_bytes=_written(outputs),
+                limit_seconds=seconds,
+                flooded=end is _End.FLOODED,
             )
 
 
 def discover_interpreter(root: Path) -> Path:
-    """The project's own interpreter: an active or local virtual environment that has pytest, else the gate's own."""
+    """The project's own interpreter: an active or local virtual environment that has pytest, else the gate's own.
+
+    An active environment is somebody's choice, so it goes before `.venv` and `venv` in the root; unless it is the one
+    that the gate itself is installed in, which says nothing about the project.
+    """
     places = [root / ".venv", root / "venv"]
-    if active := os.environ.get("VIRTUAL_ENV"):
+    active = os.environ.get("VIRTUAL_ENV")
+    if active and Path(active).resolve() != Path(sys.prefix).resolve():
         places.insert(0, Path(active))
     for place in places:
         candidate = place / "bin" / "python"
-        if candidate.exists() and _has_pytest(candidate):
+        if os.access(candidate, os.X_OK) and _has_pytest(candidate):
             return candidate
     return Path(sys.executable)
 
 
 def _has_pytest(interpreter: Path) -> bool:
-    if interpreter == Path(sys.executable):
-        return True
     return any((interpreter.parent.parent / "lib").glob("python3*/site-packages/pytest"))
 
 
-def _wait(child: subprocess.Popen[bytes], deadline: float, outputs: Sequence[Path]) -> tuple[int, bool]:
-    """Wait for the end, the deadline, or an output that fills the disk; the latter two stop the group."""
-    while True:
-        try:
-            return child.wait(timeout=max(0.0, min(0.5, deadline - time.monotonic()))), False
-        except subprocess.TimeoutExpired:
-            flooded = sum(path.stat().st_size for path in outputs) > MAX_OUTPUT_BYTES
-            if time.monotonic() < deadline and not flooded:
-                continue
-        _signal_group(child, signal.SIGTERM)
-        try:
-            child.wait(timeout=GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            _signal_group(child, signal.SIGKILL)
-        return child.wait(), True
+class _End(Enum):
+    OWN = "it ended by itself"
+    LATE = "its time was over"
+    FLOODED = "it wrote more than the gate keeps"
 
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """End whatever the child left behind in its group, and the child itself if an exception cut the wait short."""
+def _watch(
+    child: subprocess.Popen[bytes], deadline: float, outputs: Sequence[Path], stop: threading.Event | None
+) -> _End:
+    """Wait for the end, the deadline, a call to stop, or an output that fills the disk; the last three stop the group.
+
+    The child is not reaped here: as long as it is a zombie, the system cannot give its id to somebody else's group.
+    """
+    while not _ended(child):
+        late = time.monotonic() >= deadline or (stop is not None and stop.is_set())
+        if late or _written(outputs) > MAX_OUTPUT_BYTES:
+            _signal_group(child, signal.SIGTERM)
+            patience = time.monotonic() + GRACE_SECONDS
+            while not _ended(child) and time.monotonic() < patience:
+                time.sleep(POLL_SECONDS)
+            return _End.LATE if late else _End.FLOODED
+        time.sleep(max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
+    return _End.OWN
+
+
+def _ended(child: subprocess.Popen[bytes]) -> bool:
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13: the id is free a moment earlier there
+        return child.poll() is not None
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> int:
+    """End whatever is left of the child's group, and only then reap the child. Returns its exit code."""
     _signal_group(child, signal.SIGKILL)
-    child.wait()
+    return child.wait()
 
 
 def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
@@ -158,6 +188,17 @@ def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(child.pid, number)  # start_new_session made the child the leader: its pid is the group's
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _written(outputs: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in outputs)
 
 
 def _tail(path: Path) -> str:

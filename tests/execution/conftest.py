@@ -1,0 +1,51 @@
+"""Runs the ready-made suites under suites/ the way the gate would, each in a copy of its own."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verifygate.config import ExecutionSettings, Settings
+from verifygate.execution import ExecutionStage
+from verifygate.execution.environment import Interpreter
+from verifygate.model import StageResult
+from verifygate.source import read_sources
+from verifygate.stage import StageContext
+from verifygate.subject import Subject
+
+SUITES = Path(__file__).parent / "suites"
+
+
+@pytest.fixture(scope="session")
+def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., StageResult]]:
+    """A function that runs one suite through the stage; settings of `[execution]` are its keyword arguments.
+
+    A suite runs once however many tests ask for it (`copy=2` runs it again, elsewhere). The interpreter is not asked
+    about torch, which takes seconds; test_execution_environment.py asks a real one.
+    """
+    results: dict[str, StageResult] = {}
+
+    def run(name: str, copy: int = 1, **execution: Any) -> StageResult:
+        key = repr((name, copy, sorted(execution.items())))
+        if key not in results:
+            results[key] = _run(name, tmp_path_factory.mktemp("suite") / name, {"seconds": 60.0} | execution)
+        return results[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        answers = {"pytest": pytest.__version__, "python": "3"}
+        patch.setattr("verifygate.execution.stage.ask", lambda *_: Interpreter(answers))
+        yield run
+
+
+def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
+    shutil.copytree(SUITES / name, root, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "pytest.ini").touch()  # so that pytest looks no higher
+    settings = Settings(root=root, today=dt.date(2026, 1, 1), execution=ExecutionSettings(**execution))
+    context = StageContext(settings, read_sources(root, ["."]), Subject(root, Path(sys.executable)))
+    return ExecutionStage().run(context)

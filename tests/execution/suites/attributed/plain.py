@@ -1,0 +1,5 @@
+"""Holds nothing of interest."""
+
+
+def helper():
+    return 1

@@ -1,0 +1,3 @@
+"""Cannot be imported."""
+
+import a_module_that_nobody_has

@@ -1,0 +1,3 @@
+"""Changed by its own test."""
+
+STEPS = 10

@@ -1,0 +1,2 @@
+def test_house(house):
+    assert house == 42

@@ -1,0 +1,5 @@
+import training
+
+
+def test_fine():
+    assert training.SCALE

@@ -1,0 +1,3 @@
+"""Cannot be imported: line 3 names nothing."""
+
+SCALE = undefined_name

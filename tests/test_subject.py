@@ -1,0 +1,168 @@
+"""The process starter: limits, the group's death, the environment, output and endings."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from verifygate import subject as module
+from verifygate.subject import Completed, Subject, discover_interpreter
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Subject:
+    return Subject(tmp_path, Path(sys.executable))
+
+
+def _run(subject: Subject, code: str, *, seconds: float = 30.0, **options: object) -> Completed:
+    return subject.run(["-c", code], seconds=seconds, **options)  # type: ignore[arg-type]
+
+
+def _gone(pid: int) -> bool:
+    """Whether the process ends within a few seconds (init may take a moment to reap it)."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+LEAVES_A_CHILD = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {child!r}])
+print(child.pid)
+"""
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+
+
+def test_the_time_limit_ends_the_child_and_its_children(subject: Subject) -> None:
+    """A child that waits for a grandchild is stopped at the limit, and the grandchild with it."""
+    code = LEAVES_A_CHILD.format(child="import time; time.sleep(600)") + "child.wait()"
+    done = _run(subject, code, seconds=1.5)
+    assert (done.timed_out, done.ending) == (True, "stopped at its time limit of 1.5 s")
+    assert _gone(int(done.stdout_tail))
+
+
+def test_a_child_that_ignores_the_polite_signal_is_killed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGTERM first, SIGKILL after the grace."""
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.2)
+    done = _run(subject, DEAF, seconds=1.0)
+    assert (done.timed_out, done.exit_code) == (True, -signal.SIGKILL)
+
+
+def test_a_grandchild_left_behind_is_ended(subject: Subject) -> None:
+    """The child ends well; what it left in its group does not survive, not even a deaf one, and nobody waits for it."""
+    done = _run(subject, LEAVES_A_CHILD.format(child=DEAF))
+    assert (done.exit_code, done.timed_out) == (0, False)
+    assert _gone(int(done.stdout_tail))
+
+
+def test_an_interrupt_ends_the_child_too(subject: Subject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """When the gate itself is interrupted, nothing of the project runs on."""
+
+    def interrupt(*_: object) -> None:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_watch", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _run(subject, "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)")
+    assert _gone(int((tmp_path / "pid").read_text()))
+
+
+def test_output_is_kept_as_a_tail_and_counted(subject: Subject) -> None:
+    """Of much output the end is kept, and what was left out is said."""
+    done = _run(subject, "print('x' * 100_000); print('the end')")
+    assert done.stdout_tail.startswith(f"[{done.output_bytes - module.TAIL_BYTES} bytes left out]\n")
+    assert done.stdout_tail.endswith("the end\n")
+
+
+def test_output_that_fills_the_disk_is_stopped(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too much output ends the run, and that is not called a time limit."""
+    monkeypatch.setattr(module, "MAX_OUTPUT_BYTES", 1024 * 1024)
+    done = _run(subject, "while True: print('x' * 10_000)")
+    assert (done.flooded, done.timed_out) == (True, False)
+    assert done.ending == "stopped after more than 1 MiB of output"
+
+
+def test_only_named_variables_are_passed_on(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets, pytest's options and Python's own switches stay out; what a caller adds is in."""
+    for name in ("WANDB_API_KEY", "GITHUB_TOKEN", "PYTEST_ADDOPTS", "PYTHONOPTIMIZE", "PYTHONSTARTUP"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    done = _run(subject, "import os; print(sorted(os.environ))", env={"MINE": "1"})
+    seen = set(eval(done.stdout_tail))  # noqa: S307 - our own child printed it
+    assert {"MINE", "OMP_NUM_THREADS", "PYTHONHASHSEED"} <= seen
+    assert seen <= module.PASSED_ON | set(module.ALWAYS) | {"MINE", "PYTHONPATH"}
+
+
+def test_the_root_is_importable_behind_the_given_path(subject: Subject, tmp_path: Path) -> None:
+    """`python_path` goes in front of the root, and PYTHONPATH from outside is replaced."""
+    extra = tmp_path / "extra"
+    extra.mkdir()
+    done = _run(subject, "import os; print(os.environ['PYTHONPATH'])", python_path=[extra])
+    assert done.stdout_tail.strip() == f"{extra}{os.pathsep}{tmp_path}"
+
+
+def test_standard_input_is_closed(subject: Subject) -> None:
+    """A project that asks a question gets an end of file, not the gate's terminal."""
+    done = _run(subject, "import sys; print(repr(sys.stdin.read()))")
+    assert done.stdout_tail == "''\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [
+        ("raise SystemExit(7)", "exit code 7"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed by SIGSEGV"),
+        ("import os; os.abort()", "killed by SIGABRT"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGRTMIN + 3)", f"killed by signal {signal.SIGRTMIN + 3}"),
+    ],
+)
+def test_the_end_in_words(subject: Subject, code: str, ending: str) -> None:
+    """Exit codes and signals, named where they have a name."""
+    assert _run(subject, code).ending == ending
+
+
+def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:
+    """The caller hears of it as OSError."""
+    with pytest.raises(OSError, match="No such file"):
+        Subject(tmp_path, tmp_path / "python").run(["-c", ""], seconds=1)
+
+
+def _environment(place: Path, *, with_pytest: bool) -> Path:
+    packages = place / "lib" / "python3.11" / "site-packages"
+    (packages / "pytest" if with_pytest else packages).mkdir(parents=True)
+    (place / "bin").mkdir()
+    (place / "bin" / "python").symlink_to(sys.executable)
+    return place / "bin" / "python"
+
+
+def test_the_projects_interpreter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody's active environment, else one in the root that has pytest, else the gate's own."""
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
+    assert discover_interpreter(tmp_path) == Path(sys.executable)
+    _environment(tmp_path / ".venv", with_pytest=False)
+    assert discover_interpreter(tmp_path) == Path(sys.executable)
+    local = _environment(tmp_path / "venv", with_pytest=True)
+    assert discover_interpreter(tmp_path) == local
+    active = _environment(tmp_path / "active", with_pytest=True)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
+    assert discover_interpreter(tmp_path) == active
+
+
+def test_the_process_leaves_no_zombie(subject: Subject) -> None:
+    """Every child is reaped before `run` returns."""
+    done = _run(subject, "import os; print(os.getpid())")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout_tail), 0)

@@ -1,0 +1,206 @@
+"""The checks on a run that took place: do the tests pass, did the required ones, what was skipped, warned, changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from verifygate.execution.outcomes import Judged
+from verifygate.execution.ran import Account
+from verifygate.execution.scrub import count
+from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
+
+EVIDENCE_LIMIT = 50
+"""Pieces of evidence shown for one check; the counts stay exact."""
+
+DEPRECATED_AMP = re.compile(r"\btorch\.(cuda|cpu)\.amp\b")
+CUDA_WORDS = re.compile(r"\b(cuda|gpus?|nvidia)\b", re.IGNORECASE)
+
+
+def tests_pass(account: Account) -> Check:
+    """`execution.tests-pass`: nothing failed; evidence is the failing line of the test, and where it was raised."""
+    bad = account.bad
+    if bad:
+        status, actual = Status.FAIL, f"{len(bad)} did not pass: {_names(bad)}"
+    elif account.executed:
+        status, actual = (
+            Status.PASS,
+            f"{sum(one.test.outcome == 'passed' for one in account.judged)} passed, none failed",
+        )
+    else:
+        status, actual = Status.NOT_MEASURED, "no test was executed"
+    passed = sum(one.test.outcome == "passed" for one in account.judged)
+    summary = f"{count(passed, 'test')} passed, as the plugin inside the run saw"
+    proof = (Evidence(id="E-execution.tests-pass", kind=EvidenceClass.EXECUTED, summary=summary),)
+    return Check(
+        id="execution.tests-pass",
+        title="No test fails",
+        status=status,
+        weight=5,
+        expected="no test fails, ends in an error or does not end",
+        actual=actual,
+        evidence=_numbered("execution.tests-pass", _failures(bad)) if bad else proof if account.executed else (),
+        remedy=""
+        if status is Status.PASS
+        else "correct the code at the line shown, or the test if it is wrong"
+        if bad
+        else "run where the tests can run",
+    )
+
+
+def required_tests(account: Account, required: Sequence[str]) -> Check:
+    """`execution.required-tests`: each id or beginning of ids that the settings name has run and passed."""
+    title, expected = "The required tests ran and passed", f"{len(required)} named in `execution.required` all passed"
+    if not required:
+        return Check(
+            id="execution.required-tests",
+            title=title,
+            status=Status.NOT_APPLICABLE,
+            weight=2,
+            actual="`execution.required` names none",
+        )
+    answers = [_required(name, account) for name in required]
+    order = (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL, Status.PASS)
+    worst = min((status for status, _ in answers), key=order.index)
+    lacking = [evidence for status, evidence in answers if status is not Status.PASS]
+    return Check(
+        id="execution.required-tests",
+        title=title,
+        status=worst,
+        weight=2,
+        expected=expected,
+        actual=f"{len(required) - len(lacking)} of {len(required)} ran and passed"
+        + "".join(f"; {evidence.summary}" for evidence in lacking[:5]),
+        evidence=_numbered("execution.required-tests", (evidence for _, evidence in answers)),
+        remedy="" if worst is Status.PASS else "run the gate where these tests can run, or correct their ids",
+    )
+
+
+def no_warnings(warnings: Sequence[TestWarning], account: Account) -> Check:
+    """`execution.warnings`: no warning about AMP interfaces that torch is going to remove."""
+    deprecated = [one for one in warnings if one.category == "FutureWarning" and DEPRECATED_AMP.search(one.message)]
+    total = sum(one.count for one in warnings)
+    status = Status.PARTIAL if deprecated else Status.PASS if account.executed else Status.NOT_MEASURED
+    return Check(
+        id="execution.warnings",
+        title="No warning about deprecated AMP interfaces",
+        status=status,
+        required=False,
+        expected="no FutureWarning that names torch.cuda.amp or torch.cpu.amp",
+        actual=f"{count(len(deprecated), 'deprecation')} of AMP interfaces; {count(total, 'warning')} in all",
+        evidence=_numbered(
+            "execution.warnings",
+            (_fact(f"{one.category}: {one.message}", one.path, one.line) for one in deprecated),
+        ),
+        remedy="use torch.amp.autocast and torch.amp.GradScaler with the device type" if deprecated else "",
+    )
+
+
+def none_skipped(account: Account) -> Check:
+    """`execution.skipped`: what was skipped, deselected or expected to fail is listed with its reason."""
+    kinds = ("skipped", "xfailed", "xpassed")
+    aside = [one for one in account.judged if one.test.outcome in kinds]
+    without_cuda = [one for one in aside if one.test.outcome == "skipped" and CUDA_WORDS.search(one.test.reason)]
+    deselected = account.record.deselected
+    parts = [f"{total} {kind}" for kind in kinds if (total := sum(one.test.outcome == kind for one in aside))]
+    parts += [f"{len(without_cuda)} of the skipped for want of CUDA"] if without_cuda else []
+    parts += [f"{len(deselected)} deselected"] if deselected else []
+    status = Status.PARTIAL if parts else Status.PASS if account.executed else Status.NOT_MEASURED
+    first = [*without_cuda, *(one for one in aside if one not in without_cuda)]
+    facts = [_fact(_aside(one, one in without_cuda), one.test.path, one.test.line) for one in first]
+    facts += [_fact(f"{test}: deselected", "", 0) for test in sorted(map(account.scrubber.identity, deselected))]
+    return Check(
+        id="execution.skipped",
+        title="No test is skipped, deselected or expected to fail",
+        status=status,
+        required=False,
+        expected="every collected test is executed and expected to pass",
+        actual=", ".join(parts) or ("none" if account.executed else "no test was executed"),
+        evidence=_numbered("execution.skipped", facts),
+        remedy=_remedy_for_skips(bool(without_cuda)) if parts else "",
+    )
+
+
+def tree_unchanged(changed: Sequence[str]) -> Check:
+    """`execution.tree-unchanged`: the audited files are the same after the tests as before."""
+    return Check(
+        id="execution.tree-unchanged",
+        title="The tests leave the audited files alone",
+        status=Status.FAIL if changed else Status.PASS,
+        expected="the audited files and the configuration have the same content before and after the tests",
+        actual=f"changed or removed: {', '.join(changed[:10])}" if changed else "unchanged",
+        evidence=_numbered(
+            "execution.tree-unchanged",
+            (_fact("differs from what the gate read before the tests", p, 0) for p in changed),
+        )
+        or (
+            _fact("digests before and after are equal", "", 0).model_copy(update={"id": "E-execution.tree-unchanged"}),
+        ),
+        remedy="let tests write below `tmp_path` only; everything else in this report may speak of the older content"
+        if changed
+        else "",
+    )
+
+
+def _required(name: str, account: Account) -> tuple[Status, Evidence]:
+    """How the tests that one required name stands for ended."""
+    mine = [one for one in account.judged if stands_for(name, one.test.id)]
+    if not mine:
+        parent = next((one for one in account.judged if stands_for(one.test.id, name)), None)
+        why = f"{parent.test.outcome} as a whole: {parent.test.reason}" if parent else "not collected, or deselected"
+        place = (parent.test.path, parent.test.line) if parent else ("", 0)
+        broken = parent is not None and parent.test.outcome == "error"
+        return (Status.FAIL if broken else Status.NOT_MEASURED), _fact(f"{name}: {why}", *place)
+    rank = {"passed": 0, "xpassed": 1, "skipped": 2, "xfailed": 3, "started": 4, "error": 5, "failed": 6}
+    worst = max(mine, key=lambda one: rank[one.test.outcome]).test
+    status = {"passed": Status.PASS, "xpassed": Status.PARTIAL, "skipped": Status.NOT_MEASURED}.get(
+        worst.outcome, Status.FAIL
+    )
+    if status is Status.PASS:
+        return status, _fact(f"{name}: {len(mine)} passed", worst.path, worst.line)
+    reason = f" ({worst.reason})" if worst.reason else ""
+    return status, _fact(f"{worst.id}: {worst.outcome}{reason}", worst.path, worst.line)
+
+
+def stands_for(name: str, test: str) -> bool:
+    """Whether `name` is the test's id or a beginning of it that ends where a part of the id ends.
+
+    `tests/test_a.py::test_x` stands for `test_x[fp16]` but not for `test_xy`: a removed test must not hide behind
+    another one that happens to begin alike.
+    """
+    if not test.startswith(name):
+        return False
+    rest = test[len(name) :]
+    return not rest or rest.startswith(("::", "[", "/")) or name.endswith(("::", "[", "/"))
+
+
+def _failures(bad: Sequence[Judged]) -> Iterator[Evidence]:
+    for one in bad:
+        path, line = one.failed_at or ("", 0)
+        yield _fact(f"{one.test.id}: {one.test.reason or one.test.outcome}", path, line)
+        if one.raised_at:
+            yield _fact(f"{one.test.id}: raised here", *one.raised_at)
+
+
+def _aside(one: Judged, for_want_of_cuda: bool) -> str:
+    words = f"{one.test.outcome} for want of CUDA" if for_want_of_cuda else one.test.outcome
+    return f"{one.test.id}: {words}" + (f" ({one.test.reason})" if one.test.reason else "")
+
+
+def _remedy_for_skips(without_cuda: bool) -> str:
+    common = "remove marks that no longer hold"
+    return f"run the gate on a machine with CUDA as well; {common}" if without_cuda else common
+
+
+def _names(tests: Sequence[Judged]) -> str:
+    shown = ", ".join(one.test.id for one in tests[:5])
+    return f"{shown} and {len(tests) - 5} more" if len(tests) > 5 else shown
+
+
+def _fact(summary: str, path: str, line: int) -> Evidence:
+    return Evidence(id="", kind=EvidenceClass.EXECUTED, summary=summary, path=path or None, line=line or None)
+
+
+def _numbered(check: str, facts: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    kept = list(facts)[:EVIDENCE_LIMIT]
+    return tuple(fact.model_copy(update={"id": f"E-{check}-{number}"}) for number, fact in enumerate(kept, 1))

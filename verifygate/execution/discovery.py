@@ -1,0 +1,134 @@
+"""Find the project's tests, and which of its pytest options may stand while the gate watches."""
+
+from __future__ import annotations
+
+import configparser
+import shlex
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from verifygate.source import walk
+
+CONFIGURATIONS = (
+    ("pytest.toml", "pytest"),
+    (".pytest.toml", "pytest"),
+    ("pytest.ini", "pytest"),
+    (".pytest.ini", "pytest"),
+    ("pyproject.toml", "tool.pytest"),
+    ("tox.ini", "pytest"),
+    ("setup.cfg", "tool:pytest"),
+)
+"""Where pytest looks, in its order, and the table it reads there."""
+
+KEPT_OPTIONS = (
+    "--import-mode",
+    "--strict",
+    "--strict-markers",
+    "--strict-config",
+    "--doctest-modules",
+    "--doctest-glob",
+    "--asyncio-mode",
+    "--ds",
+    "-p",
+)
+"""Options in the project's `addopts` that say how tests are found and imported, and select nothing. All others are
+left out while the gate runs: `-k`, `--co`, `-x`, `-W ignore` and their like can turn a red suite green."""
+
+_TAKE_VALUE = ("--import-mode", "--doctest-glob", "--asyncio-mode", "--ds", "-p")
+
+
+@dataclass(frozen=True)
+class PytestConfig:
+    """What the project's own pytest configuration says about where tests are and how they run."""
+
+    testpaths: tuple[str, ...] = ()
+    addopts: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The part of `addopts` that still holds."""
+        kept: list[str] = []
+        words = iter(self.addopts)
+        for word in words:
+            option, equals, _ = word.partition("=")
+            if word.startswith("-p") and not word.startswith("--") and word != "-p":
+                option, equals = "-p", "="  # `-pplugin`
+            if option not in KEPT_OPTIONS:
+                continue
+            pair = [word]
+            if option in _TAKE_VALUE and not equals:
+                pair.append(next(words, ""))
+            if not (option == "-p" and pair[-1].removeprefix("-p").startswith("no:")):
+                kept += pair
+        return tuple(kept)
+
+
+def read_config(root: Path) -> PytestConfig:
+    """Read the first file that configures pytest in `root`; a broken one is pytest's to complain about."""
+    for name, table in CONFIGURATIONS:
+        file = root / name
+        if not file.is_file():
+            continue
+        try:
+            values = _toml(file, table) if file.suffix == ".toml" else _ini(file, table)
+        except (OSError, ValueError, configparser.Error):
+            continue
+        if values is not None or file.name in ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"):
+            values = values or {}
+            return PytestConfig(_words(values.get("testpaths")), _words(values.get("addopts")))
+    return PytestConfig()
+
+
+def find_tests(root: Path, config: PytestConfig) -> tuple[str, ...]:
+    """Paths to hand to pytest, relative to the root; none where there are no tests.
+
+    The configuration's `testpaths`; else `tests` or `test` in the root; else every folder that holds a test file.
+    """
+    named = {path.relative_to(root).as_posix() for glob in config.testpaths for path in _expand(root, glob)}
+    if named:
+        return tuple(sorted(named))
+    usual = [name for name in ("tests", "test") if (root / name).is_dir() and _holds_tests(root / name)]
+    if usual:
+        return tuple(usual)
+    folders = {PurePosixPath(file.parent.relative_to(root).as_posix()) for file in walk(root) if _is_test(file)}
+    return tuple(sorted(str(folder) for folder in folders if not folders.intersection(folder.parents)))
+
+
+def _expand(root: Path, glob: str) -> list[Path]:
+    try:
+        return [path for path in root.glob(glob) if path.exists()]
+    except (NotImplementedError, ValueError):  # an absolute or an empty pattern
+        return []
+
+
+def _holds_tests(folder: Path) -> bool:
+    return any(_is_test(file) for file in walk(folder))
+
+
+def _is_test(file: Path) -> bool:
+    return file.name.startswith("test_") or file.stem.endswith("_test")
+
+
+def _toml(file: Path, table: str) -> dict[str, object] | None:
+    data: object = tomllib.loads(file.read_text(encoding="utf-8"))
+    for key in table.split("."):
+        data = data.get(key) if isinstance(data, dict) else None
+    if isinstance(data, dict) and isinstance(data.get("ini_options"), dict):
+        data = data["ini_options"]  # the older spelling, [tool.pytest.ini_options]
+    return data if isinstance(data, dict) else None
+
+
+def _ini(file: Path, table: str) -> dict[str, object] | None:
+    parser = configparser.RawConfigParser(strict=False)
+    parser.read_string(file.read_text(encoding="utf-8"))
+    return dict(parser[table]) if parser.has_section(table) else None
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(shlex.split(value))
+    if isinstance(value, Sequence):
+        return tuple(str(word) for word in value)
+    return ()

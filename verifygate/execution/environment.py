@@ -1,0 +1,61 @@
+"""Ask the project's interpreter what it is: Python, torch and its devices, pytest, coverage."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from verifygate.subject import Subject
+
+SECONDS = 120.0
+QUESTION = """
+import importlib.metadata, json, platform, sys
+
+def version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+answers = {"platform": f"{platform.system()} {platform.machine()}", "python": platform.python_version()}
+answers |= {name: version(name) for name in ("torch", "pytest", "coverage")}
+try:
+    import torch
+    answers["torch"] = torch.__version__
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    answers["cuda"] = f"{count} x {torch.cuda.get_device_name(0)}" if count else "not available"
+except ImportError:
+    answers["cuda"] = "not known without torch"
+except Exception as error:
+    answers["cuda"] = f"not known: {type(error).__name__}"
+with open(sys.argv[1], "w", encoding="utf-8") as file:
+    json.dump(answers, file)
+"""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """What the project's interpreter answered."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+    """Why there is no answer."""
+
+    @property
+    def has_pytest(self) -> bool:
+        return self.answers.get("pytest", "not installed") != "not installed"
+
+
+def ask(subject: Subject, folder: Path) -> Interpreter:
+    """Start the interpreter once and ask; an interpreter that cannot answer is described, never raised."""
+    answer = folder / "environment.json"
+    try:
+        completed = subject.run(["-c", QUESTION, str(answer)], seconds=SECONDS)
+    except OSError as error:
+        return Interpreter(problem=f"it cannot be started: {error.strerror or type(error).__name__}")
+    try:
+        answers = json.loads(answer.read_text(encoding="utf-8"))
+        return Interpreter({str(name): str(value) for name, value in answers.items()})
+    except (OSError, ValueError, AttributeError):
+        return Interpreter(problem=f"it did not say what it is ({completed.ending})")

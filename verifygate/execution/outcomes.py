@@ -1,0 +1,117 @@
+"""Turn the record of a run into one outcome per test, with the place that a person should look at first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from verifygate.execution.scrub import Scrubber
+from verifygate.execution.stream import Item, NotCollected, Phase, Place, Record
+from verifygate.model import TestOutcome, TestWarning
+
+Outcome = Literal["passed", "failed", "skipped", "xfailed", "xpassed", "error", "started"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One test's outcome and its places, relative to the root."""
+
+    test: TestOutcome
+    failed_at: Place | None = None
+    """The innermost line of the test's own file that the error came through."""
+    raised_at: Place | None = None
+    """The innermost line of the project that the error came through, where that is another one."""
+
+    @property
+    def bad(self) -> bool:
+        return self.test.outcome in ("failed", "error", "started")
+
+
+def judge(record: Record, scrubber: Scrubber) -> list[Judged]:
+    """The outcome of everything that ran, or that could not be collected; in order of place."""
+    items = record.items or {}
+    ids = dict.fromkeys(record.started)  # once each, though a plugin may start a test again
+    judged = [_judge_test(items.get(test, Item(test, "", 0, ())), record, scrubber) for test in ids]
+    judged += [_judge_file(told, scrubber) for told in record.not_collected]
+    position = {scrubber.identity(test): index for index, test in enumerate(items)}
+    return sorted(judged, key=lambda one: (one.test.path, one.test.line, position.get(one.test.id, -1), one.test.id))
+
+
+def warnings(record: Record, scrubber: Scrubber) -> tuple[TestWarning, ...]:
+    """Each warning once, with its count, in order of place."""
+    counts: dict[tuple[str, int, str, str], int] = {}
+    for warned in record.warnings:
+        key = (scrubber.path(warned.path), warned.line, warned.category, scrubber.text(warned.message))
+        counts[key] = counts.get(key, 0) + 1
+    return tuple(
+        TestWarning(category=category, message=message, path=path, line=line, count=count)
+        for (path, line, category, message), count in sorted(counts.items())
+    )
+
+
+def _judge_test(item: Item, record: Record, scrubber: Scrubber) -> Judged:
+    phases = record.phases.get(item.id, [])
+    outcome, reason, decisive = _outcome(phases)
+    path = scrubber.inside(item.path) or _file_of(item.id)
+    test = TestOutcome(
+        id=scrubber.identity(item.id),
+        outcome=outcome,
+        reason=scrubber.text(reason),
+        path=path,
+        line=item.line,
+        requirements=item.requirements,
+        seconds=sum(phase.seconds for phase in phases) if phases else None,
+    )
+    trace = decisive.trace if decisive and outcome in ("failed", "error") else ()
+    return _place(test, trace, scrubber)
+
+
+def _outcome(phases: list[Phase]) -> tuple[Outcome, str, Phase | None]:
+    """The worst of a test's phases, its reason, and the phase that decided. What was raised outweighs the report."""
+    for phase in phases:
+        if phase.failure and phase.xfail is None and phase.outcome in ("passed", "skipped"):
+            return "failed", f"reported as {phase.outcome} although it raised {phase.message}", phase
+        if phase.outcome == "failed":
+            return ("failed" if phase.when == "call" else "error"), phase.message, phase
+    for phase in phases:
+        if phase.outcome == "rerun":
+            return "failed", f"flaky: passed only when it ran again, after {phase.message}", phase
+        if phase.outcome == "skipped":
+            if phase.xfail is not None:
+                return "xfailed", phase.xfail.removeprefix("reason: ") or phase.message, phase
+            return "skipped", phase.message, phase
+    if not any(phase.when == "teardown" for phase in phases):
+        last = phases[-1].when if phases else "start"
+        return "started", f"the run ended inside this test, after its {last}", None
+    call = next((phase for phase in phases if phase.when == "call"), None)
+    if call is None:
+        return "error", "pytest reported no call of this test", None
+    if call.xfail is not None:
+        return "xpassed", call.xfail, call
+    return "passed", "", call
+
+
+def _judge_file(told: NotCollected, scrubber: Scrubber) -> Judged:
+    """A file that was skipped as a whole, or could not be imported."""
+    path = scrubber.inside(_file_of(told.id)) or ""
+    test = TestOutcome(
+        id=scrubber.identity(scrubber.path(told.id)),
+        outcome="error" if told.outcome == "error" else "skipped",
+        reason=scrubber.text(told.message),
+        path=path,
+        line=next((line for place, line in told.trace if scrubber.inside(place) == path), 0),
+    )
+    return _place(test, told.trace if told.outcome == "error" else (), scrubber)
+
+
+def _place(test: TestOutcome, trace: tuple[Place, ...], scrubber: Scrubber) -> Judged:
+    inside = [(path, line) for place, line in trace if (path := scrubber.inside(place))]
+    own = [place for place in inside if place[0] == test.path]
+    fallback = (test.path, test.line) if test.path else None
+    failed_at = own[-1] if own else fallback
+    raised_at = inside[-1] if inside and inside[-1] != failed_at else None
+    return Judged(test, failed_at, raised_at)
+
+
+def _file_of(identity: str) -> str:
+    return identity.partition("::")[0]

@@ -1,0 +1,206 @@
+"""Did the run really run? The process's end, the plugin's account and pytest's own status must tell one story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verifygate.execution.outcomes import Judged
+from verifygate.execution.scrub import Scrubber, count
+from verifygate.execution.stream import Record
+from verifygate.model import Check, Evidence, EvidenceClass, Status
+from verifygate.subject import Completed
+
+ID = "execution.tests-ran"
+STATUS_WORDS = {
+    2: "interrupted",
+    3: "an error inside pytest or a plugin",
+    4: "a usage or configuration error",
+    5: "no tests collected",
+}
+"""pytest's exit statuses that are neither success nor failed tests."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that is known of one run."""
+
+    completed: Completed
+    record: Record
+    judged: Sequence[Judged]
+    scrubber: Scrubber
+
+    @property
+    def collected(self) -> int:
+        return len(self.record.items or {})
+
+    @property
+    def bad(self) -> list[Judged]:
+        return [one for one in self.judged if one.bad]
+
+    @property
+    def broken_files(self) -> list[Judged]:
+        """Files that could not be imported or collected."""
+        broken = {self.scrubber.identity(self.scrubber.path(t.id)) for t in self.record.not_collected}
+        return [one for one in self.judged if one.test.id in broken and one.test.outcome == "error"]
+
+    @property
+    def executed(self) -> list[Judged]:
+        """Tests whose body was entered."""
+        return [one for one in self.judged if one.test.outcome in ("passed", "failed", "xfailed", "xpassed", "started")]
+
+    @property
+    def counts(self) -> str:
+        """`3 collected, 3 started: 2 passed, 1 failed; exit code 1`."""
+        names = ("passed", "failed", "error", "started", "skipped", "xfailed", "xpassed")
+        shown = {"error": "in error", "started": "unfinished"}
+        totals = {name: sum(one.test.outcome == name for one in self.judged) for name in names}
+        parts = ", ".join(f"{total} {shown.get(name, name)}" for name, total in totals.items() if total)
+        deselected = f", {len(self.record.deselected)} deselected" if self.record.deselected else ""
+        started = len(set(self.record.started))
+        outcome = f": {parts}" if parts else ""
+        return f"{self.collected} collected{deselected}, {started} started{outcome}; {self.completed.ending}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why the run cannot be believed, and where to look."""
+
+    text: str
+    remedy: str
+    culprits: Sequence[Judged] = ()
+    status: Status = Status.FAIL
+
+
+def tests_ran(account: Account) -> Check:
+    """`execution.tests-ran`: it began, started everything it collected, finished, and ended as it said."""
+    problem = _died(account) or _stopped(account) or _contradicts(account) or _nothing(account)
+    actual = account.counts
+    if account.record.lingered:
+        actual += "; the process had to be ended, because a thread kept it alive after the last test"
+    return Check(
+        id=ID,
+        title="The tests ran to their end",
+        status=problem.status if problem else Status.PASS,
+        weight=2,
+        expected="every collected test is started and ends, pytest finishes, and the exit code says the same",
+        actual=f"{problem.text} ({actual})" if problem else actual,
+        evidence=_evidence(account, problem),
+        remedy=problem.remedy if problem else "",
+    )
+
+
+def _evidence(account: Account, problem: Problem | None) -> tuple[Evidence, ...]:
+    if problem is None or not problem.culprits:
+        summary = "what the plugin inside the run told, against the end of the process"
+        return (Evidence(id=f"E-{ID}", kind=EvidenceClass.EXECUTED, summary=summary),) if account.record.loaded else ()
+    return tuple(
+        Evidence(
+            id=f"E-{ID}-{number}",
+            kind=EvidenceClass.EXECUTED,
+            summary=f"{one.test.id}: {one.test.reason or one.test.outcome}",
+            path=(one.raised_at or one.failed_at or (None, None))[0],
+            line=(one.raised_at or one.failed_at or (None, None))[1] or None,
+        )
+        for number, one in enumerate(problem.culprits, 1)
+    )
+
+
+def _died(account: Account) -> Problem | None:
+    """The run ended before pytest finished."""
+    record, ending = account.record, account.completed.ending
+    if record.status is not None:
+        return None
+    if account.broken_files:
+        names = ", ".join(one.test.id for one in account.broken_files)
+        return Problem(f"pytest ended while it imported {names}", "make the file importable", account.broken_files)
+    if not record.loaded:
+        return Problem(f"the run ended before pytest began: {ending}", "run the command by hand and read its output")
+    if record.items is None:
+        if account.completed.exit_code == 4:
+            remedy = "run the command by hand and read what pytest complains about"
+            return Problem("pytest refused its arguments or its configuration", remedy)
+        place = account.scrubber.identity(record.collecting) or "plugins and conftest files"
+        return Problem(
+            f"the run ended while pytest loaded {place}: {ending}", f"look for what ends the process in {place}"
+        )
+    if unfinished := [one for one in account.judged if one.test.outcome == "started"]:
+        name = account.scrubber.identity(record.last_started)
+        remedy = (
+            f"run `{name}` by itself; give it a time limit"
+            if account.completed.timed_out
+            else (f"run `{name}` by itself and find what ends the process")
+        )
+        return Problem(
+            f"the run ended without a session finish; the last test started is {name}: {ending}", remedy, unfinished
+        )
+    last = account.scrubber.identity(record.last_started)
+    after = f"after {last}" if last else "before the first test"
+    return Problem(
+        f"the run ended without a session finish, {after}: {ending}", f"look for what ends the process {after}"
+    )
+
+
+def _stopped(account: Account) -> Problem | None:
+    """pytest finished, but not everything that was to run did."""
+    record = account.record
+    if record.forged:
+        remedy = "find the test or conftest that writes into the gate's stream"
+        return Problem(
+            f"the account of the run holds {count(record.forged, 'line')} that the plugin did not write", remedy
+        )
+    if record.internal_error:
+        return Problem(
+            f"pytest broke: {account.scrubber.text(record.internal_error)}", "correct the plugin or conftest"
+        )
+    if account.broken_files:
+        names = ", ".join(one.test.id for one in account.broken_files)
+        return Problem(f"could not be collected: {names}", "make the file importable", account.broken_files)
+    missing = account.collected - len(set(record.started))
+    if missing > 0:
+        why = account.scrubber.text(record.interrupted or record.stopped) or "pytest gives no reason"
+        culprits = [one for one in account.judged if one.test.id == account.scrubber.identity(record.last_started)]
+        return Problem(
+            f"{missing} of {count(account.collected, 'collected test')} never started: {why}",
+            "run all of them",
+            culprits,
+        )
+    if unfinished := [one for one in account.judged if one.test.outcome == "started"]:
+        why = account.scrubber.text(record.interrupted or record.stopped) or "pytest gives no reason"
+        return Problem(f"{unfinished[-1].test.id} was cut short: {why}", "let the test end by itself", unfinished)
+    if record.interrupted:
+        return Problem(f"interrupted: {account.scrubber.text(record.interrupted)}", "let the run end by itself")
+    return None
+
+
+def _contradicts(account: Account) -> Problem | None:
+    """The end of the process and the account of the run tell two stories."""
+    code, status = account.completed.exit_code, account.record.status
+    if account.completed.timed_out or account.completed.flooded:
+        return Problem("the tests finished, but the process did not end", "end threads and children that a test starts")
+    if account.bad and code == 0:
+        remedy = "find the conftest or plugin that changes the exit status or the reports"
+        return Problem(f"exit code 0 although {count(len(account.bad), 'test')} did not pass", remedy, account.bad)
+    if code != status:
+        text = f"pytest finished with status {status}, but the process ended with {account.completed.ending}"
+        return Problem(text, "find what ends the process after the session: an exit hook, a crash in a library")
+    if code not in (0, 1, 5):
+        return Problem(
+            f"pytest ended with status {code}: {STATUS_WORDS.get(code, 'unknown')}", "run the command by hand"
+        )
+    if code == 1 and not account.bad:
+        return Problem("exit code 1 although every test passed", "find the plugin or threshold that fails the session")
+    return None
+
+
+def _nothing(account: Account) -> Problem | None:
+    """The run is honest, but says nothing."""
+    if account.executed or account.bad:
+        return None
+    if not account.collected and not account.judged:
+        hidden = ": all were deselected" if account.record.deselected else ""
+        remedy = "name the tests in `execution.pytest`"
+        return Problem(f"no test was collected{hidden}", remedy, status=Status.NOT_MEASURED)
+    reasons = sorted({one.test.reason for one in account.judged if one.test.reason})
+    text = f"no test was executed: all were skipped ({'; '.join(reasons[:3])})"
+    return Problem(text, "run where the tests can run", account.judged, Status.NOT_MEASURED)

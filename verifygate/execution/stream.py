@@ -1,0 +1,162 @@
+"""Read what the plugin told: the JSON lines of one run, as a record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 256 * 1024 * 1024
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A collected test."""
+
+    id: str
+    path: str
+    line: int
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Setup, call or teardown of a test: what pytest reported, and what was really raised."""
+
+    when: str
+    outcome: str
+    xfail: str | None
+    seconds: float
+    failure: bool
+    message: str
+    trace: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class NotCollected:
+    """A file or folder that pytest skipped as a whole, or could not import."""
+
+    id: str
+    outcome: str
+    message: str
+    trace: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Warned:
+    category: str
+    message: str
+    path: str
+    line: int
+
+
+@dataclass
+class Record:
+    """One run as the plugin told it, in order; whatever is missing did not happen, or the run died before it."""
+
+    loaded: bool = False
+    collecting: str = ""
+    """The file that pytest began to collect last."""
+    items: dict[str, Item] | None = None
+    """None until the collection finished."""
+    started: list[str] = field(default_factory=list)
+    phases: dict[str, list[Phase]] = field(default_factory=dict)
+    not_collected: list[NotCollected] = field(default_factory=list)
+    deselected: list[str] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
+    interrupted: str = ""
+    internal_error: str = ""
+    stopped: str = ""
+    """Why pytest stopped early: `stopping after 1 failures`."""
+    status: int | None = None
+    """The exit status that pytest finished with; None where it never finished."""
+    lingered: bool = False
+    coverage: str | None = None
+    """Why coverage failed; empty where it was saved; None where the run never came to that."""
+    forged: int = 0
+    """Lines that the plugin did not write."""
+
+    @property
+    def last_started(self) -> str:
+        return self.started[-1] if self.started else ""
+
+
+def read_stream(path: Path, nonce: str) -> Record:
+    """Read the file as far as it goes; a last line cut short by a dying process is left out."""
+    record = Record()
+    if not path.exists():
+        return record
+    if path.stat().st_size > MAX_BYTES:
+        record.forged += 1  # the plugin tells a few hundred bytes per test
+        return record
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            try:
+                mark, _, body = line.decode("ascii").partition(" ")
+                if mark != nonce:
+                    raise ValueError("not the nonce of this run")
+                _take(record, json.loads(body))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                record.forged += 1
+    return record
+
+
+def _take(record: Record, event: dict[str, Any]) -> None:
+    """Enter one event. Raises KeyError, TypeError or ValueError for one that the plugin cannot have written."""
+    match event["event"]:
+        case "loaded":
+            record.loaded = True
+        case "collecting":
+            record.collecting = str(event["id"])
+        case "not-collected":
+            place = NotCollected(str(event["id"]), str(event["outcome"]), str(event["message"]), _trace(event))
+            record.not_collected.append(place)
+        case "deselected":
+            record.deselected += [str(test) for test in event["ids"]]
+        case "collected":
+            record.items = {str(item["id"]): _item(item) for item in event["items"]}
+        case "start":
+            record.started.append(str(event["id"]))
+        case "phase":
+            record.phases.setdefault(str(event["id"]), []).append(_phase(event))
+        case "warning":
+            warned = Warned(str(event["category"]), str(event["message"]), str(event["path"]), int(event["line"]))
+            record.warnings.append(warned)
+        case "interrupted":
+            record.interrupted = f"{event['kind']}: {event['message']}"
+        case "internal-error":
+            record.internal_error = str(event["message"])
+        case "coverage":
+            record.coverage = str(event["failure"])
+        case "finish":
+            record.status, record.stopped = int(event["status"]), str(event["stopped"])
+        case "lingered":
+            record.lingered = True
+        case other:
+            raise ValueError(f"no such event: {other}")
+
+
+def _item(item: dict[str, Any]) -> Item:
+    requirements = tuple(str(requirement) for requirement in item["requirements"])
+    return Item(str(item["id"]), str(item["path"]), int(item["line"]), requirements)
+
+
+def _phase(event: dict[str, Any]) -> Phase:
+    xfail = event["xfail"]
+    return Phase(
+        when=str(event["when"]),
+        outcome=str(event["outcome"]),
+        xfail=None if xfail is None else str(xfail),
+        seconds=float(event["seconds"]),
+        failure=bool(event.get("failure", False)),
+        message=str(event.get("message", "")),
+        trace=_trace(event),
+    )
+
+
+def _trace(event: dict[str, Any]) -> tuple[Place, ...]:
+    return tuple((str(path), int(line)) for path, line in event.get("trace", ()))

@@ -1,0 +1,291 @@
+"""A pytest plugin that tells the gate, line by line, what the project's test run really does.
+
+It runs inside the project's interpreter, loaded with `-p` before any conftest. Each line it writes is the run's
+nonce, a space and one JSON object, written at once and unbuffered, so a run that dies has still told everything up
+to its death. The gate reads this file and never pytest's own output, which anybody can print.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import unittest
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    import coverage
+
+VARIABLE = "VERIFYGATE_STREAM"
+TRACE_ENTRIES = 60
+MESSAGE_CHARACTERS = 2000
+
+
+class Stream:
+    """The open file that events go to. A process forked by a test inherits it, and stays silent."""
+
+    def __init__(self, path: str, nonce: str) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._nonce = nonce
+        self._owner = os.getpid()
+
+    def tell(self, event: str, **fields: object) -> None:
+        """Write one event, whole and at once."""
+        if os.getpid() == self._owner:
+            line = f"{self._nonce} {json.dumps({'event': event, **fields}, default=str)}\n"
+            os.write(self._descriptor, line.encode("ascii"))
+
+
+class Attribution:
+    """Line coverage of the audited AMP files, with the running test as the context of every executed line."""
+
+    def __init__(self, files: list[str], data: str) -> None:
+        self.failure = ""
+        self._coverage: coverage.Coverage | None = None
+        try:
+            self._start(files, data)
+        except ImportError:
+            self.failure = "coverage is not installed in the project's interpreter"
+        except Exception as error:  # whatever coverage trips over must not cost the test run
+            self.failure = f"coverage could not start: {type(error).__name__}"
+
+    def _start(self, files: list[str], data: str) -> None:
+        import coverage
+
+        before = os.environ.get("COVERAGE_CORE")
+        os.environ["COVERAGE_CORE"] = "ctrace"  # the sys.monitoring core cannot switch contexts
+        try:
+            self._coverage = coverage.Coverage(data_file=data, include=files, config_file=False, messages=False)
+            self._coverage.set_option("run:disable_warnings", ["no-data-collected", "trace-changed", "include-ignored"])
+            self._coverage.start()
+        finally:
+            os.environ.pop("COVERAGE_CORE")
+            if before is not None:
+                os.environ["COVERAGE_CORE"] = before
+
+    def switch(self, test: str) -> None:
+        """Book the lines that follow to `test`; to nobody where it is empty."""
+        if self._coverage is not None and not self.failure:
+            try:
+                self._coverage.switch_context(test)
+            except Exception as error:
+                self.failure = f"coverage could not follow the tests: {type(error).__name__}"
+
+    def save(self) -> None:
+        """Stop, and write the data file."""
+        if self._coverage is None:
+            return
+        try:
+            self._coverage.stop()
+            self._coverage.save()
+        except Exception as error:
+            self.failure = f"coverage could not be saved: {type(error).__name__}"
+
+
+class Witness:
+    """The hooks that follow the run. It is registered after the first conftests, so its wrappers lie around theirs."""
+
+    def __init__(self, stream: Stream, attribution: Attribution | None, linger_seconds: float) -> None:
+        self.stream = stream
+        self._linger_seconds = linger_seconds
+        self._attribution = attribution
+        self._raised: dict[tuple[str, str], dict[str, object]] = {}
+
+    def pytest_collectstart(self, collector: pytest.Collector) -> None:
+        if isinstance(collector, pytest.File):
+            self.stream.tell("collecting", id=collector.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.outcome == "skipped":
+            reason, path, line = _skip(report.longrepr)
+            self.stream.tell("not-collected", id=report.nodeid, outcome="skipped", message=reason, trace=[[path, line]])
+        elif report.failed:
+            raised = self._raised.pop((report.nodeid, "collect"), None) or _from_report(report)
+            self.stream.tell("not-collected", id=report.nodeid, outcome="error", **raised)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        outcome: Any = yield
+        call = getattr(outcome.get_result(), "call", None)
+        if call is not None and call.excinfo is not None:
+            self._raised[(collector.nodeid, "collect")] = _describe(call.excinfo)
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        self.stream.tell("deselected", ids=[item.nodeid for item in items])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.stream.tell("collected", items=[_item(item) for item in session.items])
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.stream.tell("start", id=item.nodeid)
+        if self._attribution is not None:
+            self._attribution.switch(item.nodeid)
+        yield
+        if self._attribution is not None:
+            self._attribution.switch("")
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
+        raised = call.excinfo  # the truth, before another hook can bend the report
+        yield
+        raised = raised or call.excinfo  # unittest's failures are only put here by pytest's own hook
+        if raised is not None:
+            self._raised[(item.nodeid, call.when)] = _describe(raised)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if hasattr(report, "context") and not report.failed:
+            return  # a subtest that is well or skipped says nothing about its test
+        when = str(report.when)
+        told: dict[str, object] = dict(self._raised.pop((report.nodeid, when), {}))
+        if report.skipped and not told.get("failure"):
+            reason, path, line = _skip(report.longrepr)
+            told |= {"message": reason, "trace": [[path, line]]}
+        elif report.failed and not told:
+            told |= _from_report(report)
+        self.stream.tell(
+            "phase",
+            id=report.nodeid,
+            when=when,
+            outcome=report.outcome,
+            xfail=getattr(report, "wasxfail", None),
+            seconds=report.duration,
+            **told,
+        )
+
+    def pytest_warning_recorded(self, warning_message: Any) -> None:
+        self.stream.tell(
+            "warning",
+            category=warning_message.category.__name__,
+            message=str(warning_message.message)[:MESSAGE_CHARACTERS],
+            path=warning_message.filename,
+            line=warning_message.lineno,
+        )
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.stream.tell("interrupted", kind=excinfo.typename, message=str(excinfo.value)[:MESSAGE_CHARACTERS])
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.stream.tell("internal-error", **_describe(excinfo))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        yield
+        if self._attribution is not None:
+            self._attribution.save()
+            self.stream.tell("coverage", failure=self._attribution.failure)
+        stopped = getattr(session, "shouldfail", "") or getattr(session, "shouldstop", "")
+        self.stream.tell("finish", status=int(session.exitstatus), stopped=str(stopped or ""))
+        self._watch(int(session.exitstatus))
+
+    def _watch(self, status: int) -> None:
+        """End the process if a thread that nobody joins keeps it alive long after its last test."""
+
+        def end() -> None:
+            time.sleep(self._linger_seconds)
+            self.stream.tell("lingered")
+            os._exit(status)
+
+        threading.Thread(target=end, name="verifygate-linger", daemon=True).start()
+
+
+def _item(item: pytest.Item) -> dict[str, object]:
+    """What is known of a test before it runs. `location` counts lines from 0."""
+    marks = [argument for mark in item.iter_markers("requirement") for argument in mark.args]
+    line = item.location[1]
+    return {"id": item.nodeid, "path": str(item.path), "line": 0 if line is None else line + 1, "requirements": marks}
+
+
+def _describe(excinfo: pytest.ExceptionInfo[BaseException]) -> dict[str, object]:
+    """The error in one line, every place it came through, and whether it is a failure at all."""
+    return _describe_value(excinfo.value)
+
+
+def _describe_value(value: BaseException) -> dict[str, object]:
+    failure = not isinstance(value, (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest))
+    if isinstance(value, pytest.Collector.CollectError) and value.__cause__ is not None:
+        value = value.__cause__  # pytest wraps what a module raised while it was imported
+    return {"failure": failure, "message": _message(value), "trace": _trace(value)}
+
+
+def _message(value: BaseException) -> str:
+    try:
+        text = str(value).strip()
+    except Exception:  # a __str__ that raises is the project's business
+        text = "(its text cannot be shown)"
+    first = text.splitlines()[0] if text else ""
+    kind = type(value).__name__
+    if kind == "Failed" and isinstance(value, pytest.fail.Exception):
+        return first[:MESSAGE_CHARACTERS]
+    return f"{kind}: {first}"[:MESSAGE_CHARACTERS] if first else kind
+
+
+def _trace(value: BaseException) -> list[list[object]]:
+    """Path and line of the innermost frames of the traceback, outermost first."""
+    entries: list[list[object]] = []
+    step = value.__traceback__
+    while step is not None:
+        entries.append([step.tb_frame.f_code.co_filename, step.tb_lineno])
+        step = step.tb_next
+    if isinstance(value, SyntaxError) and value.filename:
+        entries.append([value.filename, value.lineno or 0])
+    return entries[-TRACE_ENTRIES:]
+
+
+def _from_report(report: pytest.TestReport | pytest.CollectReport) -> dict[str, object]:
+    """The failure as the report tells it, where no exception was seen: strict xpass, subtests, other plugins."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        return {"message": str(crash.message).splitlines()[0], "trace": [[str(crash.path), crash.lineno]]}
+    lines = [line for line in str(report.longrepr or "failed").splitlines() if line.strip()]
+    return {"message": lines[-1][:MESSAGE_CHARACTERS], "trace": []}
+
+
+def _skip(longrepr: object) -> tuple[str, str, int]:
+    """Reason, path and line of a skip."""
+    if isinstance(longrepr, tuple) and len(longrepr) == 3:
+        path, line, reason = longrepr
+        return str(reason).removeprefix("Skipped: ")[:MESSAGE_CHARACTERS], str(path), int(line or 0)
+    return "", "", 0
+
+
+def _open() -> Witness | None:
+    """Take the instructions out of the environment, so that neither the tests nor their children see them."""
+    instructions = os.environ.pop(VARIABLE, "")
+    if not instructions:
+        return None
+    given = json.loads(instructions)
+    stream = Stream(given["stream"], given["nonce"])
+    stream.tell("loaded", pytest=pytest.__version__)
+    attribution = Attribution(given["files"], given["data"]) if given["files"] else None
+    return Witness(stream, attribution, float(given["linger_seconds"]))
+
+
+def _tell_conftest(stream: Stream, error: BaseException) -> None:
+    """A conftest at the start that cannot be imported ends pytest before there is a session to tell of it."""
+    told = _describe_value(getattr(error, "cause", None) or error)
+    stream.tell("not-collected", id=str(getattr(error, "path", "conftest.py")), outcome="error", **told)
+
+
+_witness = _open()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests() -> Iterator[None]:
+    """Watch the first conftests load."""
+    outcome: Any = yield
+    if _witness is not None and outcome.excinfo is not None:
+        _tell_conftest(_witness.stream, outcome.excinfo[1])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the hooks once the first conftests are there."""
+    config.addinivalue_line("markers", "requirement(id): the requirement that this test verifies")
+    if _witness is not None:
+        config.pluginmanager.register(_witness, "verifygate-witness")
