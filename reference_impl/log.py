@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, TextIO, cast
+from typing import Any, Literal, cast
 
 import torch
 
@@ -36,8 +36,9 @@ class Log(NullLog):
         out_dir = Path(cfg.out_dir)
         out_dir.mkdir(parents=True, exist_ok=True)
         self._wandb = _start_wandb(cfg, out_dir)
-        # A resumed run goes on below what is there; lines after the checkpoint then come twice, and the last holds.
-        self._file: TextIO = (out_dir / "log.jsonl").open("a" if cfg.resume else "w", encoding="utf-8")
+        self._path = out_dir / "log.jsonl"
+        if not cfg.resume:  # a resumed run goes on below: lines after the checkpoint come twice, and the last holds
+            self._path.unlink(missing_ok=True)
         circumstances = {
             "precision": precision.name,
             "device": str(precision.device),
@@ -60,14 +61,13 @@ class Log(NullLog):
             self._wandb.log({"step": progress.step, **metrics}, step=progress.windows)
 
     def close(self) -> None:
-        """Finish file and W&B run."""
-        self._file.close()
+        """Finish the W&B run; the file is closed after each line, so that a killed run leaves its numbers behind."""
         if self._wandb is not None:
             self._wandb.finish()
 
     def _line(self, record: Mapping[str, object]) -> None:
-        self._file.write(json.dumps(record, allow_nan=False) + "\n")
-        self._file.flush()  # a killed run leaves its numbers behind
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, allow_nan=False) + "\n")
 
 
 def open_log(cfg: Config, precision: Precision, world: World) -> NullLog:

@@ -227,13 +227,14 @@ def run(cfg: Config, precision: Precision, world: World) -> Result:
                 },
             )
             clock, items_seen = now, 0
-        if progress.step % cfg.eval_every == 0 and not result.skipped:
+        midway = not result.skipped and progress.step < last_step  # the end has its own, below
+        if midway and progress.step % cfg.eval_every == 0:
             log.write(progress, {"eval/accuracy": accuracy(raw_model, precision, held_out, world)})
-        if progress.step % cfg.checkpoint_every == 0 and not result.skipped:
+        if midway and progress.step % cfg.checkpoint_every == 0:
             saved.save(raw_model, optimizer, scaler, scheduler, progress)
 
     final = accuracy(raw_model, precision, held_out, world)
-    log.write(progress, {"final/accuracy": final})
+    log.write(progress, {"eval/accuracy": final})
     log.close()
     saved.save(raw_model, optimizer, scaler, scheduler, progress)
     return Result(progress.step, progress.skipped, final)

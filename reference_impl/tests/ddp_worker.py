@@ -1,6 +1,6 @@
-"""Run by torchrun from test_ddp as `ddp_worker FOLDER ARGUMENTS...`, on two ranks.
+"""Run by torchrun from test_ddp as `ddp_worker FOLDER`, on two ranks.
 
-Trains by ARGUMENTS, then breaks numbers on one rank and writes what each rank did to FOLDER/rank<N>.json.
+Trains twice, then breaks numbers on one rank; leaves FOLDER/fp32, FOLDER/fp16 and FOLDER/rank<N>.json.
 """
 
 import json
@@ -16,8 +16,14 @@ from reference_impl.errors import NonFiniteError
 from reference_impl.model import GPT
 from reference_impl.precision import choose_precision
 from reference_impl.tests.conftest import small_config
-from reference_impl.train import make_optimizer, no_sync, train, train_step
+from reference_impl.train import make_optimizer, no_sync, run, train_step
 from reference_impl.world import World
+
+SMALL = [
+    "--device=cpu", "--width=32", "--heads=2", "--layers=1", "--train_items=112", "--eval_items=51", "--batch_size=16",
+    "--steps=6", "--warmup=2", "--log_every=1",
+]  # fmt: skip
+RUNS = {"fp32": SMALL, "fp16": [*SMALL, "--precision=fp16", "--init_scale=1073741824"]}  # the second overflows at first
 
 
 def one_bad_step(precision_name: str, world: World) -> dict[str, object]:
@@ -67,10 +73,12 @@ def reductions(world: World) -> int:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    train(read_config(sys.argv[2:]))
+    folder = Path(sys.argv[1])
     world = World.from_env()
     world.start(torch.device("cpu"))
+    for name, arguments in RUNS.items():
+        run(read_config([*arguments, f"--out_dir={folder / name}"]), choose_precision("cpu", name), world)
     report: dict[str, object] = {name: one_bad_step(name, world) for name in ("fp32", "bf16", "fp16")}
     report["reductions"] = reductions(world)
     world.stop()
-    Path(sys.argv[1], f"rank{world.rank}.json").write_text(json.dumps(report))
+    (folder / f"rank{world.rank}.json").write_text(json.dumps(report))

@@ -40,7 +40,8 @@ def test_resuming_equals_never_having_stopped(small: Small, tmp_path: Path, prec
     # Dropout needs the generator's state; a scale that overflows at first and grows after three clean steps needs
     # the scaler's; the learning rate needs the schedule's; and 5 is in the middle of an epoch of 4 windows.
     keys: dict[str, Any] = {
-        "precision": precision, "dropout": 0.2, "steps": 12, "init_scale": 2.0**26, "growth_interval": 3, "log_every": 1,
+        "precision": precision, "dropout": 0.2, "steps": 12, "log_every": 1,
+        "init_scale": 2.0**26, "growth_interval": 3,
     }  # fmt: skip
     whole = small(**keys, out_dir=str(tmp_path / "whole"))
     first = small(**keys, out_dir=str(tmp_path / "parts"), stop_at=5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from reference_impl.config import Config, make_config, read_config
 from reference_impl.errors import ConfigError
+from reference_impl.train import main
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 
@@ -66,6 +68,12 @@ def test_broken_toml_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_shipped_files_are_valid(path: Path) -> None:
     assert read_config([str(path)]).steps == 300
+
+
+def test_the_command_line_says_in_one_line_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["train", "--presicion=bf16"])
+    with pytest.raises(SystemExit, match=r"^ConfigError: unknown configuration key"):
+        main()
 
 
 def test_a_config_cannot_be_changed_midway() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -128,18 +127,12 @@ def test_wandb_is_not_imported_unless_asked_for(small: Small, monkeypatch: pytes
 
 
 @pytest.mark.requirement("AMP-04")
-def test_wandb_records_the_loss_scale(tmp_path: Path) -> None:
-    """A real offline run in a process of its own, read back from the file that it wrote."""
+def test_wandb_records_the_loss_scale(small: Small) -> None:
+    """A real offline run, read back from the file that it wrote."""
     pytest.importorskip("wandb", reason="needs wandb: pip install wandb")
-    arguments = [
-        "--device=cpu", "--precision=fp16", "--width=32", "--layers=1", "--steps=3", "--log_every=1",
-        "--init_scale=4294967296", "--wandb=offline", f"--out_dir={tmp_path}",
-    ]  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "reference_impl.train", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    (path,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    cfg = small(precision="fp16", steps=3, log_every=1, init_scale=2.0**32, wandb="offline")
+    train(cfg)
+    (path,) = Path(cfg.out_dir).glob("wandb/offline-run-*/*.wandb")
     history = [row for row in read_wandb(path) if "amp/loss_scale" in row]
     assert all(row.keys() >= METRICS for row in history)
     scales, skipped = ([row[name] for row in history] for name in ("amp/loss_scale", "amp/skipped_total"))

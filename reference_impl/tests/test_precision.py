@@ -85,7 +85,7 @@ def test_a_missing_device_is_an_error_unless_fallback_is_allowed(monkeypatch: py
 @pytest.mark.requirement("AMP-08")
 def test_bf16_on_a_gpu_without_it_is_an_error_or_fp32_on_that_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, cuda=1)
-    with pytest.raises(PrecisionUnavailableError, match="Test GPU .* has no native bf16"):
+    with pytest.raises(PrecisionUnavailableError, match=r"Test GPU .* has no native bf16"):
         choose_precision("cuda", "bf16")
     with pytest.warns(RuntimeWarning, match="falling back"):
         precision = choose_precision("cuda", "bf16", allow_fallback=True)
