@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent / "report"))
 
-import report_sample  # noqa: E402 - lies beside the tests of the formats
+import report_sample
 
-from verifygate.model import Arm, Measurement, Report, StageResult, Status  # noqa: E402
-from verifygate.model import schema as model_schema  # noqa: E402
-from verifygate.model.base import put, take, volatile_pointers  # noqa: E402
+from verifygate.model import Arm, Measurement, Report, StageResult, Status
+from verifygate.model import schema as model_schema
+from verifygate.model.base import put, take, volatile_pointers
 
 SCHEMAS = Path(model_schema.__file__).parents[1] / "docs" / "schemas"
 numbers = st.floats(allow_nan=False, allow_infinity=False)

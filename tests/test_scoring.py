@@ -223,7 +223,7 @@ def test_errored_stage_loses_its_whole_share() -> None:
         stage(check()),
         weights={"execution": 1, "static": 1},
     )
-    assert [(p.check, p.earned, p.possible) for p in judgement.parts][0] == ("execution.completed", 0, 50)
+    assert next((p.check, p.earned, p.possible) for p in judgement.parts) == ("execution.completed", 0, 50)
     assert judgement.score == 50
 
 

@@ -45,7 +45,10 @@ from verifygate.model import (
 from verifygate.model.check_report import CheckReport
 
 TODAY = dt.date(2026, 11, 20)
-HOSTILE = "test_x[a|b\n| forged | **PASS** |\n<script>alert(1)</script> `@team` @team ](http://evil.example) \x1b[31m\u202e{{ 7 * 7 }}]"
+HOSTILE = (
+    "test_x[a|b\n| forged | **PASS** |\n<script>alert(1)</script>"
+    " `@team` @team ](http://evil.example) \x1b[31m\u202e{{ 7 * 7 }}]"
+)
 
 CLIP = Finding(
     rule="AMP201",
@@ -56,7 +59,8 @@ CLIP = Finding(
     end_line=88,
     severity=Severity.CRITICAL,
     certainty=Certainty.CERTAIN,
-    message="gradients of `model` are clipped while still multiplied by the scale: `clip_grad_norm_` runs before `scaler.unscale_(optimizer)`",
+    message="gradients of `model` are clipped while still multiplied by the scale: "
+    "`clip_grad_norm_` runs before `scaler.unscale_(optimizer)`",
     fingerprint="3f2a9c1be07d44d0a1b2c3d4e5f60718",
     remedy="call `scaler.unscale_(optimizer)` before `clip_grad_norm_`",
     steps=(
@@ -462,5 +466,5 @@ def clean_report() -> Report:
 
 
 def check_report(*findings: Finding) -> CheckReport:
-    found = findings if findings else (CLIP, KEYS, RECREATED)
+    found = findings or (CLIP, KEYS, RECREATED)
     return CheckReport(files_checked=3, findings=found, not_analysed=(), not_followed=())

@@ -30,6 +30,9 @@ _WHITE = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
 _UNDERSCORES = re.compile(r"_+")
 _LINE_START = re.compile(r"^(?:[=#:]|[-+](?=[\s-]|$)|\d+(?=[.)](?:\s|$)))")
 _SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_LIVE = re.compile(r"@(?=\w)|(?<!&)#(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+"""Where a mention, an issue number or an address begins: renderers look for these in the text that is left after all
+escapes, so only a mark between the characters stops them."""
 _NOT_XML = re.compile("[\ufffe\uffff]")
 _ZERO_WIDTH_SPACE = "\u200b"
 
@@ -132,9 +135,7 @@ def _md_inline(text: str, *, start: bool = True) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
     text = re.sub(r"([`*\[\]~$])", r"\\\1", text)
     text = _UNDERSCORES.sub(_underscores, text)
-    text = re.sub(r"://", r"\\://", text)
-    text = re.sub(r"(?i)\b(www)\.", r"\1\\.", text)
-    text = re.sub(r"@(?=\w)|(?<!&)#(?=\d)", lambda mark: mark[0] + _ZERO_WIDTH_SPACE, text)
+    text = _LIVE.sub(lambda mark: mark[0] + _ZERO_WIDTH_SPACE, text)
     return _LINE_START.sub(lambda head: _head(head[0]), text) if start else text
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from verifygate.model import Report
@@ -13,12 +13,18 @@ from verifygate.report.page import evidence_id
 from verifygate.report.view import View
 
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
 def render(report: Report, prefix: str = "../../") -> str:
     return _environment().get_template("report.html.j2").render(view=View(report), report=report, prefix=prefix)
 
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # here: `verifygate check` never needs it
+
     environment = Environment(
         loader=PackageLoader("verifygate.report", "templates"),
         undefined=StrictUndefined,

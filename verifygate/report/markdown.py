@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from verifygate.model import Report
 from verifygate.report import escape, view
 from verifygate.report.page import Page, evidence_id
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 FILES = ("gate.md", "execution.md", "static.md", "requirements.md", "performance.md")
 _FENCE = re.compile(r"^(`{3,})[a-z]*$")
@@ -28,6 +31,8 @@ def render(report: Report, prefix: str = "../../") -> dict[str, str]:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # here: `verifygate check` never needs it
+
     environment = Environment(
         loader=PackageLoader("verifygate.report", "templates"),
         undefined=StrictUndefined,

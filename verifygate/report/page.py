@@ -56,7 +56,7 @@ def evidence_id(finding: Finding) -> str:
 class Page(View):
     """A report, read for Markdown."""
 
-    most = 500
+    most = 200
     """Rows of one table: GitHub shows no page above half a megabyte. `report.json` always holds all."""
 
     def __init__(self, report: Report, prefix: str) -> None:

@@ -92,14 +92,17 @@ class View:
         first = {(f.rule, f.path, f.line, f.column, f.fingerprint): f for f in reversed(every)}
         return tuple(sorted(first.values(), key=lambda f: f.order))
 
-    def by_severity(self, findings: Iterable[Finding]) -> list[tuple[Severity, list[Finding]]]:
-        """The severities that occur, worst first, each with its findings."""
-        found = sorted(findings, key=lambda f: f.order)
+    def by_severity(self, findings: Iterable[Finding], most: int | None = None) -> list[tuple[Severity, list[Finding]]]:
+        """The severities that occur, worst first, each with its findings; the worst `most` findings of all."""
+        found = sorted(findings, key=lambda f: f.order)[:most]
         groups = ((severity, [f for f in found if f.severity is severity]) for severity in Severity)
         return [(severity, group) for severity, group in groups if group]
 
+    def count_of(self, findings: Iterable[Finding], severity: str) -> int:
+        return sum(1 for finding in findings if finding.severity == severity)
+
     def count(self, stage: StageResult, severity: str) -> int:
-        return sum(1 for finding in stage.findings if finding.severity == severity)
+        return self.count_of(stage.findings, severity)
 
     # --- checks
 

@@ -1,0 +1,203 @@
+"""The formats that other programs read."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+from report_sample import CLIP, HOSTILE, check_report, clean_report, execution, report, static
+
+from verifygate.errors import UsageError
+from verifygate.model import Check, Outcome, Report, StageResult, Status
+from verifygate.report import FILE_NAMES, FORMATS, render, sarif
+
+
+def one(format: str, given: Report) -> str:  # noqa: A002
+    """The only file of a format."""
+    (content,) = render(given, format).values()
+    return content
+
+
+def test_files_of_formats_differ() -> None:
+    """No format overwrites another's file."""
+    names = [name for files, _ in FORMATS.values() for name in files]
+    assert len(names) == len(set(names)) == len(FILE_NAMES)
+
+
+def test_unknown_format_is_a_usage_error() -> None:
+    """The message lists those that there are."""
+    with pytest.raises(UsageError, match="md, json, html"):
+        render(report(), "pdf")
+
+
+def test_json_is_the_report() -> None:
+    """What is written is what `from_json` reads."""
+    assert Report.from_json(one("json", report())) == report()
+
+
+def test_sarif_results() -> None:
+    """Rule, level, place, path and a fingerprint that does not know the line."""
+    run = json.loads(one("sarif", report()))["runs"][0]
+    result = run["results"][0]
+    assert (result["ruleId"], result["level"]) == ("AMP201", "error")
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "AMP201"
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 88, "startColumn": 9, "endLine": 88}
+    assert result["partialFingerprints"] == {"verifygate/v1": CLIP.fingerprint}
+    assert len(result["codeFlows"][0]["threadFlows"][0]["locations"]) == 4
+    assert run["results"][1]["level"] == "warning"  # likely, so not an error
+    place = run["results"][1]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "demo/a%7Cb%20%3Cimg%3E.py"
+
+
+def test_sarif_says_what_failed() -> None:
+    """An errored stage and an unreadable file are in the invocation: an empty result list is not a clean bill."""
+    invocation = json.loads(one("sarif", report()))["runs"][0]["invocations"][0]
+    assert invocation["executionSuccessful"] is False
+    texts = [note["message"]["text"] for note in invocation["toolExecutionNotifications"]]
+    assert any("requirements stage could not run" in text for text in texts)
+    assert any("not analysed: line 3: invalid syntax" in text for text in texts)
+
+
+def test_sarif_fingerprint_survives_a_moved_line() -> None:
+    """The same finding ten lines below is the same alert."""
+    moved = CLIP.model_copy(update={"line": 98, "end_line": 98})
+    stage = static().model_copy(update={"findings": (moved,)})
+    run = json.loads(one("sarif", report((stage,), ())))["runs"][0]
+    assert run["results"][0]["partialFingerprints"] == {"verifygate/v1": CLIP.fingerprint}
+
+
+def test_sarif_keeps_the_worst_and_counts_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over the limit, the worst stay and the total is exact."""
+    monkeypatch.setattr(sarif, "MAX_RESULTS", 1)
+    run = json.loads(one("sarif", report()))["runs"][0]
+    assert [result["ruleId"] for result in run["results"]] == ["AMP201"]
+    assert run["properties"]["findings"] == 3
+
+
+def test_sarif_message_makes_no_link() -> None:
+    """SARIF reads `[words](address)` as a link."""
+    finding = CLIP.model_copy(update={"message": "[click](http://evil.example)"})
+    assert "](" not in sarif.render_check(check_report(finding))
+
+
+def cases(text: str) -> dict[str, ET.Element]:
+    return {case.get("name", ""): case for case in ET.fromstring(text).iter("testcase")}  # noqa: S314 - our own output
+
+
+def marks(case: ET.Element) -> list[str]:
+    return [child.tag for child in case]
+
+
+def test_junit_has_a_case_for_each_check() -> None:
+    """PASS alone is unmarked; waived is skipped and says so; what was not shown fails."""
+    found = cases(one("junit", report()))
+    assert marks(found["execution.session"]) == []
+    assert marks(found["execution.tests-pass"]) == ["failure"]
+    assert marks(found["execution.required-tests"]) == ["failure"]
+    assert marks(found["performance.memory"]) == ["skipped"]
+    assert "waived until 2026-12-31 by ann" in str(found["performance.memory"][0].get("message"))
+    assert marks(found["static.AMP216"]) == ["failure"]
+    assert marks(found["requirements.completed"]) == ["error"]
+
+
+def test_junit_shows_the_verdict() -> None:
+    """A reader that only knows JUnit sees red for a BLOCK and green for a PASS."""
+    assert marks(cases(one("junit", report()))["verdict"]) == ["failure"]
+    assert marks(cases(one("junit", clean_report()))["verdict"]) == []
+    assert marks(cases(one("junit", report((), ())))["verdict"]) == ["failure"]
+
+
+def test_junit_counts_add_up() -> None:
+    """The root's counts are the sums of the suites'."""
+    root = ET.fromstring(one("junit", report()))  # noqa: S314 - our own output
+    for attribute in ("tests", "failures", "errors", "skipped"):
+        assert int(root.get(attribute, "")) == sum(int(suite.get(attribute, "")) for suite in root)
+    assert int(root.get("tests", "")) == len(list(root.iter("testcase")))
+
+
+def test_junit_survives_hostile_text() -> None:
+    """Control characters are not XML, and markup is text."""
+    check = Check(id=f"static.{HOSTILE}", title=HOSTILE + "\0\ufffe]]>", status=Status.FAIL, actual=HOSTILE)
+    given = report((StageResult(stage="static", outcome=Outcome.COMPLETED, checks=(check,)),), ())
+    assert any("forged" in name for name in cases(one("junit", given)))
+
+
+def test_gitlab_lists_the_findings_once() -> None:
+    """Two stages that report the same finding make one issue."""
+    twice = execution().model_copy(update={"findings": (CLIP,)})
+    issues = json.loads(one("gitlab", report((twice, static()))))
+    assert [issue["fingerprint"] for issue in issues].count(CLIP.fingerprint) == 1
+    assert issues[0]["severity"] == "blocker"
+    assert issues[0]["location"] == {"path": "demo/train_step.py", "lines": {"begin": 88, "end": 88}}
+
+
+class _Page(HTMLParser):
+    """Checks that tags close in order, and notes what the page would fetch or run."""
+
+    VOID = ("meta", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("script", "img", "iframe", "link", "object")
+        assert not [name for name, _ in attrs if name.startswith("on") or name in ("src", "srcset")]
+        self.links += [value or "" for name, value in attrs if name == "href"]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def page(given: Report) -> _Page:
+    reader = _Page()
+    reader.feed(one("html", given))
+    reader.close()
+    assert not reader.open
+    return reader
+
+
+@pytest.mark.parametrize("given", [report(), clean_report(), report((), ())], ids=["bad", "clean", "empty"])
+def test_html_stands_alone(given: Report) -> None:
+    """Well formed, nothing fetched, nothing run; links lead into the page or into the project."""
+    reader = page(given)
+    for link in reader.links:
+        assert link.startswith(("../../", "#"))
+        assert not link.startswith("#") or link[1:] in reader.ids
+    assert len(reader.ids) == len(set(reader.ids))
+
+
+def test_html_says_it_in_words() -> None:
+    """The verdict, the waiver and NOT MEASURED are words: colour is never the only sign."""
+    text = " ".join(page(report()).text.split())
+    assert "BLOCK, score 25.50 of 100.00" in text
+    assert "NOT MEASURED , waived until 2026-12-31" in text or "NOT MEASURED, waived until 2026-12-31" in text
+    assert "1.721 x (95 % interval 1.65 to 1.8), n = 5 per arm, on NVIDIA H200, measured" in text
+    assert "verifygate run --report-dir reports/latest" in text
+
+
+def test_html_is_made_for_a_phone() -> None:
+    """It has a viewport, and wide tables scroll by themselves."""
+    content = one("html", report())
+    assert 'name="viewport"' in content
+    assert content.count("<table") == content.count('<div class="wide"><table')
+
+
+def test_html_hostile_names_are_words() -> None:
+    """Neither markup nor template syntax in a name is obeyed."""
+    content = one("html", report())
+    assert "<script" not in content
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in content
+    assert "{{ 7 * 7 }}" in content
+    assert "\u202e" not in content
