@@ -12,7 +12,6 @@ from verifygate.report import escape, view
 from verifygate.report.page import evidence_id
 from verifygate.report.view import View
 
-
 if TYPE_CHECKING:
     from jinja2 import Environment
 
