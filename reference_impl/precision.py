@@ -82,7 +82,7 @@ def _best_device() -> str:
 def _best_dtype(kind: str) -> tuple[str, str]:
     """The dtype that `auto` means on a device, and why."""
     if kind == "cpu":
-        return "fp32", "auto: without matrix units for half precision a CPU gains nothing from it"
+        return "fp32", "auto: few CPUs are faster in half precision; ask for bf16 or fp16 to test that path"
     if kind == "mps":
         return "fp32", "auto: this program has no proof of its half-precision path on MPS"
     if _native_bf16():

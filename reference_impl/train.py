@@ -97,8 +97,8 @@ def require_finite(loss: Tensor, grad_norm: Tensor, scaler: torch.amp.GradScaler
         return  # it skips such a step by itself
     if not world.all_true(torch.isfinite(loss) & torch.isfinite(grad_norm)):
         raise NonFiniteError(
-            f"loss {loss.item():g}, gradient norm {grad_norm.item():g} on rank {world.rank} (or worse on another): "
-            "stopped before the optimizer could write it into the weights"
+            "inf or NaN on some rank: all ranks stopped before the optimizer moved; "
+            f"here, on rank {world.rank}, loss {loss.item():g}, gradient norm {grad_norm.item():g}"
         )
 
 

@@ -31,7 +31,7 @@ def pretend(
 @pytest.mark.parametrize(
     ("machine", "asked", "device", "name", "reason"),
     [
-        ({}, "auto", "cpu", "fp32", "auto: without matrix units"),
+        ({}, "auto", "cpu", "fp32", "auto: few CPUs are faster"),
         ({}, "fp32", "cpu", "fp32", "asked for"),
         ({}, "bf16", "cpu", "bf16", "asked for"),
         ({}, "fp16", "cpu", "fp16", "asked for"),
