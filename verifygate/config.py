@@ -44,7 +44,7 @@ class ExecutionSettings(Model):
     seconds: Positive = 600.0
     """Time limit of the whole test run."""
     required: tuple[str, ...] = ()
-    """Test ids, or their beginnings, that must run and pass; a skipped one is NOT MEASURED."""
+    """Test ids, or their beginnings up to a `/`, `::` or `[`, that must run and pass; a skipped one is NOT MEASURED."""
     coverage: bool = True
     """Whether to record which test executes which function."""
 

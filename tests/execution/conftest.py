@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ SUITES = Path(__file__).parent / "suites"
 
 
 @pytest.fixture(scope="session")
-def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., StageResult]]:
+def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StageResult]:
     """A function that runs one suite through the stage; settings of `[execution]` are its keyword arguments.
 
     A suite runs once however many tests ask for it (`copy=2` runs it again, elsewhere). The interpreter is not asked
@@ -37,10 +37,7 @@ def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
             results[key] = _run(name, tmp_path_factory.mktemp("suite") / name, {"seconds": 60.0} | execution)
         return results[key]
 
-    with pytest.MonkeyPatch.context() as patch:
-        answers = {"pytest": pytest.__version__, "python": "3"}
-        patch.setattr("verifygate.execution.stage.ask", lambda *_: Interpreter(answers))
-        yield run
+    return run
 
 
 def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
@@ -48,4 +45,7 @@ def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
     (root / "pytest.ini").touch()  # so that pytest looks no higher
     settings = Settings(root=root, today=dt.date(2026, 1, 1), execution=ExecutionSettings(**execution))
     context = StageContext(settings, read_sources(root, ["."]), Subject(root, Path(sys.executable)))
-    return ExecutionStage().run(context)
+    with pytest.MonkeyPatch.context() as patch:
+        answers = {"pytest": pytest.__version__, "python": "3"}
+        patch.setattr("verifygate.execution.stage.ask", lambda *_: Interpreter(answers))
+        return ExecutionStage().run(context)

@@ -36,6 +36,8 @@ def exit_code(result: StageResult) -> int | None:
         ("killed", "the last test started is test_suite.py::test_is_killed: killed by SIGKILL", "test_suite.py", 11),
         ("segfault", "the last test started is test_suite.py::test_crashes: killed by SIGSEGV", "test_suite.py", 10),
         ("lying_conftest", "exit code 0 although 2 tests did not pass", "test_suite.py", 5),
+        ("swallowing_call", "a test made to fail was not reported as failed in tests", None, None),
+        ("swallowing_function", "a test made to fail was not reported as failed in tests", None, None),
         ("forger", "holds 1 line that the plugin did not write", None, None),
         ("unimportable", "could not be collected: test_suite.py", "training.py", 3),
         ("broken_conftest", "pytest ended while it imported conftest.py", "conftest.py", 3),
@@ -50,6 +52,21 @@ def test_a_run_that_is_not_what_it_seems_fails(
     assert said in ran.actual
     assert ran.remedy
     assert (ran.evidence[0].path, ran.evidence[0].line) == (path, line)
+
+
+@pytest.mark.parametrize("suite", ["swallowing_call", "forger"])
+def test_what_cannot_be_believed_is_not_measured(run_suite: Run, suite: str) -> None:
+    """Where failures are swallowed or the account is written by others, passing tests prove nothing."""
+    result = run_suite(suite, required=("tests",) if suite == "swallowing_call" else ("test_suite.py",))
+    assert check(result, "tests-pass").status is Status.NOT_MEASURED
+    assert check(result, "required-tests").status is Status.NOT_MEASURED
+
+
+def test_honest_hooks_are_not_suspected(run_suite: Run) -> None:
+    """Hooks that the canary does not suit stay unharmed by it, and session fixtures are set up once."""
+    result = run_suite("busy_conftest")
+    assert check(result, "tests-ran").status is Status.PASS
+    assert outcomes(result) == {"test_fixtures_are_set_up_once": "passed", "test_slow_thing": "skipped"}
 
 
 def test_a_hang_is_ended_and_named(run_suite: Run) -> None:

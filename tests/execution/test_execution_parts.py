@@ -157,7 +157,8 @@ def test_a_stream_that_never_was(tmp_path: Path) -> None:
 
 def test_functions_have_bodies_below_their_signatures() -> None:
     """Decorators, defaults and signatures run at import; a nested function's body is its own."""
-    text = "@wrap\ndef outer(\n    a=1,\n    b=2,\n):\n    def inner():\n        return a\n\n    return inner\n\n\ndef no(): return 1\n"
+    outer_text = "@wrap\ndef outer(\n    a=1,\n    b=2,\n):\n    def inner():\n        return a\n\n    return inner\n"
+    text = f"{outer_text}\n\ndef no(): return 1\n"
     outer, inner = functions(SourceFile("amp.py", text.encode()))
     assert (outer.symbol, outer.line, outer.end_line, 4 in outer.body, 7 in outer.body) == ("outer", 2, 9, False, False)
     assert {6, 9} <= outer.body

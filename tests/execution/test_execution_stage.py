@@ -131,6 +131,12 @@ def test_requirement_marks_are_told(run_suite: Run) -> None:
     [
         ("attributed", {"coverage": False}, "turned off by `execution.coverage = false`"),
         ("green", {}, "no audited file mentions AMP"),
+        ("killed_amp", {}, "the run ended before its coverage was saved"),
+        (
+            "own_tracer",
+            {},
+            "the tests trace themselves (a debugger, or a coverage of their own), so the gate's trace ended",
+        ),
     ],
 )
 def test_missing_attribution_says_why(run_suite: Run, suite: str, execution: dict[str, bool], why: str) -> None:

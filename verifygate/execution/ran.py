@@ -45,6 +45,11 @@ class Account:
         return [one for one in self.judged if one.test.id in broken and one.test.outcome == "error"]
 
     @property
+    def doubtful(self) -> bool:
+        """Whether something in the run bends what is reported, so that a pass proves nothing."""
+        return bool(self.record.forged or self.record.unharmed)
+
+    @property
     def executed(self) -> list[Judged]:
         """Tests whose body was entered."""
         return [one for one in self.judged if one.test.outcome in ("passed", "failed", "xfailed", "xpassed", "started")]
@@ -175,12 +180,16 @@ def _stopped(account: Account) -> Problem | None:
 
 def _contradicts(account: Account) -> Problem | None:
     """The end of the process and the account of the run tell two stories."""
-    code, status = account.completed.exit_code, account.record.status
+    record, code, status = account.record, account.completed.exit_code, account.record.status
     if account.completed.timed_out or account.completed.flooded:
         return Problem("the tests finished, but the process did not end", "end threads and children that a test starts")
     if account.bad and code == 0:
         remedy = "find the conftest or plugin that changes the exit status or the reports"
         return Problem(f"exit code 0 although {count(len(account.bad), 'test')} did not pass", remedy, account.bad)
+    if record.unharmed:
+        folders = ", ".join(account.scrubber.text(folder) for folder in record.unharmed)
+        remedy = "remove the hook that swallows or rewrites failures (conftest.py, or an installed plugin)"
+        return Problem(f"a test made to fail was not reported as failed in {folders}", remedy)
     if code != status:
         text = f"pytest finished with status {status}, but the process ended with {account.completed.ending}"
         return Problem(text, "find what ends the process after the session: an exit hook, a crash in a library")

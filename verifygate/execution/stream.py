@@ -75,6 +75,8 @@ class Record:
     lingered: bool = False
     coverage: str | None = None
     """Why coverage failed; empty where it was saved; None where the run never came to that."""
+    unharmed: list[str] = field(default_factory=list)
+    """Folders in which a test that was made to fail was not reported as failed."""
     forged: int = 0
     """Lines that the plugin did not write."""
 
@@ -130,6 +132,8 @@ def _take(record: Record, event: dict[str, Any]) -> None:
             record.interrupted = f"{event['kind']}: {event['message']}"
         case "internal-error":
             record.internal_error = str(event["message"])
+        case "canary":
+            record.unharmed.append(str(event["folder"]))
         case "coverage":
             record.coverage = str(event["failure"])
         case "finish":

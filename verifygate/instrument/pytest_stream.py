@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 import unittest
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 if TYPE_CHECKING:
     import coverage
 
 VARIABLE = "VERIFYGATE_STREAM"
+CANARY = "verifygate-canary"
 TRACE_ENTRIES = 60
 MESSAGE_CHARACTERS = 2000
 
@@ -46,6 +51,7 @@ class Attribution:
     def __init__(self, files: list[str], data: str) -> None:
         self.failure = ""
         self._coverage: coverage.Coverage | None = None
+        self._tracer: object = None
         try:
             self._start(files, data)
         except ImportError:
@@ -62,6 +68,7 @@ class Attribution:
             self._coverage = coverage.Coverage(data_file=data, include=files, config_file=False, messages=False)
             self._coverage.set_option("run:disable_warnings", ["no-data-collected", "trace-changed", "include-ignored"])
             self._coverage.start()
+            self._tracer = sys.gettrace()
         finally:
             os.environ.pop("COVERAGE_CORE")
             if before is not None:
@@ -69,6 +76,10 @@ class Attribution:
 
     def switch(self, test: str) -> None:
         """Book the lines that follow to `test`; to nobody where it is empty."""
+        if sys.gettrace() is not self._tracer and not self.failure:
+            self.failure = (
+                "the tests trace themselves (a debugger, or a coverage of their own), so the gate's trace ended"
+            )
         if self._coverage is not None and not self.failure:
             try:
                 self._coverage.switch_context(test)
@@ -84,6 +95,32 @@ class Attribution:
             self._coverage.save()
         except Exception as error:
             self.failure = f"coverage could not be saved: {type(error).__name__}"
+
+
+class CanaryError(AssertionError):
+    """The failure that a canary is made to have."""
+
+
+class Canary(pytest.Item):
+    """A test that must fail, in a folder of the project's tests, so that the folder's conftest hooks apply to it.
+
+    It has what pytest's own hook for calling a test function reads, and no fixtures. It is run outside the session:
+    it is in no count, no exit status and no output.
+    """
+
+    funcargs: dict[str, object] = {}
+    fixturenames: tuple[str, ...] = ()
+    _fixtureinfo = SimpleNamespace(argnames=())
+
+    @staticmethod
+    def obj() -> None:
+        raise CanaryError("this must be reported as a failure")
+
+    def runtest(self) -> None:
+        self.ihook.pytest_pyfunc_call(pyfuncitem=self)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
 
 
 class Witness:
@@ -120,6 +157,26 @@ class Witness:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.stream.tell("collected", items=[_item(item) for item in session.items])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Send a canary into every folder of tests, before the first test; say where one came back alive."""
+        if session.config.option.collectonly or session.testsfailed:
+            return
+        files = {item.path.parent: item.path for item in session.items}  # pytest takes the hooks of a file that exists
+        for folder, file in sorted(files.items()):
+            if self._survives(Canary.from_parent(session, name=CANARY, path=file)):
+                self.stream.tell("canary", folder=str(folder))
+
+    def _survives(self, canary: Canary) -> bool:
+        """Whether its call was made, and nothing reported a failure."""
+        try:
+            reports = runtestprotocol(canary, log=False, nextitem=None)
+        except Exception:  # a hook that cannot cope with the canary says nothing about its honesty
+            return False
+        finally:
+            self._raised.clear()
+        return any(report.when == "call" for report in reports) and not any(report.failed for report in reports)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

@@ -1,0 +1,5 @@
+"""Stands for code under autocast."""
+
+
+def step(loss):
+    return loss * 2
