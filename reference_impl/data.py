@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from reference_impl.errors import ConfigError
+
 DIGITS = 8
 SEPARATOR = 10  # the token between question and answer; 0..9 are the digits themselves
 VOCABULARY = 11
@@ -58,15 +60,15 @@ class Windows:
     def window(self, n: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
         """The micro-batches of window `n`; with several ranks, this rank's equal share of each.
 
-        Raises ValueError if the ranks cannot share a micro-batch equally: their gradients are averaged, and that
+        Raises ConfigError if the ranks cannot share a micro-batch equally: their gradients are averaged, and that
         is the mean over all items only if every rank holds the same number of them.
         """
         if self.batch_size % ranks:
-            raise ValueError(f"batch_size = {self.batch_size} cannot be shared equally by {ranks} ranks")
+            raise ConfigError(f"batch_size = {self.batch_size} cannot be shared equally by {ranks} ranks")
         epoch, place = divmod(n, self.windows_per_epoch)
         if epoch != self._epoch:
             generator = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-            self._epoch, self._order = epoch, torch.randperm(len(self.items), generator=generator)
+            self._epoch, self._order = epoch, torch.randperm(len(self.items), generator=generator).to(self.items.device)
         first = place * self.accumulation
         last = min(first + self.accumulation, self.batches_per_epoch)
         return [split(self.items[self._rows(batch)[rank::ranks]]) for batch in range(first, last)]

@@ -213,12 +213,12 @@ def run(cfg: Config, precision: Precision, world: World) -> Result:
 
         items_seen += cfg.batch_size * len(window)
         if progress.windows % cfg.log_every == 0:
-            # The mean over ranks and the reads below wait for the device, once every log_every windows.
-            now = time.perf_counter()
+            # Reading the numbers waits for the device, and the mean for the other ranks: so only every log_every windows.
+            loss, now = world.mean(result.loss), time.perf_counter()
             log.write(
                 progress,
                 {
-                    "train/loss": world.mean(result.loss),
+                    "train/loss": loss,
                     "train/grad_norm": float(result.grad_norm),
                     "train/lr": lr,
                     "train/items_per_second": items_seen / (now - clock),

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from reference_impl.data import CONTEXT, DIGITS, IGNORE, SEPARATOR, Windows, make_items, split
+from reference_impl.errors import ConfigError
 
 
 def test_the_answer_is_the_question_sorted() -> None:
@@ -74,5 +75,5 @@ def test_ranks_share_each_micro_batch(windows: Windows) -> None:
 
 
 def test_ranks_that_cannot_share_equally_are_refused(windows: Windows) -> None:
-    with pytest.raises(ValueError, match="cannot be shared equally by 3 ranks"):
+    with pytest.raises(ConfigError, match="cannot be shared equally by 3 ranks"):
         windows.window(0, 0, 3)
