@@ -213,7 +213,7 @@ def run(cfg: Config, precision: Precision, world: World) -> Result:
 
         items_seen += cfg.batch_size * len(window)
         if progress.windows % cfg.log_every == 0:
-            # Reading the numbers waits for the device, and the mean for the other ranks: so only every log_every windows.
+            # Reading waits for the device, and the mean for the other ranks: so only every log_every windows.
             loss, now = world.mean(result.loss), time.perf_counter()
             log.write(
                 progress,
