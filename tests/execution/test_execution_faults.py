@@ -132,10 +132,12 @@ def test_files_without_tests_are_not_a_pass(run_suite: Run) -> None:
 
 def test_what_the_gates_owner_deselects_is_counted(run_suite: Run) -> None:
     """Options from the gate's own configuration hold, and what they leave out is said."""
-    result = run_suite("keyword_in_addopts", pytest=("-k", "fine"))
+    result = run_suite("keyword_in_addopts", pytest=("-k", "fine"), required=("test_suite.py",))
     assert check(result, "tests-ran").status is Status.PASS
     assert check(result, "skipped").actual == "1 deselected"
     assert check(result, "skipped").evidence[0].summary == "test_suite.py::test_fails: deselected"
+    assert check(result, "required-tests").status is Status.NOT_MEASURED
+    assert "test_suite.py::test_fails did not run" in check(result, "required-tests").actual
 
 
 def test_collecting_only_is_never_a_pass(run_suite: Run) -> None:

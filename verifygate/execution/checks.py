@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.execution.outcomes import Judged
-from verifygate.execution.ran import Account
+from verifygate.execution.ran import EVIDENCE_LIMIT, Account
 from verifygate.execution.scrub import count
 from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
-
-EVIDENCE_LIMIT = 50
-"""Pieces of evidence shown for one check; the counts stay exact."""
 
 DEPRECATED_AMP = re.compile(r"\btorch\.(cuda|cpu)\.amp\b")
 CUDA_WORDS = re.compile(r"\b(cuda|gpus?|nvidia)\b", re.IGNORECASE)
@@ -152,6 +149,9 @@ def _required(name: str, account: Account) -> tuple[Status, Evidence]:
     status = {"passed": Status.PASS, "xpassed": Status.PARTIAL, "skipped": Status.NOT_MEASURED}.get(
         worst.outcome, Status.FAIL
     )
+    waiting = [test for test in account.not_started if stands_for(name, test)]
+    if waiting and status is not Status.FAIL:
+        return Status.NOT_MEASURED, _fact(f"{name}: {waiting[0]} did not run", "", 0)
     if status is Status.PASS:
         return status, _fact(f"{name}: {len(mine)} passed", worst.path, worst.line)
     reason = f" ({worst.reason})" if worst.reason else ""

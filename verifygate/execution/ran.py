@@ -12,6 +12,9 @@ from verifygate.model import Check, Evidence, EvidenceClass, Status
 from verifygate.subject import Completed
 
 ID = "execution.tests-ran"
+EVIDENCE_LIMIT = 50
+"""Pieces of evidence shown for one check; the counts stay exact."""
+
 STATUS_WORDS = {
     2: "interrupted",
     3: "an error inside pytest or a plugin",
@@ -43,6 +46,13 @@ class Account:
         """Files that could not be imported or collected."""
         broken = {self.scrubber.identity(self.scrubber.path(t.id)) for t in self.record.not_collected}
         return [one for one in self.judged if one.test.id in broken and one.test.outcome == "error"]
+
+    @property
+    def not_started(self) -> list[str]:
+        """Tests that were deselected, or collected and never begun."""
+        started = set(self.record.started)
+        waiting = [test for test in self.record.items or {} if test not in started]
+        return sorted(self.scrubber.identity(test) for test in [*self.record.deselected, *waiting])
 
     @property
     def doubtful(self) -> bool:
@@ -107,7 +117,7 @@ def _evidence(account: Account, problem: Problem | None) -> tuple[Evidence, ...]
             path=(one.raised_at or one.failed_at or (None, None))[0],
             line=(one.raised_at or one.failed_at or (None, None))[1] or None,
         )
-        for number, one in enumerate(problem.culprits, 1)
+        for number, one in enumerate(problem.culprits[:EVIDENCE_LIMIT], 1)
     )
 
 
