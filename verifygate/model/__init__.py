@@ -6,6 +6,7 @@ from verifygate.model.finding import Applicability, Certainty, Detail, Finding, 
 from verifygate.model.measurement import Arm, Measurement
 from verifygate.model.report import (
     SCHEMA_VERSION,
+    Changes,
     Provenance,
     Reason,
     Report,
@@ -43,6 +44,7 @@ __all__ = [
     "Arm",
     "Calculation",
     "Certainty",
+    "Changes",
     "Check",
     "Construct",
     "ConstructKind",

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from verifygate.model.base import Model, Points, encodable, put, take, volatile_pointers
+from verifygate.model.finding import Finding
 from verifygate.model.stage import ScorePart, StageResult, Verdict
 
 SCHEMA_VERSION = 1
@@ -76,6 +77,21 @@ class Run(Model):
     """JSON pointer -> value of every volatile field; filled when the report is written."""
 
 
+class Changes(Model):
+    """What became of the findings of an earlier report."""
+
+    against: str
+    """Revision and time of the earlier report."""
+    new: tuple[Finding, ...] = ()
+    open: tuple[Finding, ...] = ()
+    fixed: tuple[Finding, ...] = ()
+    cannot_tell: tuple[Finding, ...] = ()
+    """Of a stage that did not complete this time: gone, but perhaps only out of sight."""
+
+    def groups(self) -> tuple[tuple[str, tuple[Finding, ...]], ...]:
+        return ("new", self.new), ("open", self.open), ("fixed", self.fixed), ("cannot tell", self.cannot_tell)
+
+
 class Report(Model):
     schema_version: int = SCHEMA_VERSION
     project: str
@@ -89,6 +105,8 @@ class Report(Model):
     parts: tuple[ScorePart, ...]
     waivers: tuple[WaiverUse, ...]
     contradictions: tuple[str, ...] = ()
+    changes: Changes | None = None
+    """Against an earlier report, where one was given."""
     provenance: Provenance
     run: Run
 

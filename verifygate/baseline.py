@@ -1,0 +1,67 @@
+"""Earlier findings against these: new, open, fixed, or not to be told. Matched by fingerprint, never by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from verifygate.errors import UsageError
+from verifygate.model import Changes, Finding, Outcome, Report
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+def read(path: Path) -> Report:
+    """The report at `path`. Raises UsageError for anything that is not a report.json of this schema."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError("larger than 64 MiB", where=str(path), remedy="this cannot be a report.json")
+        return Report.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise UsageError(problem, where=str(path), remedy="give a report.json that an earlier run wrote") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else str(path)
+        raise UsageError("not valid JSON", where=where, remedy="give a report.json as a run wrote it") from None
+    except ValueError as error:
+        first = str(error).splitlines()[0]
+        raise UsageError(f"not a report of this schema: {first}", where=str(path), remedy="make a new one") from None
+
+
+def changes(new: Report, old: Report) -> Changes:
+    """What became of each finding. One in a stage that did not complete this time is neither open nor fixed."""
+    before = _findings(old)
+    now = _findings(new)
+    told = {stage.stage for stage in new.stages if stage.outcome is Outcome.COMPLETED}
+    stage_of = {finding.fingerprint: stage.stage for stage in old.stages for finding in stage.findings}
+    gone = [finding for key, finding in before.items() if key not in now]
+    return Changes(
+        against=f"{old.provenance.commit} of {old.run.started}",
+        new=_sorted(finding for key, finding in now.items() if key not in before),
+        open=_sorted(finding for key, finding in now.items() if key in before),
+        fixed=_sorted(finding for finding in gone if stage_of[finding.fingerprint] in told),
+        cannot_tell=_sorted(finding for finding in gone if stage_of[finding.fingerprint] not in told),
+    )
+
+
+def compared(new: Report, old: Report) -> Report:
+    """The new report with what changed since the old one in it."""
+    return new.model_copy(update={"changes": changes(new, old)})
+
+
+def told(changed: Changes) -> str:
+    """The changes as text, one finding a line."""
+    lines = []
+    for title, findings in changed.groups():
+        lines += [f"{title}: {finding.path}:{finding.line}: {finding.rule} {finding.name}" for finding in findings]
+    counts = ", ".join(f"{len(findings)} {title}" for title, findings in changed.groups())
+    return "\n".join([*lines, f"Against {changed.against}: {counts}."]) + "\n"
+
+
+def _findings(report: Report) -> dict[str, Finding]:
+    return {finding.fingerprint: finding for stage in report.stages for finding in stage.findings}
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: finding.order))

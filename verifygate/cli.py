@@ -1,0 +1,70 @@
+"""The command line: options in, text and an exit code out. Only here do errors become exit codes.
+
+0: PASS, or nothing found. 1: BLOCK, or findings. 2: wrong usage, configuration or input. 3: the gate itself broke.
+Results go to stdout, everything else to stderr. Heavy modules are imported by the command that needs them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from verifygate import __version__
+
+PASSED, BLOCKED, MISUSED, BROKEN = 0, 1, 2, 3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    argv = sys.argv[1:] if arguments is None else arguments
+    if argv == ["--version"]:  # before anything else is imported: shells and hooks ask for it often
+        print(f"verifygate {__version__}")
+        return PASSED
+    signal.signal(signal.SIGTERM, _terminated)
+    import click
+
+    from verifygate.commands import cli
+    from verifygate.errors import VerifygateError
+
+    try:
+        return int(cli.main(args=argv, prog_name="verifygate", standalone_mode=False) or PASSED)
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return MISUSED
+    except VerifygateError as error:
+        print(f"verifygate: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        print("verifygate: interrupted; earlier reports are untouched", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: say nothing more
+        return BROKEN
+    except Exception as error:
+        return _broke(error)
+
+
+def _broke(error: Exception) -> int:
+    """A fault of the gate's own: one line, and the traceback only for those who ask."""
+    import traceback
+
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    print(
+        f"verifygate: the gate itself broke: {type(error).__name__}: {error} "
+        f"(in {Path(place.filename).name}:{place.lineno}); VERIFYGATE_DEBUG=1 shows the traceback",
+        file=sys.stderr,
+    )
+    if os.environ.get("VERIFYGATE_DEBUG"):
+        traceback.print_exception(error)
+    return BROKEN
+
+
+def _terminated(_number: int, _frame: object) -> NoReturn:
+    raise SystemExit(143)  # unwinds, so that children are killed and half-written reports removed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""The commands, one function each: they parse, call one thing, print it, and return an exit code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from verifygate import __version__
+
+STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
+REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab")
+CHECK_FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
+
+
+def split_words(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """`--select AMP2,KEY101 --select PERF` as one list."""
+    return tuple(word for part in value for word in part.replace(",", " ").split())
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="verifygate", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Audit PyTorch mixed-precision (AMP) training code: PASS or BLOCK, with evidence that anybody can re-run."""
+
+
+@cli.command()
+@click.option("--stage", "stages", multiple=True, type=click.Choice(STAGE_CHOICES), help="Stage to run; repeatable.")
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default.")
+@click.option("--report-dir", type=click.Path(path_type=Path), help="Where reports go (default: reports/latest).")
+@click.option("--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab.")
+@click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
+def run(
+    stages: tuple[str, ...],
+    config: Path | None,
+    report_dir: Path | None,
+    formats: tuple[str, ...],
+    baseline: Path | None,
+) -> int:
+    """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
+    from verifygate import baseline as earlier
+    from verifygate.config import load
+    from verifygate.gate import run as run_gate
+    from verifygate.model import Verdict
+    from verifygate.report import render, write_reports
+    from verifygate.report.terminal import summary
+
+    wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
+    for name in wanted:
+        _one_of(name, REPORT_FORMATS, "--format")
+    settings = load(config, Path.cwd())
+    before = earlier.read(baseline) if baseline else None
+    folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
+    chosen = () if "all" in stages else stages
+    with _progress() as progress:
+        report = run_gate(settings, stages=chosen, command=_command_line(), progress=progress)
+    if before is not None:
+        report = earlier.compared(report, before)
+    prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
+    files: dict[str, str] = {}
+    for name in wanted:
+        files |= render(report, name, prefix)
+    write_reports(files, folder)
+    click.echo(summary(report, _shown(folder)))
+    return 0 if report.verdict is Verdict.PASS else 1
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=str)
+@click.option("--format", "fmt", default="text", type=click.Choice(CHECK_FORMATS), help="Output format.")
+@click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,KEY101.")
+@click.option("--ignore", multiple=True, callback=split_words, help="Not these rules or families.")
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default.")
+def check(
+    paths: tuple[str, ...], fmt: str, select: tuple[str, ...], ignore: tuple[str, ...], config: Path | None
+) -> int:
+    """Check sources statically: no configuration, no torch, nothing run. PATHS are files and folders (default: .)."""
+    from verifygate.config import load
+    from verifygate.errors import UsageError
+    from verifygate.model.check_report import CheckReport
+    from verifygate.report.findings import render_findings
+    from verifygate.source import read_sources
+    from verifygate.static.engine import analyse
+
+    here = Path.cwd()
+    settings = load(config, here)
+    sources = read_sources(here, paths or (".",), settings.project.exclude, confined=False)
+    if not sources.files and not sources.unreadable:
+        raise UsageError("no Python file there", where=", ".join(paths or (".",)), remedy="name a file or a folder")
+    static = settings.static.model_copy(
+        update={"select": select or settings.static.select, "ignore": (*settings.static.ignore, *ignore)}
+    )
+    outcome = analyse(sources, static)
+    report = CheckReport(
+        files_checked=outcome.files_checked,
+        findings=outcome.findings,
+        not_analysed=outcome.not_analysed,
+        not_followed=outcome.not_followed,
+    )
+    click.echo(render_findings(report, fmt), nl=False)
+    for lost in outcome.not_analysed:
+        click.echo(f"verifygate: not analysed: {lost.path}: {lost.reason}", err=True)
+    if any(lost.mentions_amp for lost in outcome.not_analysed):
+        return 2
+    return 1 if outcome.findings else 0
+
+
+@cli.command()
+@click.argument("rule")
+def explain(rule: str) -> int:
+    """Explain a rule, by code (AMP201) or name (clip-before-unscale)."""
+    from verifygate.static.registry import find_rule
+
+    loaded = find_rule(rule)
+    record = loaded.rule
+    click.echo(f"# {record.code} {record.name} ({record.severity})\n\n{loaded.docs}\n")
+    return 0
+
+
+@cli.command()
+@click.option("--format", "fmt", default="text", type=click.Choice(("text", "json")), help="Output format.")
+def rules(fmt: str) -> int:
+    """List the rules."""
+    import json
+
+    from verifygate.static.registry import load_rules
+
+    records = [loaded.rule for loaded in load_rules().values()]
+    if fmt == "json":
+        rows = [
+            {
+                "code": record.code,
+                "name": record.name,
+                "severity": record.severity.value,
+                "summary": record.summary,
+                "remedy": record.remedy,
+                "witnesses": [witness.value for witness in record.witnesses],
+                "fix": record.fix.value if record.fix else None,
+            }
+            for record in records
+        ]
+        click.echo(json.dumps({"schema_version": 1, "rules": rows}, indent=1))
+    else:
+        for record in records:
+            click.echo(f"{record.code:<8} {record.name:<28} {record.severity.value:<9} {record.summary}")
+    return 0
+
+
+@cli.command()
+@click.argument("topic", required=False)
+def docs(topic: str | None) -> int:
+    """Print a page of the documentation, or list the pages."""
+    from verifygate.errors import UsageError
+
+    pages = {page.stem: page for page in sorted((Path(__file__).parent / "docs").rglob("*.md"))}
+    if topic is None:
+        click.echo("\n".join(pages))
+        return 0
+    if topic not in pages:
+        raise UsageError(f"no page `{topic}`", remedy=f"there are: {', '.join(pages)}")
+    click.echo(pages[topic].read_text(encoding="utf-8"))
+    return 0
+
+
+@cli.command()
+@click.option("--force", is_flag=True, help="Overwrite a configuration that is there.")
+def init(force: bool) -> int:
+    """Write a verifygate.toml for the project in this folder, from what can be discovered."""
+    from verifygate.errors import UsageError
+    from verifygate.starter import CONFIG_NAME, starter
+
+    path = Path.cwd() / CONFIG_NAME
+    if path.exists() and not force:
+        raise UsageError("there is one already", where=CONFIG_NAME, remedy="edit it, or use --force to replace it")
+    path.write_text(starter(Path.cwd()), encoding="utf-8")
+    click.echo(f"Wrote {CONFIG_NAME}; next: verifygate run --stage all")
+    return 0
+
+
+@cli.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+def compare(old: Path, new: Path) -> int:
+    """Compare two report.json files: which findings are new, open, fixed. Exit code 1 where there are new ones."""
+    from verifygate import baseline
+
+    changes = baseline.changes(baseline.read(new), baseline.read(old))
+    click.echo(baseline.told(changes), nl=False)
+    return 1 if changes.new else 0
+
+
+def _one_of(word: str, allowed: tuple[str, ...], option: str) -> None:
+    if word not in allowed:
+        raise click.BadParameter(f"'{word}' is not one of {', '.join(allowed)}", param_hint=option)
+
+
+def _command_line() -> str:
+    return shlex.join(["verifygate", *sys.argv[1:]])
+
+
+def _shown(folder: Path) -> str:
+    relative = os.path.relpath(folder)
+    return folder.as_posix() if relative.startswith("..") else Path(relative).as_posix()
+
+
+class _progress:  # noqa: N801 - used as a function
+    """Says on a terminal what is going on, in one line that goes away; nothing in a pipe."""
+
+    def __enter__(self) -> Callable[[str], None]:
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        self._status = console.status("starting") if console.is_terminal else None
+        if self._status is None:
+            return lambda _text: None
+        status = self._status
+        status.start()
+        return lambda text: status.update(text)
+
+    def __exit__(self, *_error: object) -> None:
+        if self._status is not None:
+            self._status.stop()

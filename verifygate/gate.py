@@ -1,0 +1,118 @@
+"""Run the stages in order, join their results, decide: settings in, report out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.metadata
+import platform
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from verifygate import __version__, revision
+from verifygate.config import Settings
+from verifygate.errors import UsageError
+from verifygate.merge import merged
+from verifygate.model import Outcome, Provenance, Report, Run, StageResult
+from verifygate.requirements import read_specification
+from verifygate.scoring import judge
+from verifygate.source import Sources, read_sources
+from verifygate.stage import Stage, StageContext
+from verifygate.stages import STAGES
+from verifygate.subject import Subject, discover_interpreter
+
+Progress = Callable[[str], None]
+
+
+def run(
+    settings: Settings,
+    *,
+    stages: Sequence[str] = (),
+    command: str = "verifygate run",
+    progress: Progress = lambda _text: None,
+) -> Report:
+    """Run the named stages (all, where none is named) and judge what they found.
+
+    A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. Raises UsageError
+    for what a user can put right before anything runs: no sources, a broken specification.
+    """
+    started, clock = dt.datetime.now(dt.UTC), time.monotonic()
+    sources = read_sources(settings.root, settings.sources, settings.project.exclude)
+    if not sources.files:
+        raise UsageError(
+            "no Python file to audit",
+            where=", ".join(settings.sources),
+            remedy="name the sources in `[project] sources`, or run in the project's folder",
+        )
+    if settings.requirements.spec:
+        read_specification(settings.root, settings.requirements.spec)
+    subject = Subject(settings.root, _interpreter(settings))
+    results: dict[str, StageResult] = {}
+    for stage in STAGES:
+        if not stages or stage.name in stages:
+            progress(stage.name)
+            context = StageContext(settings, sources, subject, dict(results), _prefixed(progress, stage.name))
+            results[stage.name] = _run_stage(stage, context)
+    judgement = judge(merged(list(results.values())), settings.verdict, settings.waivers, settings.today)
+    return Report(
+        project=settings.name,
+        task=settings.project.task,
+        version=settings.project.version,
+        verdict=judgement.verdict,
+        score=judgement.score,
+        reasons=judgement.reasons,
+        stages=judgement.stages,
+        parts=judgement.parts,
+        waivers=judgement.waivers,
+        provenance=_provenance(settings, sources),
+        run=Run(
+            command=command,
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - clock, 3),
+        ),
+    )
+
+
+def _run_stage(stage: Stage, context: StageContext) -> StageResult:
+    """Fail closed: whatever a stage raises becomes its outcome, never the end of the run."""
+    clock = time.monotonic()
+    try:
+        result = stage.run(context)
+    except UsageError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} (in {place.name}, {Path(place.filename).name}:{place.lineno})"
+        result = StageResult(stage=stage.name, outcome=Outcome.ERRORED, reason=" ".join(reason.split()))
+    return result.model_copy(update={"seconds": round(time.monotonic() - clock, 3)})
+
+
+def _interpreter(settings: Settings) -> Path:
+    if not (given := settings.execution.interpreter):
+        return discover_interpreter(settings.root)
+    path = Path(given) if Path(given).is_absolute() else settings.root / given
+    if not path.is_file():
+        raise UsageError(
+            f"`{given}` is no interpreter", where=settings.config, remedy="correct `interpreter` in [execution]"
+        )
+    return path
+
+
+def _prefixed(progress: Progress, stage: str) -> Progress:
+    return lambda text: progress(f"{stage}: {text}")
+
+
+def _provenance(settings: Settings, sources: Sources) -> Provenance:
+    watched = [*settings.sources, *filter(None, (settings.config, settings.requirements.spec))]
+    return Provenance(
+        tool_version=__version__,
+        commit=revision.describe(settings.root, watched),
+        tree_digest=sources.digest,
+        settings_digest=settings.digest,
+        config=settings.config or "none (discovered)",
+        versions={
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in ("libcst", "pydantic", "jinja2", "coverage")},
+        },
+    )

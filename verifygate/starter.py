@@ -1,0 +1,43 @@
+"""The configuration that `verifygate init` writes: what can be discovered, and the rest as comments to fill in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verifygate.config import CONFIG_NAME
+
+_TEMPLATE = """\
+# What verifygate audits; every key is explained by `verifygate docs config`.
+[project]
+name = "{name}"
+sources = [{sources}]
+
+[execution]
+pytest = [{tests}]  # arguments for pytest
+# required = ["tests/test_train.py"]  # tests that must run and pass; a skipped one is NOT MEASURED
+
+# [requirements]
+# spec = "requirements.yaml"  # what the code must do, traced to evidence
+
+# [performance]
+# workload = "package.module:build"  # build(precision, seed, device) -> an object with step() and evaluate()
+# [performance.targets]
+# speedup = 1.5
+# memory_reduction = 0.4
+# accuracy_difference = 0.01
+"""
+
+
+def starter(folder: Path) -> str:
+    """The text of a configuration for the project in `folder`."""
+    packages = sorted(path.parent.name for path in folder.glob("*/__init__.py") if path.parent.name != "tests")
+    scripts = sorted(path.name for path in folder.glob("*.py") if not path.name.startswith(("test_", "conftest")))
+    tests = [name for name in ("tests", "test") if (folder / name).is_dir()]
+    return _TEMPLATE.format(
+        name=folder.resolve().name.replace("\\", "").replace('"', ""),
+        sources=", ".join(f'"{name}"' for name in packages + scripts) or '"."',
+        tests=", ".join(f'"{name}"' for name in tests),
+    )
+
+
+__all__ = ["CONFIG_NAME", "starter"]

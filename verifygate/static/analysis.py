@@ -1,0 +1,107 @@
+"""One analysis of a project: everything a rule may ask, worked out once and only when a rule asks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from verifygate.model import NotFollowed
+from verifygate.source import Sources
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.flow import Hit, TooManyStatesError, Walk
+from verifygate.static.graph import Place
+from verifygate.static.lower import Lowering, TooLargeError
+from verifygate.static.program import Function, Module, Program
+from verifygate.static.reach import Reach
+from verifygate.static.roles import Roles
+from verifygate.static.shapes import Shapes
+
+
+class Analysis:
+    """What the rules see. `modules` are the files that the rules' words picked; others are parsed when imported."""
+
+    def __init__(self, sources: Sources, picked: list[str]) -> None:
+        self.program = Program(sources)
+        self.modules = [module for path in picked if (module := self.program.module(path)) is not None]
+        self.evaluator = Evaluator(self.program, self.modules)
+        self.roles = Roles(self.evaluator)
+        self.shapes = Shapes(self.evaluator, self.modules)
+        self.not_followed: list[NotFollowed] = []
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """Every function of the picked modules, and the body of each module."""
+        return [function for module in self.modules for function in (module.body, *module.functions.values())]
+
+    def nodes(self) -> Iterator[tuple[ast.AST, Function]]:
+        """Every node of the picked modules with the function to evaluate it in: bodies, decorators, class bodies."""
+        for module in self.modules:
+            for function in (module.body, *module.functions.values()):
+                yield from ((node, function) for node in function.own_nodes)
+            for definition in [*module.function_of, *module.class_of]:
+                for decorator in getattr(definition, "decorator_list", ()):
+                    yield from ((node, module.body) for node in ast.walk(decorator))
+            for made in module.classes.values():
+                yield from ((node, module.body) for node in made.own_nodes)
+
+    def calls(self) -> Iterator[tuple[ast.Call, Function]]:
+        """Every call in the picked modules."""
+        return ((node, function) for node, function in self.nodes() if isinstance(node, ast.Call))
+
+    def hits(self, code: str) -> list[Hit]:
+        """The breaches of the protocol that bear a rule's code, one per place, in order of place."""
+        return self._hits.get(code, [])
+
+    @cached_property
+    def _hits(self) -> dict[str, list[Hit]]:
+        found: dict[tuple[str, str, int, int], Hit] = {}
+        for hit in self._walk_all():
+            key = (hit.rule, hit.place.path, hit.place.line, hit.place.column)
+            earlier = found.get(key)
+            if earlier is None or (earlier.certain and not hit.certain):
+                found[key] = hit  # from another root the same place may be right: then it is only likely
+        grouped: dict[str, list[Hit]] = {}
+        for _, hit in sorted(found.items(), key=lambda item: item[0]):
+            grouped.setdefault(hit.rule, []).append(hit)
+        return grouped
+
+    def _walk_all(self) -> Iterator[Hit]:
+        """Walk every root; one that is too large is walked as the functions it calls, and the report says so."""
+        reach = Reach(self.evaluator)
+        queue = reach.roots(self.modules)
+        seen: set[Function] = set(queue)
+        walked: set[Function] = set()
+        while queue:
+            root = queue.pop(0)
+            lowering = Lowering(root, self.roles, reach)
+            try:
+                graph = lowering.lower()
+                yield from Walk(graph).run()
+                walked |= graph.functions
+                self.not_followed += lowering.not_followed
+            except (TooLargeError, TooManyStatesError):
+                place = Place(root, root.node)
+                self.not_followed.append(
+                    NotFollowed(
+                        path=place.path,
+                        line=place.line,
+                        reason=f"{root.symbol or 'the module'} has too many paths to walk whole: walked in parts",
+                    )
+                )
+                walked.add(root)
+                inner = sorted(reach.callees(root) - seen, key=lambda function: (function.module.path, function.symbol))
+                seen.update(inner)
+                queue += inner
+            if not queue:
+                queue = self._left_over(reach, walked, seen)
+
+    def _left_over(self, reach: Reach, walked: set[Function], seen: set[Function]) -> list[Function]:
+        """Functions with events that no root led to: calls that could not be followed, cycles."""
+        left = [function for function in self.functions if reach.has_events(function)]
+        left = [function for function in left if function not in walked and function not in seen]
+        seen.update(left)
+        return left
+
+    def parsed(self) -> list[Module]:
+        return self.program.parsed

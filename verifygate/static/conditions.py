@@ -1,0 +1,88 @@
+"""Conditions in canonical form, so that `if use_amp:` three times in a row is two paths and not eight."""
+
+from __future__ import annotations
+
+import ast
+
+from verifygate.static.graph import Atom, Fact
+from verifygate.static.roles import Roles
+from verifygate.static.values import Frame
+
+_STABLE_CALLS = frozenset(
+    {"isinstance", "hasattr", "getattr", "bool", "is_available", "is_initialized", "is_bf16_supported"}
+)
+_BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
+_MAX_EXPANSIONS = 6
+
+
+def expand(test: ast.expr, frame: Frame, roles: Roles, expansions: int = 0) -> tuple[ast.expr, Frame]:
+    """Follow a name that is bound once to a condition (`use_amp = device.type == "cuda"`) to that condition."""
+    if isinstance(test, ast.Name) and expansions < _MAX_EXPANSIONS:
+        found = roles.evaluator.lookup(test.id, frame)
+        if found is not None and len(found[0]) == 1:
+            binding, home = found[0][0], found[1]
+            if binding.kind == "value" and isinstance(binding.expr, _BOOLEAN) and not _changes(binding.expr, home):
+                return binding.expr, home
+            if binding.kind == "parameter" and (bound := home.arguments.get(test.id)):
+                return expand(bound.expr, bound.frame, roles, expansions + 1)
+    return test, frame
+
+
+def _changes(expr: ast.expr, home: Frame) -> bool:
+    """Whether a name in the expression is bound more than once: its value then and now may differ."""
+    scope = home.function.scope
+    return any(len(scope.names.get(node.id, ())) > 1 for node in ast.walk(expr) if isinstance(node, ast.Name)) or any(
+        isinstance(node, ast.Call) for node in ast.walk(expr)
+    )
+
+
+def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
+    """The atom of a condition without `and`, `or` and `not`, and which way round the condition asks for it."""
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]):
+            atom = _atom(left, frame, roles)
+            return atom, isinstance(op, ast.IsNot | ast.NotEq)
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=bool() as truth)]):
+            atom = _atom(left, frame, roles)
+            return atom, truth is isinstance(op, ast.Is | ast.Eq)
+        case ast.Compare(left=left, ops=[ast.NotEq()], comparators=[right]):
+            same = ast.copy_location(ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]), test)
+            return _atom(same, frame, roles), False
+        case ast.Compare(left=left, ops=[ast.NotIn()], comparators=[right]):
+            inside = ast.copy_location(ast.Compare(left=left, ops=[ast.In()], comparators=[right]), test)
+            return _atom(inside, frame, roles), False
+    return _atom(test, frame, roles), True
+
+
+def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
+    mentions: set[str] = set()
+    text = _canonical(expr, frame, roles, mentions)
+    opaque = any(isinstance(node, ast.Call) and _called_name(node) not in _STABLE_CALLS for node in ast.walk(expr))
+    return Atom(f"{text} @{expr.lineno}:{expr.col_offset}" if opaque else text, frozenset(mentions), opaque)
+
+
+def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -> str:
+    match expr:
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            path = roles.path(expr, frame)
+            mentions.add(path)
+            return path
+        case ast.Constant():
+            return repr(expr.value)
+        case ast.Compare(left=left, ops=ops, comparators=rights):
+            parts = [_canonical(left, frame, roles, mentions)]
+            for op, right in zip(ops, rights, strict=True):
+                parts += [type(op).__name__, _canonical(right, frame, roles, mentions)]
+            return f"({' '.join(parts)})"
+        case ast.BinOp():
+            left_text = _canonical(expr.left, frame, roles, mentions)
+            return f"({left_text} {type(expr.op).__name__} {_canonical(expr.right, frame, roles, mentions)})"
+        case ast.Call():
+            arguments = [_canonical(argument, frame, roles, mentions) for argument in expr.args]
+            return f"{_called_name(expr)}({', '.join(arguments)})"
+    mentions.update(roles.path(node, frame) for node in ast.walk(expr) if isinstance(node, ast.Name))
+    return ast.unparse(expr)
+
+
+def _called_name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

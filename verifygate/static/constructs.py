@@ -1,0 +1,81 @@
+"""Where AMP code stands: who makes the scaler, who enters autocast, who scales, unscales, clips, steps, updates."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.model import Construct, ConstructKind
+from verifygate.protocol import Event
+from verifygate.static import torch_api
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Backward, Signal
+from verifygate.static.signals import Signals
+from verifygate.static.values import Frame
+
+_EVENT_KINDS = {
+    Event.UNSCALE: ConstructKind.UNSCALE,
+    Event.CLIP: ConstructKind.CLIP,
+    Event.SCALER_STEP: ConstructKind.SCALER_STEP,
+    Event.OPTIMIZER_STEP: ConstructKind.OPTIMIZER_STEP,
+    Event.CHECKED_STEP: ConstructKind.OPTIMIZER_STEP,
+    Event.UPDATE: ConstructKind.UPDATE,
+    Event.ZERO_GRAD: ConstructKind.ZERO_GRAD,
+}
+_SCALER_METHODS = {
+    "scale": ConstructKind.SCALE,
+    "get_scale": ConstructKind.GET_SCALE,
+    "state_dict": ConstructKind.STATE_SAVED,
+    "load_state_dict": ConstructKind.STATE_LOADED,
+}
+
+
+def constructs(analysis: Analysis) -> tuple[Construct, ...]:
+    """Every piece of AMP code in the files that mention AMP, in order of place."""
+    found: dict[tuple[str, int, str], Construct] = {}
+    signals = Signals(analysis.roles)
+    for call, function in analysis.calls():
+        if not function.module.file.mentions_amp:
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        for kind in _kinds(call, frame, analysis, signals):
+            construct = Construct(
+                kind=kind,
+                path=function.module.path,
+                line=call.lineno,
+                symbol=function.symbol,
+                text=" ".join(ast.unparse(call).split())[:120],
+            )
+            found.setdefault((construct.path, construct.line, kind.value), construct)
+    return tuple(sorted(found.values(), key=lambda each: (each.path, each.line, each.kind)))
+
+
+def _kinds(call: ast.Call, frame: Frame, analysis: Analysis, signals: Signals) -> Iterator[ConstructKind]:
+    name = analysis.roles.known_name(call.func, frame)
+    if name in torch_api.GRAD_SCALERS:
+        yield ConstructKind.GRAD_SCALER
+    elif name in torch_api.AUTOCASTS:
+        yield ConstructKind.AUTOCAST
+    elif delegates(name, call):
+        yield ConstructKind.DELEGATED
+    if isinstance(call.func, ast.Attribute) and (kind := _SCALER_METHODS.get(call.func.attr)):
+        if analysis.roles.scaler(call.func.value, frame):
+            yield kind
+        return
+    meaning = signals.of_call(call, frame, guarded=False)
+    signal = (meaning.on or meaning.off) if meaning is not None else None
+    if isinstance(signal, Backward):
+        yield ConstructKind.BACKWARD
+    elif isinstance(signal, Signal):
+        yield _EVENT_KINDS[signal.event]
+
+
+def delegates(name: str, call: ast.Call) -> bool:
+    """Whether a call hands precision to a framework: `pl.Trainer(precision=...)` and its like."""
+    keywords = torch_api.DELEGATES.get(name, "").split()
+    given = {word.arg: word.value for word in call.keywords}
+    return any(key in given and not _is_off(given[key]) for key in keywords)
+
+
+def _is_off(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and str(value.value) in ("False", "None", "no", "32", "32-true")

@@ -1,0 +1,211 @@
+"""Run the rules over a set of files: pick, analyse, match, suppress, and account for every file."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from verifygate.config import StaticSettings
+from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression
+from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.static import suppressions
+from verifygate.static.analysis import Analysis
+from verifygate.static.constructs import constructs
+from verifygate.static.program import UnparsableError, parse
+from verifygate.static.registry import chosen, load_rules
+from verifygate.static.rule import LoadedRule, Match
+
+SYNTAX_CHECK_BYTES = 4 * 1024 * 1024
+"""Files that no rule's words pick are still parsed, to tell broken ones, as long as all of them are below this."""
+
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)|import[ \t]+([\w.]+))", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the static analysis found, and what it could not look at."""
+
+    files_checked: int
+    findings: tuple[Finding, ...]
+    suppressions: tuple[Suppression, ...]
+    not_analysed: tuple[NotAnalysed, ...]
+    not_followed: tuple[NotFollowed, ...]
+    constructs: tuple[Construct, ...]
+    rules: tuple[str, ...]
+
+
+def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
+    """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass."""
+    loaded = chosen(settings.select, settings.ignore)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
+        picked = pick(sources, loaded.values())
+        analysis = Analysis(sources, picked)
+        matches = [
+            (rule, match)
+            for rule in loaded.values()
+            for match in rule.check(analysis)
+            if not _ignored(match, rule, settings)
+        ]
+        found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
+        kept, silenced, problems = _suppress(found, sources, set(loaded))
+        return Outcome(
+            files_checked=len(sources),
+            findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
+            suppressions=tuple(silenced),
+            not_analysed=tuple(_not_analysed(sources, analysis, picked)),
+            not_followed=tuple(
+                sorted(set(analysis.not_followed), key=lambda each: (each.path, each.line, each.reason))
+            ),
+            constructs=constructs(analysis),
+            rules=tuple(loaded),
+        )
+
+
+def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
+    """The files that some rule's words ask for, and the files next to them in the import graph."""
+    rules = list(loaded)
+    words = sorted({word for rule in rules for word in rule.rule.words})
+    if not words:
+        return []
+    pattern = re.compile("|".join(map(re.escape, words)).encode())
+    first = {file.path for file in sources if pattern.search(file.data)}
+    imports = {file.path: _imported_stems(file) for file in sources}
+    stems = {_stem(path) for path in first}
+    wanted = {stem for path in first for stem in imports[path]}
+    near = {path for path, names in imports.items() if names & stems or _stem(path) in wanted}
+    return sorted(first | (near if first else set()))
+
+
+def _imported_stems(file: SourceFile) -> set[str]:
+    """Last parts of the modules a file imports, read from its bytes: close enough to find neighbours."""
+    names = (match[1] or match[2] for match in _IMPORT.finditer(file.data))
+    return {name.rpartition(b".")[2].decode("ascii", "replace") for name in names}
+
+
+def _stem(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    return folder.rpartition("/")[2] if name == "__init__.py" else name.removesuffix(".py")
+
+
+def _ignored(match: Match, rule: LoadedRule, settings: StaticSettings) -> bool:
+    for pattern, rules in settings.per_file_ignores.items():
+        if fnmatch(match.place.path, pattern) and rule.rule.code in chosen(rules, ()):
+            return True
+    return False
+
+
+def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iterable[Finding]:
+    seen: dict[str, int] = {}
+    for loaded, match in matches:
+        rule, place = loaded.rule, match.place
+        path, symbol = place.path, place.function.symbol
+        text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
+        identity = "\0".join((rule.code, path, symbol, text))
+        count = seen[identity] = seen.get(identity, -1) + 1
+        yield Finding(
+            rule=rule.code,
+            name=rule.name,
+            path=path,
+            line=place.line,
+            column=place.column,
+            end_line=place.end_line,
+            severity=match.severity or rule.severity,
+            certainty=Certainty.CERTAIN if match.certain else Certainty.LIKELY,
+            message=match.message,
+            fingerprint=hashlib.sha256(f"{identity}\0{count}".encode()).hexdigest()[:24],
+            remedy=match.remedy or rule.remedy,
+            steps=tuple(
+                PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
+                for step, label in match.steps
+            ),
+            details=match.details,
+            snippet=sources.line(path, place.line),
+            symbol=symbol,
+            witnesses=(rule.witnesses[0],),
+        )
+
+
+def _suppress(
+    found: list[Finding], sources: Sources, active: set[str]
+) -> tuple[list[Finding], list[Suppression], list[Finding]]:
+    """Findings that stay, those that a comment silences, and what is wrong with the comments themselves."""
+    names = {loaded.rule.name: code for code, loaded in load_rules().items()}
+    kept, silenced = list(found), []
+    problems: list[Finding] = []
+    for file in sources:
+        for directive in suppressions.directives(file):
+            code = names.get(directive.rule, directive.rule.upper())
+            if directive.foreign and code not in load_rules():
+                continue
+            if problem := _problem(directive, code):
+                problems.append(problem)
+                continue
+            hit = [each for each in kept if each.path == file.path and each.rule == code and _covers(directive, each)]
+            kept = [each for each in kept if each not in hit]
+            silenced += [
+                Suppression(
+                    path=file.path,
+                    line=directive.comment_line,
+                    rule=code,
+                    reason=directive.reason or "(none: noqa)",
+                    finding=f"{each.path}:{each.line} {each.message}",
+                )
+                for each in hit
+            ]
+            if not hit and code in active and not directive.foreign:
+                problems.append(_complaint(directive, "GATE102", f"nothing here breaks {code}: remove the comment"))
+    return kept, silenced, [problem for problem in problems if problem.rule in active]
+
+
+def _covers(directive: suppressions.Directive, finding: Finding) -> bool:
+    return finding.line <= directive.line <= finding.end_line or finding.line == directive.line
+
+
+def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
+    """Why a suppression is refused, if it is: it must name a rule, a known one, and a reason."""
+    if not directive.rule:
+        return _complaint(directive, "GATE101", "a suppression names its rule: `# verifygate: ignore[AMP201] reason`")
+    if code not in load_rules():
+        return _complaint(directive, "GATE101", f"there is no rule `{directive.rule}`")
+    if not directive.reason and not directive.foreign:
+        return _complaint(directive, "GATE101", f"a suppression of {code} says why: add the reason behind the bracket")
+    return None
+
+
+def _complaint(directive: suppressions.Directive, code: str, message: str) -> Finding:
+    rule = load_rules()[code].rule
+    identity = f"{code}\0{directive.path}\0{directive.rule}\0{directive.reason}"
+    return Finding(
+        rule=code,
+        name=rule.name,
+        path=directive.path,
+        line=directive.comment_line,
+        column=1,
+        end_line=directive.comment_line,
+        severity=rule.severity,
+        certainty=Certainty.CERTAIN,
+        message=message,
+        remedy=rule.remedy,
+        fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:24],
+    )
+
+
+def _not_analysed(sources: Sources, analysis: Analysis, picked: list[str]) -> Iterable[NotAnalysed]:
+    """Every file that is no readable Python: none of them is ever silently clean."""
+    reasons = dict(sources.unreadable) | analysis.program.failures
+    rest = [file for file in sources if file.path not in set(picked)]
+    small = sum(len(file.data) for file in rest) <= SYNTAX_CHECK_BYTES
+    for file in rest:
+        try:
+            parse(file) if small else file.text
+        except (UnparsableError, SourceUnreadableError) as error:
+            reasons.setdefault(file.path, str(error))
+    for path, reason in sorted(reasons.items()):
+        found = sources.get(path)
+        yield NotAnalysed(path=path, reason=reason, mentions_amp=found is None or found.mentions_amp)

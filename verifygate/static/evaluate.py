@@ -1,0 +1,462 @@
+"""Find the values of expressions, and the project's function behind a call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from verifygate.static.program import Binding, Class, Function, Module, Program, Scope
+from verifygate.static.values import (
+    UNKNOWN,
+    Bound,
+    ClassValue,
+    DictLiteral,
+    Frame,
+    FunctionValue,
+    Items,
+    Known,
+    Literal,
+    Made,
+    ModuleValue,
+    Object,
+    Partial,
+    Unknown,
+    Value,
+    Values,
+    dict_items,
+)
+
+MAX_DEPTH = 24
+
+
+class Evaluator:
+    """Finds the values of expressions, and the project's function behind a call."""
+
+    def __init__(self, program: Program, modules: Sequence[Module] = ()) -> None:
+        self.program = program
+        self.modules = modules
+        self._module_frames: dict[Module, Frame] = {}
+        self._method_frames: dict[Function, Frame] = {}
+        self._busy: set[tuple[int, int]] = set()
+        self._bases: dict[Class, tuple[Class, ...]] = {}
+
+    def module_frame(self, module: Module) -> Frame:
+        return self._module_frames.setdefault(module, Frame(module.body))
+
+    def root_frame(self, function: Function) -> Frame:
+        """A frame for a function entered from nowhere in particular."""
+        if function.node is function.module.tree:
+            return self.module_frame(function.module)
+        if function not in self._method_frames:
+            enclosing = function.enclosing
+            outer = self.root_frame(enclosing) if enclosing and enclosing.symbol else None
+            self._method_frames[function] = Frame(function, receiver_class=function.owner, enclosing=outer)
+        return self._method_frames[function]
+
+    # -- expressions -------------------------------------------------------------------------------------------
+
+    def values(self, expr: ast.expr, frame: Frame) -> Values:
+        """All that `expr` can be in `frame`; UNKNOWN among them where that cannot be told."""
+        known = frame.memo.get(id(expr))
+        if known is not None:
+            return known
+        key = (id(expr), id(frame))
+        if key in self._busy or len(self._busy) > MAX_DEPTH:
+            return frozenset({UNKNOWN})
+        self._busy.add(key)
+        try:
+            result = frozenset(self._evaluate(expr, frame)) or frozenset({UNKNOWN})
+        finally:
+            self._busy.discard(key)
+        if not self._busy or UNKNOWN not in result:
+            frame.memo[id(expr)] = result  # an unknown inside a cycle may be known when asked from elsewhere
+        return result
+
+    def _evaluate(self, expr: ast.expr, frame: Frame) -> Iterator[Value]:
+        match expr:
+            case ast.Constant():
+                yield Literal(expr.value)
+            case ast.Name():
+                yield from self._name(expr.id, frame)
+            case ast.Attribute():
+                for base in self.values(expr.value, frame):
+                    yield from self.attribute(base, expr.attr, expr.value, frame)
+            case ast.Call():
+                for callee in self.values(expr.func, frame):
+                    yield from self._called(callee, expr, frame)
+            case ast.IfExp():
+                test = self.truth(expr.test, frame)
+                if test is not False:
+                    yield from self.values(expr.body, frame)
+                if test is not True:
+                    yield from self.values(expr.orelse, frame)
+            case ast.BoolOp():
+                for part in expr.values:
+                    yield from self.values(part, frame)
+            case ast.NamedExpr() | ast.Await() | ast.Starred():
+                yield from self.values(expr.value, frame)
+            case ast.Tuple() | ast.List():
+                yield Items(tuple(expr.elts), frame)
+            case ast.Dict():
+                yield DictLiteral(expr, frame)
+            case ast.Subscript():
+                yield from self._subscript(expr, frame)
+            case ast.UnaryOp(op=ast.Not()):
+                truth = self.truth(expr.operand, frame)
+                yield UNKNOWN if truth is None else Literal(not truth)
+            case ast.Compare():
+                truth = self.truth(expr, frame)
+                yield UNKNOWN if truth is None else Literal(truth)
+            case _:
+                yield UNKNOWN
+
+    def truth(self, test: ast.expr, frame: Frame) -> bool | None:
+        """Whether a condition holds, where its values decide it."""
+        match test:
+            case ast.UnaryOp(op=ast.Not()):
+                inner = self.truth(test.operand, frame)
+                return None if inner is None else not inner
+            case ast.BoolOp():
+                parts = [self.truth(part, frame) for part in test.values]
+                stop = isinstance(test.op, ast.Or)
+                if stop in parts:
+                    return stop
+                return None if None in parts else not stop
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self._compare(left, op, right, frame)
+        truths = {_truth(value) for value in self.values(test, frame)}
+        return truths.pop() if len(truths) == 1 else None
+
+    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr, frame: Frame) -> bool | None:
+        lefts, rights = self.values(left, frame), self.values(right, frame)
+        if len(rights) != 1 or not isinstance(constant := next(iter(rights)), Literal):
+            return None
+        results: set[bool | None] = set()
+        for value in lefts:
+            same: bool | None
+            if isinstance(value, Literal):
+                same = value.value == constant.value and type(value.value) is type(constant.value)
+            else:
+                same = None if isinstance(value, Unknown) or constant.value is not None else False
+            if isinstance(op, ast.Is | ast.Eq):
+                results.add(same)
+            elif isinstance(op, ast.IsNot | ast.NotEq):
+                results.add(None if same is None else not same)
+            else:
+                return None
+        return results.pop() if len(results) == 1 else None
+
+    # -- names -------------------------------------------------------------------------------------------------
+
+    def _name(self, name: str, frame: Frame) -> Iterator[Value]:
+        found = self.lookup(name, frame)
+        if found is None:
+            yield Known(f"builtins.{name}")
+            return
+        bindings, home = found
+        for binding in bindings:
+            yield from self.bound_value(binding, home)
+
+    def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None:
+        """The bindings of a name and the frame they belong to; None for a builtin or an unbound name."""
+        here: Frame | None = frame
+        while here is not None:
+            scope: Scope = here.function.scope
+            if name in scope.names and name not in scope.outer:
+                return scope.names[name], here
+            here = here.enclosing
+        module_frame = self.module_frame(frame.function.module)
+        bindings = module_frame.function.scope.names.get(name)
+        return (bindings, module_frame) if bindings else None
+
+    def bound_value(self, binding: Binding, frame: Frame) -> Iterator[Value]:
+        """The values that one binding gives a name."""
+        module = frame.function.module
+        match binding.kind:
+            case "value" if binding.expr is not None:
+                yield from self.values(binding.expr, frame)
+            case "item" if binding.expr is not None:
+                yield from self._item(binding.expr, binding.position, frame)
+            case "parameter":
+                yield from self._parameter(binding.node.arg, frame)  # type: ignore[attr-defined]
+            case "function":
+                yield FunctionValue(module.function_of[binding.node])
+            case "class":
+                yield ClassValue(module.class_of[binding.node])
+            case "module":
+                inside = self.program.imported(binding.target, module)
+                yield ModuleValue(inside) if inside else Known(binding.target)
+            case "member":
+                yield from self._imported_member(binding.target, module)
+            case "context" if binding.expr is not None:
+                yield from (value for value in self.values(binding.expr, frame) if isinstance(value, Object))
+            case "iteration" if binding.expr is not None:
+                for value in self.values(binding.expr, frame):
+                    if isinstance(value, Items):
+                        for element in value.elements:
+                            yield from self.values(element, value.frame)
+            case _:
+                yield UNKNOWN
+
+    def _imported_member(self, target: str, importer: Module) -> Iterator[Value]:
+        source, name = target.split(":")
+        dotted = source.lstrip(".")
+        level = len(source) - len(dotted)
+        inside = self.program.imported(dotted, importer, level)
+        if inside is None:
+            yield Known(f"{dotted}.{name}") if not level else UNKNOWN
+            return
+        submodule = self.program.imported(f"{dotted}.{name}" if dotted else name, importer, level)
+        if name in inside.body.scope.names:
+            yield from self._name(name, self.module_frame(inside))
+        elif submodule is not None:
+            yield ModuleValue(submodule)
+        else:
+            yield UNKNOWN
+
+    def _parameter(self, name: str, frame: Frame) -> Iterator[Value]:
+        function = frame.function
+        first = function.parameters[0].arg if function.parameters else ""
+        if function.owner is not None and name == first and not function.is_static:
+            if frame.receiver_class is not None:
+                yield Object(frame.receiver_class)
+            elif frame.receiver is not None:
+                yield from self.values(frame.receiver.expr, frame.receiver.frame)
+            else:
+                yield Object(function.owner)
+            return
+        if bound := frame.arguments.get(name):
+            yield from self.values(bound.expr, bound.frame)
+            return
+        default = function.default(name)
+        if frame.caller is not None and default is not None:
+            yield from self.values(default, self.module_frame(function.module))
+            return
+        annotation = next((arg.annotation for arg in function.parameters if arg.arg == name), None)
+        if frame.caller is None and annotation is None:
+            yield from self._passed(name, function)
+        yield from self._annotated(annotation, frame)
+
+    def _passed(self, name: str, function: Function) -> Iterator[Value]:
+        """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
+        for call, caller in self._sites.get(function.name, ()):
+            home = self.root_frame(caller)
+            for callee in self.callees(call, home):
+                if callee.function is not function:
+                    continue
+                entered = self.enter(callee, call, home)
+                if entered is not None and (bound := entered.arguments.get(name)):
+                    yield from self.values(bound.expr, bound.frame)
+
+    @cached_property
+    def _sites(self) -> dict[str, list[tuple[ast.Call, Function]]]:
+        """Last name of the callee -> the calls of it."""
+        sites: dict[str, list[tuple[ast.Call, Function]]] = {}
+        for module in self.modules:
+            for function in (module.body, *module.functions.values()):
+                for node in function.own_nodes:
+                    if isinstance(node, ast.Call):
+                        sites.setdefault(_text(node.func), []).append((node, function))
+        return sites
+
+    def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Iterator[Value]:
+        """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""
+        match annotation:
+            case ast.BinOp(op=ast.BitOr()):
+                yield from self._annotated(annotation.left, frame)
+                yield from self._annotated(annotation.right, frame)
+            case ast.Subscript() if _text(annotation.value).endswith("Optional"):
+                yield from self._annotated(annotation.slice, frame)
+                yield Literal(None)
+            case ast.Name() | ast.Attribute():
+                for value in self.values(annotation, frame):
+                    if isinstance(value, Known):
+                        yield Made(value.name, ())
+                    elif isinstance(value, ClassValue):
+                        yield Object(value.made)
+                    else:
+                        yield UNKNOWN
+            case ast.Constant(value=None):
+                yield Literal(None)
+            case _:
+                yield UNKNOWN
+
+    # -- attributes, items, calls ------------------------------------------------------------------------------
+
+    def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Iterator[Value]:
+        """What `base.name` can be."""
+        match base:
+            case Known():
+                yield Known(f"{base.name}.{name}")
+            case ModuleValue():
+                if name in base.module.body.scope.names:
+                    yield from self._name(name, self.module_frame(base.module))
+                elif base.module.path.endswith("__init__.py") and (
+                    found := self.program.imported(name, base.module, level=1)
+                ):
+                    yield ModuleValue(found)
+                else:
+                    yield UNKNOWN
+            case Object() | ClassValue():
+                yield from self._member(base.made, name, Bound(base_expr, frame), isinstance(base, Object))
+            case _:
+                yield UNKNOWN
+
+    def _member(self, made: Class, name: str, receiver: Bound, of_object: bool) -> Iterator[Value]:
+        found = False
+        for base in self.linearised(made):
+            if method := base.methods.get(name):
+                yield FunctionValue(method, receiver if of_object and not method.is_static else None)
+                return
+            for binding, owner in base.attributes.get(name, ()):
+                found = True
+                home = self.root_frame(owner) if owner else self.module_frame(base.module)
+                if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
+                    home = receiver.frame
+                yield from self.bound_value(binding, home)
+        if not found:
+            yield UNKNOWN
+
+    def linearised(self, made: Class) -> tuple[Class, ...]:
+        """The class and the project's classes it derives from, nearest first."""
+        if made not in self._bases:
+            self._bases[made] = (made,)
+            order = [made]
+            for base in made.node.bases:
+                for value in self.values(base, self.module_frame(made.module)):
+                    if isinstance(value, ClassValue):
+                        order += [each for each in self.linearised(value.made) if each not in order]
+            self._bases[made] = tuple(order)
+        return self._bases[made]
+
+    def outside_bases(self, made: Class) -> frozenset[str]:
+        """Names outside the project that the class derives from, directly or not."""
+        names: set[str] = set()
+        for each in self.linearised(made):
+            for base in each.node.bases:
+                values = self.values(base, self.module_frame(each.module))
+                names.update(value.name for value in values if isinstance(value, Known))
+        return frozenset(names)
+
+    def _item(self, expr: ast.expr, position: int, frame: Frame) -> Iterator[Value]:
+        for value in self.values(expr, frame):
+            if isinstance(value, Items) and position < len(value.elements):
+                yield from self.values(value.elements[position], value.frame)
+            else:
+                yield UNKNOWN
+
+    def _subscript(self, expr: ast.Subscript, frame: Frame) -> Iterator[Value]:
+        keys = [value.value for value in self.values(expr.slice, frame) if isinstance(value, Literal)]
+        if len(keys) != 1:
+            yield UNKNOWN
+            return
+        for value in self.values(expr.value, frame):
+            if (
+                isinstance(value, Items)
+                and isinstance(keys[0], int)
+                and -len(value.elements) <= keys[0] < len(value.elements)
+            ):
+                yield from self.values(value.elements[keys[0]], value.frame)
+            elif isinstance(value, DictLiteral) and isinstance(keys[0], str):
+                item = dict_items(value.node).get(keys[0])
+                yield from self.values(item, value.frame) if item is not None else (UNKNOWN,)
+            else:
+                yield UNKNOWN
+
+    def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Iterator[Value]:
+        match callee:
+            case Known(name="functools.partial") if call.args:
+                inner = ast.Call(func=call.args[0], args=call.args[1:], keywords=call.keywords)
+                ast.copy_location(inner, call)
+                for value in self.values(call.args[0], frame):
+                    if isinstance(value, Known):
+                        yield Partial(value.name, ((inner, frame),))
+                    else:
+                        yield value
+            case Known(name="builtins.dict"):
+                yield DictLiteral(call, frame)
+            case Known():
+                yield Made(callee.name, ((call, frame),))
+            case Partial():
+                yield Made(callee.name, (*callee.calls, (call, frame)))
+            case ClassValue():
+                yield Object(callee.made)
+            case FunctionValue():
+                inner_frame = self.enter(callee, call, frame)
+                if inner_frame is None:
+                    yield UNKNOWN
+                    return
+                for result in callee.function.returns:
+                    yield from self.values(result, inner_frame)
+            case _:
+                yield UNKNOWN
+
+    def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
+        """A frame for the function as this call enters it; None where it is being walked already (recursion)."""
+        function = callee.function
+        if frame.entered(function) or frame.depth > MAX_DEPTH:
+            return None
+        parameters = [argument.arg for argument in function.parameters]
+        entered = Frame(function, caller=frame)
+        if function.enclosing is not None and function.enclosing.symbol:
+            entered.enclosing = _frame_of(function.enclosing, frame) or self.root_frame(function.enclosing)
+        if function.owner is not None and not function.is_static and callee.receiver is not None and parameters:
+            parameters.pop(0)
+            entered.receiver = callee.receiver
+            classes = [
+                value.made
+                for value in self.values(callee.receiver.expr, callee.receiver.frame)
+                if isinstance(value, Object)
+            ]
+            entered.receiver_class = classes[0] if len(classes) == 1 else function.owner
+        if not any(isinstance(argument, ast.Starred) for argument in call.args):
+            for name, argument in zip(parameters, call.args, strict=False):
+                entered.arguments[name] = Bound(argument, frame)
+        for keyword in call.keywords:
+            if keyword.arg in parameters:
+                entered.arguments[keyword.arg] = Bound(keyword.value, frame)
+        return entered
+
+    def callees(self, call: ast.Call, frame: Frame) -> list[FunctionValue]:
+        """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
+        found: dict[Function, FunctionValue] = {}
+        for value in self.values(call.func, frame):
+            match value:
+                case FunctionValue():
+                    found.setdefault(value.function, value)
+                case ClassValue():
+                    self._add_method(found, value.made, "__init__", Bound(call, frame))
+                case Object():
+                    self._add_method(found, value.made, "__call__", Bound(call.func, frame))
+                    if not any("__call__" in base.methods for base in self.linearised(value.made)):
+                        self._add_method(found, value.made, "forward", Bound(call.func, frame))
+        return list(found.values())
+
+    def _add_method(self, found: dict[Function, FunctionValue], made: Class, name: str, receiver: Bound) -> None:
+        for base in self.linearised(made):
+            if method := base.methods.get(name):
+                found.setdefault(method, FunctionValue(method, receiver))
+                return
+
+
+def _frame_of(function: Function, frame: Frame | None) -> Frame | None:
+    while frame is not None and frame.function is not function:
+        frame = frame.caller
+    return frame
+
+
+def _truth(value: Value) -> bool | None:
+    match value:
+        case Literal():
+            return bool(value.value)
+        case FunctionValue() | ClassValue() | ModuleValue():
+            return True
+        case Made(name=name) if name.endswith(("GradScaler", "autocast")) or name.startswith("torch.optim."):
+            return True
+        case _:
+            return None
+
+
+def _text(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,0 +1,319 @@
+"""Walk an event graph: every feasible path, with the state of the protocol carried along it.
+
+A state is what the protocol knows of each optimizer, the open autocast regions, the variables that hold a scaled
+loss, and the conditions already decided on this path. States that are equal are walked once, so loops end by
+themselves and independent branches do not multiply.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
+from verifygate.static.graph import Assign, Atom, Backward, Branch, Enter, Graph, Leave, Node, Place, Signal, is_below
+
+MAX_STATES = 40_000
+
+_BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
+_SCALER_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED, Gradients.MIXED})
+
+
+class TooManyStatesError(Exception):
+    """The graph has more states than the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One optimizer on one path: its state, and the node of the latest event of each kind that can be blamed."""
+
+    state: OptimizerState = field(default_factory=OptimizerState)
+    marks: frozenset[tuple[Event, int]] = frozenset()
+
+    def mark(self, event: Event) -> int | None:
+        return next((node for kind, node in self.marks if kind is event), None)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    tracks: tuple[tuple[str, Track], ...] = ()
+    regions: tuple[bool, ...] = ()
+    scaled: frozenset[str] = frozenset()
+    facts: frozenset[tuple[Atom, bool]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One breach: the rule, the place at fault, where it showed, and the events that led there."""
+
+    rule: str
+    place: Place
+    shown_at: Place
+    certain: bool
+    path: tuple[tuple[Place, str], ...]
+    """Each event on the way, with its name."""
+    optimizer: str = ""
+
+
+@dataclass(slots=True)
+class _Sighting:
+    """A breach as met in the walk: at a node, in a state."""
+
+    breach_rule: str
+    blamed: int
+    node: int
+    state: State
+    optimizer: str
+
+
+@dataclass(slots=True)
+class Walk:
+    graph: Graph
+    parents: dict[tuple[int, State], tuple[int, State] | None] = field(default_factory=dict)
+    sightings: dict[tuple[str, int], list[_Sighting]] = field(default_factory=dict)
+    arrivals: dict[int, list[State]] = field(default_factory=dict)
+    _switches: dict[str, Atom] = field(default_factory=dict)
+    """Canonical path of a variable -> the condition that asks for nothing but it."""
+    _alive: list[list[str]] = field(default_factory=list)
+
+    def run(self) -> list[Hit]:
+        """Walk everything. Raises TooManyStatesError past the limit."""
+        volatile = self.graph.volatile()
+        tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
+        self._alive = [self.graph.alive(node) for node in self.graph.nodes]
+        self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
+        start = State(tuple((name, Track()) for name in sorted(self.graph.optimizers)))
+        queue = deque([(0, start)])
+        self.parents[(0, start)] = None
+        while queue:
+            number, state = queue.popleft()
+            node = self.graph.nodes[number]
+            after = self._apply(number, node, state)
+            for successor, fact in node.successors:
+                following = _decided(after, fact)
+                if following is None or (successor, following) in self.parents:
+                    continue
+                if len(self.parents) > MAX_STATES:
+                    raise TooManyStatesError
+                self.parents[(successor, following)] = (number, state)
+                queue.append((successor, following))
+        return self._hits(volatile)
+
+    # -- one step ----------------------------------------------------------------------------------------------
+
+    def _apply(self, number: int, node: Node, state: State) -> State:
+        match node.payload:
+            case Signal() as signal:
+                self.arrivals.setdefault(number, []).append(state)
+                if signal.event in (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP):
+                    self._in_region("AMP102", number, state)
+                return self._signal(number, signal, state)
+            case Backward() as backward:
+                self.arrivals.setdefault(number, []).append(state)
+                self._in_region("AMP101", number, state)
+                scaled = not backward.idle and (backward.scaled or bool(backward.roots & state.scaled))
+                return self._backward(number, Event.SCALED_BACKWARD if scaled else Event.PLAIN_BACKWARD, state)
+            case Enter(active=active):
+                return replace(state, regions=(*state.regions, active))
+            case Leave():
+                return replace(state, regions=state.regions[:-1])
+            case Assign() as assign:
+                return self._assign(assign, state)
+        return state
+
+    def _in_region(self, rule: str, number: int, state: State) -> None:
+        if state.regions and state.regions[-1]:
+            self._sight(rule, number, number, state, "")
+
+    def _signal(self, number: int, signal: Signal, state: State) -> State:
+        if signal.event is Event.UPDATE:
+            return self._each(number, signal.event, state, [name for name, _ in state.tracks])
+        return self._each(number, signal.event, state, self._targets(number, signal, state))
+
+    def _targets(self, number: int, signal: Signal, state: State) -> list[str]:
+        """The optimizers whose gradients a signal is about; where that cannot be told, none that could be innocent."""
+        if signal.optimizer:
+            return [signal.optimizer]
+        names = self._alive[number]
+        if len(names) == 1:
+            return names
+        related = [name for name in names if self.graph.optimizers[name] & signal.names]
+        if related:
+            return related
+        if signal.event is Event.CLIP:
+            tracks = dict(state.tracks)
+            at_fault = [advance(tracks[name].state, signal.event)[1] is not None for name in names]
+            return names if at_fault and all(at_fault) else []
+        return names
+
+    def _backward(self, number: int, event: Event, state: State) -> State:
+        alive = self._alive[number]
+        if len(alive) == 1:
+            return self._each(number, event, state, alive)
+        tracks = tuple(
+            (name, _weakly(track, event, number) if name in alive and track.marks else track)
+            for name, track in state.tracks
+        )
+        return replace(state, tracks=tracks)
+
+    def _each(self, number: int, event: Event, state: State, names: list[str]) -> State:
+        tracks = []
+        for name, track in state.tracks:
+            if name in names:
+                after, breach = advance(track.state, event)
+                marks = track.marks
+                if breach is not None:
+                    blamed = number if breach.blame is event and not _earlier(breach) else track.mark(breach.blame)
+                    self._sight(breach.rule, blamed if blamed is not None else number, number, state, name)
+                if event in _BLAMED:
+                    marks = frozenset(mark for mark in marks if mark[0] is not event) | {(event, number)}
+                track = Track(after, marks)
+            tracks.append((name, track))
+        return replace(state, tracks=tuple(tracks))
+
+    def _sight(self, rule: str, blamed: int, number: int, state: State, optimizer: str) -> None:
+        sightings = self.sightings.setdefault((rule, blamed), [])
+        sightings.append(_Sighting(rule, blamed, number, state, optimizer))
+
+    def _assign(self, assign: Assign, state: State) -> State:
+        scaled = state.scaled
+        if assign.scaled or assign.sources & scaled:
+            scaled = scaled | {assign.target}
+        elif not assign.keeps:
+            scaled = scaled - {assign.target}
+        facts = frozenset(fact for fact in state.facts if not _concerns(fact[0], assign.target))
+        if assign.truth is not None and (atom := self._switches.get(assign.target)):
+            facts |= {(atom, assign.truth)}
+        if scaled == state.scaled and facts == state.facts:
+            return state
+        return replace(state, scaled=scaled, facts=facts)
+
+    # -- from sightings to hits --------------------------------------------------------------------------------
+
+    def _hits(self, volatile: set[str]) -> list[Hit]:
+        hits = []
+        for (rule, blamed), sightings in self.sightings.items():
+            first = sightings[0]
+            path = self._path(first)
+            hits.append(
+                Hit(
+                    rule,
+                    self.graph.nodes[blamed].place,
+                    self.graph.nodes[first.node].place,
+                    self._certain(sightings, volatile),
+                    tuple((self.graph.nodes[number].place, _label(self.graph.nodes[number])) for number in path),
+                    first.optimizer,
+                )
+            )
+        return hits
+
+    def _certain(self, sightings: list[_Sighting], volatile: set[str]) -> bool:
+        """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later."""
+        nodes = {sighting.node for sighting in sightings}
+        broken = {(sighting.node, sighting.state) for sighting in sightings}
+        innocent = [
+            state
+            for node in nodes
+            for state in self.arrivals.get(node, ())
+            if (node, state) not in broken and _concerned(state, sightings[0])
+        ]
+        if not innocent:
+            return True
+        guilty_facts = frozenset.intersection(*(sighting.state.facts for sighting in sightings))
+        for atom, truth in guilty_facts:
+            if not _changing(atom, volatile) and all((atom, not truth) in state.facts for state in innocent):
+                return False  # decided by a setting: some configuration never breaks the rule
+        decisions = {
+            fact[0].text
+            for number, successor in self._edges(sightings[0])
+            for next_node, fact in self.graph.nodes[number].successors
+            if next_node == successor and fact is not None and _changing(fact[0], volatile)
+        }
+        return len(decisions) <= 1
+
+    def _edges(self, sighting: _Sighting) -> list[tuple[int, int]]:
+        numbers = [number for number, _ in self._steps(sighting)]
+        return list(pairwise(numbers))
+
+    def _steps(self, sighting: _Sighting) -> list[tuple[int, State]]:
+        here: tuple[int, State] | None = (sighting.node, sighting.state)
+        steps = []
+        while here is not None:
+            steps.append(here)
+            here = self.parents[here]
+        return steps[::-1]
+
+    def _path(self, sighting: _Sighting) -> list[int]:
+        """The events on the way to the breach, from the last point at which nothing was pending."""
+        numbers = [
+            number
+            for number, _ in self._steps(sighting)
+            if isinstance(self.graph.nodes[number].payload, Signal | Backward | Enter | Leave)
+        ]
+        start = 0
+        for index, number in enumerate(numbers[:-1]):
+            payload = self.graph.nodes[number].payload
+            if isinstance(payload, Signal) and payload.event is Event.UPDATE and number != sighting.blamed:
+                start = index + 1
+            if number == sighting.blamed:
+                break
+        return numbers[start:]
+
+
+def _label(node: Node) -> str:
+    match node.payload:
+        case Signal(event=event):
+            return event.value
+        case Backward():
+            return "backward"
+        case Enter(active=active):
+            return "enter autocast" if active else "enter autocast(enabled=False)"
+    return "leave autocast"
+
+
+def _decided(state: State, fact: tuple[Atom, bool] | None) -> State | None:
+    """The state with a condition decided; None where this path has decided it the other way."""
+    if fact is None or fact[0].opaque:
+        return state
+    atom, truth = fact
+    if (atom, not truth) in state.facts:
+        return None
+    return state if fact in state.facts else replace(state, facts=state.facts | {fact})
+
+
+def _concerns(atom: Atom, target: str) -> bool:
+    return any(is_below(path, target) for path in atom.mentions)
+
+
+def _changing(atom: Atom, volatile: set[str]) -> bool:
+    return atom.opaque or bool(atom.mentions & volatile)
+
+
+def _concerned(state: State, sighting: _Sighting) -> bool:
+    """Whether a state is on the scaler's side of the road: a path that trains in FP32 proves no innocence."""
+    if not sighting.optimizer:
+        return True
+    track = dict(state.tracks).get(sighting.optimizer)
+    if track is None:
+        return False
+    return track.state.gradients in _SCALER_SIDE or track.state.window in (Window.UNSCALED, Window.STEPPED)
+
+
+def _earlier(breach: Breach) -> bool:
+    """Breaches of which the earlier event of the same kind is at fault: the step that no update followed."""
+    return breach.rule == "AMP209"
+
+
+def _weakly(track: Track, event: Event, number: int) -> Track:
+    """A backward that may or may not reach this optimizer's parameters: the reading that accuses nobody."""
+    scaled = event is Event.SCALED_BACKWARD
+    gradients = track.state.gradients
+    if gradients in (Gradients.UNSCALED, Gradients.MIXED):
+        return track
+    if scaled or gradients is not Gradients.UNKNOWN_CLIPPED:
+        gradients = Gradients.SCALED if scaled else Gradients.PLAIN
+    marks = track.marks
+    if not scaled:
+        marks = frozenset(mark for mark in marks if mark[0] is not event) | {(event, number)}
+    return Track(OptimizerState(gradients, track.state.window), marks)

@@ -1,0 +1,179 @@
+"""The event graph of one function with everything it calls inlined: what AMP does, in which order, under what."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from verifygate.protocol import Event
+from verifygate.static.program import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a node stands in the source."""
+
+    function: Function
+    node: ast.AST
+
+    @property
+    def path(self) -> str:
+        return self.function.module.path
+
+    @property
+    def line(self) -> int:
+        return int(getattr(self.node, "lineno", 1))
+
+    @property
+    def column(self) -> int:
+        return int(getattr(self.node, "col_offset", 0)) + 1
+
+    @property
+    def end_line(self) -> int:
+        return int(getattr(self.node, "end_lineno", None) or self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
+
+    text: str
+    mentions: frozenset[str] = frozenset()
+    """Canonical paths that it reads: assigning to one of them ends what is known about it."""
+    opaque: bool = False
+    """It may differ each time it is asked (a call, a changing value): never remembered."""
+
+
+Fact = tuple[Atom, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """An event of the protocol."""
+
+    event: Event
+    scaler: str = ""
+    optimizer: str = ""
+    """Canonical path; empty where it may be any optimizer."""
+    names: frozenset[str] = frozenset()
+    """What a clip is over: names that may tell whose gradients they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """A backward; whether it is scaled shows when it is walked."""
+
+    roots: frozenset[str]
+    """Canonical paths of the variables in the expression it is called on."""
+    scaled: bool = False
+    """The expression itself calls `scale`."""
+    idle: bool = False
+    """The scaler that scales it is off on this path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    atom: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A variable gets a value: what was known about it ends, and what is now known begins."""
+
+    target: str
+    sources: frozenset[str] = frozenset()
+    scaled: bool = False
+    truth: bool | None = None
+    in_loop: bool = False
+    keeps: bool = False
+    """An augmented assignment: the old value is part of the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A join: the head of a loop, or the entry."""
+
+
+Payload = Signal | Backward | Enter | Leave | Branch | Assign | Pass
+
+
+@dataclass(slots=True)
+class Node:
+    payload: Payload
+    place: Place
+    homes: frozenset[str]
+    """`path:symbol` of the function and of its callers: whose local variables are alive here."""
+    successors: list[tuple[int, Fact | None]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Graph:
+    """Nodes by number; node 0 is the entry."""
+
+    root: Function
+    nodes: list[Node] = field(default_factory=list)
+    optimizers: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Canonical path -> names of the modules whose parameters it holds."""
+    scalers: set[str] = field(default_factory=set)
+    functions: set[Function] = field(default_factory=set)
+    """Every function that is part of it."""
+
+    def alive(self, node: Node) -> list[str]:
+        """The optimizers that can be meant at a node: not those that are local to a function not being run there."""
+        symbols = {f"{function.module.path}:{function.symbol}" for function in self.functions}
+        homes = {name: name.rpartition(":")[0] for name in self.optimizers}
+        return [name for name, home in sorted(homes.items()) if home in node.homes or home not in symbols]
+
+    def prune(self) -> None:
+        """Take out assignments that can change nothing: no condition reads them, no scaled loss flows through them."""
+        read = {path for node in self.nodes if isinstance(node.payload, Branch) for path in node.payload.atom.mentions}
+        assigns = [node.payload for node in self.nodes if isinstance(node.payload, Assign)]
+        flows = {root for node in self.nodes if isinstance(node.payload, Backward) for root in node.payload.roots}
+        if not any(assign.scaled for assign in assigns):
+            flows.clear()
+        grown = bool(flows)
+        while grown:
+            more = {source for assign in assigns if assign.target in flows for source in assign.sources} - flows
+            flows |= more
+            grown = bool(more)
+        idle = {
+            number
+            for number, node in enumerate(self.nodes)
+            if number
+            and isinstance(node.payload, Assign)
+            and node.payload.target not in flows
+            and not any(is_below(path, node.payload.target) for path in read)
+        }
+        for node in self.nodes:
+            node.successors = [edge for each in node.successors for edge in self._past(each, idle)]
+
+    def _past(self, edge: tuple[int, Fact | None], idle: set[int]) -> list[tuple[int, Fact | None]]:
+        """The edge, led past nodes that are out: each of those has at most one way on."""
+        number, fact = edge
+        seen: set[int] = set()
+        while number in idle and number not in seen:
+            seen.add(number)
+            onward = self.nodes[number].successors
+            if not onward:
+                return []
+            number = onward[0][0]
+        return [(number, fact)]
+
+    def volatile(self) -> set[str]:
+        """Canonical paths assigned inside a loop: a condition on one of them may change from turn to turn."""
+        return {node.payload.target for node in self.nodes if isinstance(node.payload, Assign) and node.payload.in_loop}
+
+
+def is_below(path: str, target: str) -> bool:
+    """Whether assigning to `target` changes what `path` means."""
+    return path == target or path.startswith((f"{target}.", f"{target}["))

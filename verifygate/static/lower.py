@@ -1,0 +1,501 @@
+"""Lower a function, with every project function it calls, to one event graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from verifygate.model import NotFollowed
+from verifygate.static import torch_api
+from verifygate.static.conditions import expand, fact_of
+from verifygate.static.graph import (
+    Assign,
+    Atom,
+    Backward,
+    Branch,
+    Enter,
+    Fact,
+    Graph,
+    Leave,
+    Node,
+    Pass,
+    Payload,
+    Place,
+    Signal,
+)
+from verifygate.static.program import Function, FunctionNode
+from verifygate.static.reach import Reach
+from verifygate.static.roles import Roles, last_name
+from verifygate.static.signals import Meaning, Signals, of_grad_assignment
+from verifygate.static.values import Bound, Frame, FunctionValue
+
+MAX_INLINED = 10
+MAX_NODES = 6000
+
+Edges = list[tuple[int, Fact | None]]
+
+
+class TooLargeError(Exception):
+    """The graph grew past its limit: the caller falls back to smaller roots."""
+
+
+@dataclass
+class _Loop:
+    breaks: Edges = field(default_factory=list)
+    continues: Edges = field(default_factory=list)
+
+
+@dataclass
+class _Activation:
+    """One function being lowered: where its returns lead, and the loops open in it."""
+
+    frame: Frame
+    returns: Edges = field(default_factory=list)
+    loops: list[_Loop] = field(default_factory=list)
+    guards: int = 0
+    """How many conditions around the present statement are hand-written finite checks."""
+    homes: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        frame: Frame | None = self.frame
+        while frame is not None:
+            self.homes |= {f"{frame.function.module.path}:{frame.function.symbol}"}
+            frame = frame.caller
+
+
+class Lowering:
+    """Builds the graph of one root. `loose` are the edges that wait for the next node."""
+
+    def __init__(self, root: Function, roles: Roles, reach: Reach) -> None:
+        self.roles = roles
+        self.signals = Signals(roles)
+        self.reach = reach
+        self.graph = Graph(root)
+        self.not_followed: list[NotFollowed] = []
+        self._loose: Edges = []
+        self._loop_depth = 0
+        self._returned: dict[int, str] = {}
+
+    def lower(self) -> Graph:
+        """Raises TooLargeError where inlining does not end within the limits."""
+        frame = self.roles.evaluator.root_frame(self.graph.root)
+        self.graph.nodes.append(Node(Pass(), Place(self.graph.root, self.graph.root.node), frozenset()))
+        self._loose = [(0, None)]
+        self._function(_Activation(frame))
+        self.graph.prune()
+        return self.graph
+
+    # -- nodes and edges ---------------------------------------------------------------------------------------
+
+    def _emit(self, payload: Payload, node: ast.AST, here: _Activation) -> int:
+        number = len(self.graph.nodes)
+        if number >= MAX_NODES:
+            raise TooLargeError
+        self.graph.nodes.append(Node(payload, Place(here.frame.function, node), here.homes))
+        self._connect(self._loose, number)
+        self._loose = [(number, None)]
+        return number
+
+    def _connect(self, edges: Edges, number: int) -> None:
+        for source, fact in edges:
+            self.graph.nodes[source].successors.append((number, fact))
+
+    @contextmanager
+    def _prunable(self) -> Iterator[None]:
+        """Undo the branches of a part that holds no event and no jump: its assignments are kept in a row."""
+        start, before = len(self.graph.nodes), list(self._loose)
+        jumps = self._jump_count
+        yield
+        added = self.graph.nodes[start:]
+        if self._jump_count != jumps or not all(isinstance(node.payload, Branch | Assign | Pass) for node in added):
+            return
+        if any(isinstance(node.payload, Assign) and node.payload.truth is not None for node in added):
+            return
+        del self.graph.nodes[start:]
+        for source, _ in before:
+            successors = self.graph.nodes[source].successors
+            successors[:] = [edge for edge in successors if edge[0] < start]
+        self._loose = before
+        for node in added:
+            if isinstance(node.payload, Assign):
+                number = len(self.graph.nodes)
+                self.graph.nodes.append(Node(node.payload, node.place, node.homes))
+                self._connect(self._loose, number)
+                self._loose = [(number, None)]
+
+    _jump_count = 0
+
+    # -- functions ---------------------------------------------------------------------------------------------
+
+    def _function(self, here: _Activation) -> None:
+        """Lower the body of a function, inside the region of an autocast decorator where it has one."""
+        function = here.frame.function
+        self.graph.functions.add(function)
+        region = None
+        for decorator in getattr(function.node, "decorator_list", ()):
+            module = self.roles.evaluator.module_frame(function.module)
+            if found := self.roles.region(decorator, module):
+                region = self._emit(Enter(found.active), decorator, here)
+        self._body(function.node.body, here)
+        self._loose += here.returns
+        if region is not None:
+            self._emit(Leave(), function.node, here)
+
+    def _inline(self, callee: FunctionValue, call: ast.Call, here: _Activation) -> None:
+        frame = self.roles.evaluator.enter(callee, call, here.frame)
+        if frame is None:
+            self._not_followed(call, here, f"{callee.function.name} calls itself")
+            return
+        if frame.depth > MAX_INLINED:
+            self._not_followed(call, here, f"calls nested deeper than {MAX_INLINED}")
+            return
+        activation = _Activation(frame)
+        self._returned[id(frame)] = result = f"result of line {call.lineno} in {here.frame.function.module.path}"
+        self._returned[id(call)] = result
+        outer, self._jump_count = self._jump_count, 0
+        self._function(activation)
+        self._jump_count = outer
+
+    def _not_followed(self, node: ast.AST, here: _Activation, reason: str) -> None:
+        place = Place(here.frame.function, node)
+        self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))
+
+    # -- statements --------------------------------------------------------------------------------------------
+
+    def _body(self, body: Sequence[ast.stmt], here: _Activation) -> None:
+        for statement in body:
+            if not self._loose:
+                return  # nothing leads here
+            self._statement(statement, here)
+
+    def _statement(self, node: ast.stmt, here: _Activation) -> None:
+        match node:
+            case ast.Expr():
+                self._expression(node.value, here)
+            case ast.Assign():
+                self._expression(node.value, here)
+                for target in node.targets:
+                    self._assign(target, node.value, node, here)
+            case ast.AnnAssign(value=ast.expr() as value):
+                self._expression(value, here)
+                self._assign(node.target, value, node, here)
+            case ast.AugAssign():
+                self._expression(node.value, here)
+                self._assign(node.target, node.value, node, here, keeps=True)
+            case ast.If():
+                with self._prunable():
+                    self._if(node, here)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                with self._prunable():
+                    self._loop(node, here)
+            case ast.With() | ast.AsyncWith():
+                self._with(node, 0, here)
+            case ast.Try():
+                self._try(node, here)
+            case ast.Return():
+                self._return(node, here)
+            case ast.Raise():
+                self._jump_count += 1
+                self._loose = []
+            case ast.Break() | ast.Continue() if here.loops:
+                edges = here.loops[-1].breaks if isinstance(node, ast.Break) else here.loops[-1].continues
+                edges += self._loose
+                self._jump_count += 1
+                self._loose = []
+            case ast.Match():
+                with self._prunable():
+                    self._match(node, here)
+            case ast.Assert():
+                self._expression(node.test, here)
+
+    def _if(self, node: ast.If, here: _Activation) -> None:
+        guard = _is_finite_check(node.test)
+        yes, no = self._condition(node.test, here.frame, here)
+        here.guards += guard
+        self._loose = yes
+        self._body(node.body, here)
+        after, self._loose = self._loose, no
+        self._body(node.orelse, here)
+        here.guards -= guard
+        self._loose = after + self._loose
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, here: _Activation) -> None:
+        jumps = self._jump_count
+        if not isinstance(node, ast.While):
+            self._expression(node.iter, here)
+        head = self._emit(Pass(), node, here)
+        self._loop_depth += 1
+        loop = _Loop()
+        here.loops.append(loop)
+        if isinstance(node, ast.While):
+            self._loose, leave = self._condition(node.test, here.frame, here)
+        else:
+            leave = None  # a loop over data runs at least once: nobody trains on nothing
+            self._assign(node.target, None, node, here)
+        self._body(node.body, here)
+        turns = self._loose + loop.continues
+        self._connect(turns, head)
+        here.loops.pop()
+        self._loop_depth -= 1
+        self._loose = turns if leave is None else leave
+        self._body(node.orelse, here)
+        self._loose = self._loose + loop.breaks
+        if not any(isinstance(inner, ast.Return | ast.Raise) for inner in ast.walk(node)):
+            self._jump_count = jumps  # its own break and continue do not leave it
+
+    def _with(self, node: ast.With | ast.AsyncWith, index: int, here: _Activation) -> None:
+        if index == len(node.items):
+            self._body(node.body, here)
+            return
+        item = node.items[index]
+        region = self.roles.region(item.context_expr, here.frame)
+        if region is None:
+            self._expression(item.context_expr, here)
+            self._with(node, index + 1, here)
+            return
+        returns = len(here.returns)
+        self._emit(Enter(region.active), item.context_expr, here)
+        self._with(node, index + 1, here)
+        if self._loose:
+            self._emit(Leave(), node, here)
+        if early := here.returns[returns:]:
+            outside, self._loose = self._loose, early
+            self._emit(Leave(), node, here)
+            here.returns[returns:] = self._loose
+            self._loose = outside
+
+    def _try(self, node: ast.Try, here: _Activation) -> None:
+        before = list(self._loose)
+        self._body(node.body, here)
+        self._body(node.orelse, here)
+        ends = self._loose
+        for handler in node.handlers:
+            self._loose = list(before)
+            self._body(handler.body, here)
+            ends = ends + self._loose
+        self._loose = ends
+        if self._loose:
+            self._body(node.finalbody, here)
+
+    def _match(self, node: ast.Match, here: _Activation) -> None:
+        self._expression(node.subject, here)
+        ends: Edges = []
+        for case in node.cases:
+            atom = Atom(f"case @{case.pattern.lineno}", opaque=True)
+            branch = self._emit(Branch(atom), case.pattern, here)
+            self._loose = [(branch, (atom, True))]
+            self._body(case.body, here)
+            ends += self._loose
+            self._loose = [(branch, (atom, False))]
+        self._loose = ends + self._loose
+
+    def _return(self, node: ast.Return, here: _Activation) -> None:
+        if node.value is not None:
+            self._expression(node.value, here)
+            if (result := self._returned.get(id(here.frame))) and self._loose:
+                self._emit(self._assigned(result, node.value, here), node, here)
+        here.returns += self._loose
+        self._jump_count += 1
+        self._loose = []
+
+    # -- assignments -------------------------------------------------------------------------------------------
+
+    def _assign(
+        self, target: ast.expr, value: ast.expr | None, node: ast.AST, here: _Activation, *, keeps: bool = False
+    ) -> None:
+        if isinstance(target, ast.Tuple | ast.List):
+            same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+            for index, part in enumerate(target.elts):
+                self._assign(part, value.elts[index] if same else value, node, here, keeps=keeps)  # type: ignore[union-attr]
+            return
+        if signal := of_grad_assignment(target, value):
+            self._signal(signal, node, here)
+            return
+        if not isinstance(target, ast.Name | ast.Attribute) or not self._loose:
+            return
+        path = self.roles.path(target, here.frame)
+        if isinstance(value, ast.IfExp) and self.roles.scaler(target, here.frame):
+            yes, no = self._condition(value.test, here.frame, here)
+            self._loose = yes
+            self._emit(self._assigned(path, value.body, here), node, here)
+            after, self._loose = self._loose, no
+            self._emit(self._assigned(path, value.orelse, here), node, here)
+            self._loose = after + self._loose
+            return
+        payload = (
+            self._assigned(path, value, here, keeps=keeps, known=self._is_switch(target, here))
+            if value is not None
+            else Assign(path, in_loop=self._loop_depth > 0)
+        )
+        self._emit(payload, node, here)
+
+    def _assigned(
+        self, path: str, value: ast.expr, here: _Activation, *, keeps: bool = False, known: bool = True
+    ) -> Assign:
+        sources = self.signals.sources(value, here.frame)
+        inlined = {self._returned[id(call)] for call in ast.walk(value) if id(call) in self._returned}
+        scale = self.signals.scale_in(value, here.frame)
+        scaled = scale is not None and scale[0].kind != "idle"
+        truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
+        return Assign(path, sources | inlined, scaled, truth, self._loop_depth > 0, keeps)
+
+    def _is_switch(self, target: ast.expr, here: _Activation) -> bool:
+        """Whether what is assigned may decide later on if AMP is on: only such facts are worth a path of their own."""
+        name = last_name(target).lower()
+        return any(word in name for word in ("scal", "amp", "fp16", "half", "mixed", "precision")) or bool(
+            self.roles.scaler(target, here.frame)
+        )
+
+    # -- conditions --------------------------------------------------------------------------------------------
+
+    def _condition(self, test: ast.expr, frame: Frame, here: _Activation) -> tuple[Edges, Edges]:
+        """Branch on a condition; returns the edges on which it holds and those on which it does not."""
+        truth = self.roles.evaluator.truth(test, frame)
+        if truth is not None:
+            return (self._loose, []) if truth else ([], self._loose)
+        match test:
+            case ast.UnaryOp(op=ast.Not()):
+                yes, no = self._condition(test.operand, frame, here)
+                return no, yes
+            case ast.BoolOp():
+                return self._short_circuit(test, frame, here)
+        expanded, home = expand(test, frame, self.roles)
+        if expanded is not test:
+            return self._condition(expanded, home, here)
+        if frame is here.frame:
+            self._expression(test, here)
+        atom, wanted = fact_of(test, frame, self.roles)
+        branch = self._emit(Branch(atom), test, here)
+        return [(branch, (atom, wanted))], [(branch, (atom, not wanted))]
+
+    def _short_circuit(self, test: ast.BoolOp, frame: Frame, here: _Activation) -> tuple[Edges, Edges]:
+        early: Edges = []
+        is_and = isinstance(test.op, ast.And)
+        for part in test.values:
+            yes, no = self._condition(part, frame, here)
+            early += no if is_and else yes
+            self._loose = yes if is_and else no
+            if not self._loose:
+                break
+        return (self._loose, early) if is_and else (early, self._loose)
+
+    # -- expressions -------------------------------------------------------------------------------------------
+
+    def _expression(self, expr: ast.expr, here: _Activation) -> None:
+        """Lower the calls of an expression in the order in which they run."""
+        if not self._loose or not any(isinstance(node, ast.Call) for node in ast.walk(expr)):
+            return
+        match expr:
+            case ast.Call():
+                self._expression(expr.func, here)
+                for argument in (*expr.args, *(word.value for word in expr.keywords)):
+                    self._expression(argument, here)
+                self._call(expr, here)
+            case ast.IfExp():
+                with self._prunable():
+                    yes, no = self._condition(expr.test, here.frame, here)
+                    self._loose = yes
+                    self._expression(expr.body, here)
+                    after, self._loose = self._loose, no
+                    self._expression(expr.orelse, here)
+                    self._loose = after + self._loose
+            case ast.Lambda():
+                pass
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                for generator in expr.generators:
+                    self._expression(generator.iter, here)
+                for part in (expr.key, expr.value) if isinstance(expr, ast.DictComp) else (expr.elt,):
+                    self._expression(part, here)
+            case _:
+                for child in ast.iter_child_nodes(expr):
+                    if isinstance(child, ast.expr):
+                        self._expression(child, here)
+
+    def _call(self, call: ast.Call, here: _Activation) -> None:
+        if not self._loose:
+            return
+        meaning = self.signals.of_call(call, here.frame, here.guards > 0)
+        if meaning is not None:
+            self._meaning(meaning, call, here)
+            return
+        callees = [
+            value
+            for value in self.roles.evaluator.callees(call, here.frame)
+            if self.reach.has_events(value.function) and not _is_async_generator(value.function)
+        ]
+        if len(callees) == 1:
+            self._inline(callees[0], call, here)
+        elif callees:
+            ends: Edges = []
+            start = self._loose
+            for index, callee in enumerate(callees):
+                atom = Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True)
+                self._loose = list(start)
+                branch = self._emit(Branch(atom), call, here)
+                self._loose = [(branch, (atom, True))]
+                self._inline(callee, call, here)
+                ends += self._loose
+            self._loose = ends
+
+    def _meaning(self, meaning: Meaning, call: ast.Call, here: _Activation) -> None:
+        if meaning.closure is not None:
+            self._closure(meaning.closure, call, here)
+        if meaning.enabled is None or meaning.on is None:
+            if meaning.on is not None:
+                self._signal(meaning.on, call, here)
+            return
+        yes, no = self._enabled(meaning.enabled, call, here)
+        self._loose = yes
+        if yes:
+            self._signal(meaning.on, call, here)
+        after, self._loose = self._loose, no
+        if meaning.off is not None and no:
+            self._signal(meaning.off, call, here)
+        self._loose = after + self._loose
+
+    def _enabled(self, enabled: Bound, call: ast.Call, here: _Activation) -> tuple[Edges, Edges]:
+        """Branch on the condition a scaler was built with. It was asked once: the answer stays, whatever it reads."""
+        expr, frame = expand(enabled.expr, enabled.frame, self.roles)
+        atom, wanted = fact_of(expr, frame, self.roles)
+        if isinstance(expr, ast.BoolOp) or atom.opaque:
+            atom, wanted = Atom(f"enabled: {atom.text}"), True
+        branch = self._emit(Branch(atom), call, here)
+        return [(branch, (atom, wanted))], [(branch, (atom, not wanted))]
+
+    def _closure(self, closure: ast.expr, call: ast.Call, here: _Activation) -> None:
+        for value in self.roles.evaluator.values(closure, here.frame):
+            if isinstance(value, FunctionValue) and self.reach.has_events(value.function):
+                self._inline(value, ast.copy_location(ast.Call(func=closure, args=[], keywords=[]), call), here)
+
+    def _signal(self, signal: Signal | Backward, node: ast.AST, here: _Activation) -> None:
+        if isinstance(signal, Signal):
+            if signal.scaler:
+                self.graph.scalers.add(signal.scaler)
+            if signal.optimizer and signal.optimizer not in self.graph.optimizers:
+                self.graph.optimizers[signal.optimizer] = self._module_names(node, here)
+        self._emit(signal, node, here)
+
+    def _module_names(self, node: ast.AST, here: _Activation) -> frozenset[str]:
+        """Names of the modules whose parameters the optimizer of a call holds."""
+        if not isinstance(node, ast.Call):
+            return frozenset()
+        candidates = [node.args[0]] if node.args else []
+        if isinstance(node.func, ast.Attribute):
+            candidates.append(node.func.value)
+        names: frozenset[str] = frozenset()
+        for candidate in candidates:
+            names |= self.roles.optimizer_names(candidate, here.frame)
+        return names
+
+
+def _is_finite_check(test: ast.expr) -> bool:
+    text = ast.unparse(test)
+    return any(word in text for word in torch_api.FINITE_WORDS)
+
+
+def _is_async_generator(function: Function) -> bool:
+    return isinstance(function.node, FunctionNode) and any(
+        isinstance(node, ast.Yield | ast.YieldFrom) for node in function.own_nodes
+    )

@@ -1,0 +1,348 @@
+"""The project as modules, classes, functions and scopes: what is bound to which name, and where names lead.
+
+Files are parsed once, with the standard library's parser, and only when something asks for them. (libcst parses
+about seven times slower and keeps no positions; it is loaded only where a fix has to keep a file's formatting.)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from verifygate.source import SourceFile, Sources, SourceUnreadableError
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+ScopeNode = FunctionNode | ast.Module | ast.Lambda
+
+
+class UnparsableError(Exception):
+    """The file is not Python that this interpreter can parse; the message says why in one line."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Binding:
+    """One way in which a name gets its value."""
+
+    kind: str
+    """`value`, `item` (of a tuple), `iteration`, `context` (with ... as), `parameter`, `function`, `class`,
+    `module` (import x), `member` (from x import y), `changed` (augmented), `opaque`."""
+    node: ast.AST
+    expr: ast.expr | None = None
+    position: int = 0
+    """Index in the tuple of an `item`."""
+    target: str = ""
+    """Dotted name of a `module`, or `module:name` of a `member`."""
+
+
+@dataclass(eq=False)
+class Scope:
+    """The names that one function, lambda or module binds itself."""
+
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    outer: frozenset[str] = frozenset()
+    """Names declared global or nonlocal."""
+
+    def add(self, name: str, binding: Binding) -> None:
+        self.names.setdefault(name, []).append(binding)
+
+
+@dataclass(eq=False)
+class Function:
+    """A function, a method, or (with a module's node) the body of a module."""
+
+    module: Module
+    node: FunctionNode | ast.Module
+    symbol: str
+    """Qualified name in its module; empty for the module's own body."""
+    owner: Class | None = None
+    enclosing: Function | None = None
+
+    @cached_property
+    def scope(self) -> Scope:
+        return scope_of(self.node)
+
+    @property
+    def name(self) -> str:
+        return self.symbol.rpartition(".")[2]
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        if isinstance(self.node, ast.Module):
+            return []
+        arguments = self.node.args
+        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+    @cached_property
+    def is_static(self) -> bool:
+        return any(_last_name(decorator) == "staticmethod" for decorator in getattr(self.node, "decorator_list", ()))
+
+    def default(self, parameter: str) -> ast.expr | None:
+        """The default value of a parameter, or None where it has none."""
+        if isinstance(self.node, ast.Module):
+            return None
+        arguments = self.node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = list(zip(reversed(positional), reversed(arguments.defaults), strict=False))
+        pairs += [(arg, value) for arg, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+        return next((value for arg, value in pairs if arg.arg == parameter), None)
+
+    @cached_property
+    def own_nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the body but for the bodies of nested functions and classes."""
+        return tuple(_own_nodes(self.node))
+
+    @cached_property
+    def returns(self) -> list[ast.expr]:
+        return [node.value for node in self.own_nodes if isinstance(node, ast.Return) and node.value is not None]
+
+
+@dataclass(eq=False)
+class Class:
+    module: Module
+    node: ast.ClassDef
+    symbol: str
+    methods: dict[str, Function] = field(default_factory=dict)
+
+    @cached_property
+    def own_nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the class body but for the bodies of its methods and nested classes."""
+        return tuple(_own_nodes(self.node))
+
+    @cached_property
+    def attributes(self) -> dict[str, list[tuple[Binding, Function | None]]]:
+        """Attribute -> how it is bound: `self.x = ...` in any method, or in the body of the class."""
+        found: dict[str, list[tuple[Binding, Function | None]]] = {}
+        for name, bindings in scope_of(self.node).names.items():
+            for binding in bindings:
+                if binding.kind != "function":
+                    found.setdefault(name, []).append((binding, None))
+        for method in self.methods.values():
+            if not method.parameters or method.is_static:
+                continue
+            this = method.parameters[0].arg
+            for target, binding in bound_targets(method.own_nodes):
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == this:
+                    found.setdefault(target.attr, []).append((binding, method))
+        return found
+
+
+class Module:
+    """One parsed file."""
+
+    def __init__(self, file: SourceFile, tree: ast.Module) -> None:
+        self.file = file
+        self.path = file.path
+        self.tree = tree
+        self.functions: dict[str, Function] = {}
+        self.classes: dict[str, Class] = {}
+        self.body = Function(self, tree, "")
+        self._collect(tree.body, "", None, self.body)
+
+    def _collect(self, body: list[ast.stmt], prefix: str, owner: Class | None, enclosing: Function) -> None:
+        for node in _nested_statements(body):
+            if isinstance(node, FunctionNode):
+                function = Function(self, node, prefix + node.name, owner, enclosing)
+                if function.symbol in self.functions:  # defined twice, say in both arms of an `if`
+                    function.symbol = f"{function.symbol}@{node.lineno}"
+                self.functions[function.symbol] = function
+                if owner is not None:
+                    owner.methods.setdefault(node.name, function)
+                self._collect(node.body, f"{function.symbol}.", None, function)
+            elif isinstance(node, ast.ClassDef):
+                made = Class(self, node, prefix + node.name)
+                if made.symbol in self.classes:
+                    made.symbol = f"{made.symbol}@{node.lineno}"
+                self.classes[made.symbol] = made
+                self._collect(node.body, f"{made.symbol}.", made, enclosing)
+
+    @cached_property
+    def function_of(self) -> dict[ast.AST, Function]:
+        """Definition node -> function."""
+        return {function.node: function for function in self.functions.values()}
+
+    @cached_property
+    def class_of(self) -> dict[ast.AST, Class]:
+        return {made.node: made for made in self.classes.values()}
+
+
+class Program:
+    """All modules under audit, parsed on demand, and the way from an import to a module."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.failures: dict[str, str] = {}
+        """Path -> why it could not be parsed."""
+        self._modules: dict[str, Module | None] = {}
+
+    def module(self, path: str) -> Module | None:
+        """The parsed file at `path`, or None where there is none or it cannot be parsed (see `failures`)."""
+        if path not in self._modules:
+            file = self.sources.get(path)
+            module = None
+            if file is not None:
+                try:
+                    module = Module(file, parse(file))
+                except UnparsableError as error:
+                    self.failures[path] = str(error)
+            self._modules[path] = module
+        return self._modules[path]
+
+    @property
+    def parsed(self) -> list[Module]:
+        return [module for _, module in sorted(self._modules.items()) if module is not None]
+
+    def imported(self, name: str, importer: Module, level: int = 0) -> Module | None:
+        """The project's module that `import name` means in `importer`: next to it, or below one of its parents."""
+        folder = PurePosixPath(importer.path).parent
+        parts = name.split(".") if name else []
+        if level:
+            for _ in range(level - 1):
+                folder = folder.parent
+            return self._at(folder, parts)
+        for base in (folder, *folder.parents):
+            if found := self._at(base, parts):
+                return found
+            if (found := self._at(base / "src", parts)) is not None:
+                return found
+        return None
+
+    def _at(self, folder: PurePosixPath, parts: list[str]) -> Module | None:
+        base = folder.joinpath(*parts) if parts else folder
+        for path in (f"{base}.py", f"{base}/__init__.py"):
+            path = path.removeprefix("./")
+            if self.sources.get(path) is not None:
+                return self.module(path)
+        return None
+
+
+def parse(file: SourceFile) -> ast.Module:
+    """Parse one file. Raises UnparsableError for text that is no Python, or too deep for the parser."""
+    try:
+        return ast.parse(file.text)
+    except SourceUnreadableError as error:
+        raise UnparsableError(str(error)) from error
+    except SyntaxError as error:
+        raise UnparsableError(f"line {error.lineno or 1}: {error.msg}") from error
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise UnparsableError(f"nested too deeply or not parsable ({type(error).__name__})") from error
+
+
+def scope_of(node: ScopeNode | ast.ClassDef) -> Scope:
+    """The names that the body of a function, class or module binds itself."""
+    scope = Scope()
+    if isinstance(node, FunctionNode | ast.Lambda):
+        arguments = node.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            scope.add(argument.arg, Binding("parameter", argument))
+        for star in filter(None, (arguments.vararg, arguments.kwarg)):
+            scope.add(star.arg, Binding("opaque", star))
+    nodes = tuple(_own_nodes(node))
+    for target, binding in bound_targets(nodes):
+        if isinstance(target, ast.Name):
+            scope.add(target.id, binding)
+    outer: set[str] = set()
+    for child in nodes:
+        if isinstance(child, FunctionNode):
+            scope.add(child.name, Binding("function", child))
+        elif isinstance(child, ast.ClassDef):
+            scope.add(child.name, Binding("class", child))
+        elif isinstance(child, ast.Import | ast.ImportFrom):
+            for name, binding in _imported_names(child):
+                scope.add(name, binding)
+        elif isinstance(child, ast.Global | ast.Nonlocal):
+            outer.update(child.names)
+    scope.outer = frozenset(outer)
+    return scope
+
+
+def _imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding]]:
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            target = f"{'.' * node.level}{node.module or ''}:{alias.name}"
+            yield alias.asname or alias.name, Binding("member", node, target=target)
+        elif alias.asname:
+            yield alias.asname, Binding("module", node, target=alias.name)
+        else:
+            head = alias.name.partition(".")[0]
+            yield head, Binding("module", node, target=head)
+
+
+def bound_targets(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[ast.expr, Binding]]:
+    """Every assignment target among `nodes`, with what it gets."""
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _unpacked(target, node.value, node)
+        elif isinstance(node, ast.AnnAssign):
+            kind = "value" if node.value is not None else "opaque"
+            yield node.target, Binding(kind, node, node.value)
+        elif isinstance(node, ast.AugAssign):
+            yield node.target, Binding("changed", node, node.value)
+        elif isinstance(node, ast.NamedExpr):
+            yield node.target, Binding("value", node, node.value)
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            yield from _each(node.target, Binding("iteration", node, node.iter))
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            yield from _each(node.optional_vars, Binding("context", node, node.context_expr))
+
+
+def _unpacked(target: ast.expr, value: ast.expr, node: ast.AST) -> Iterator[tuple[ast.expr, Binding]]:
+    if not isinstance(target, ast.Tuple | ast.List):
+        yield target, Binding("value", node, value)
+        return
+    same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+    for index, part in enumerate(target.elts):
+        if same and not isinstance(part, ast.Starred):
+            yield from _unpacked(part, value.elts[index], node)  # type: ignore[attr-defined]
+        elif isinstance(part, ast.Name | ast.Attribute):
+            yield part, Binding("item", node, value, index)
+        else:
+            yield from _each(part, Binding("opaque", node))
+
+
+def _each(target: ast.expr, binding: Binding) -> Iterator[tuple[ast.expr, Binding]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _each(part, Binding("opaque", binding.node))
+    elif isinstance(target, ast.Starred):
+        yield target.value, Binding("opaque", binding.node)
+    else:
+        yield target, binding
+
+
+def _own_nodes(root: ast.AST) -> Iterator[ast.AST]:
+    """Walk in source order without entering nested functions, classes and lambdas."""
+    stack = list(reversed(_body(root)))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
+            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _body(node: ast.AST) -> list[ast.AST]:
+    body = getattr(node, "body", [])
+    return list(body) if isinstance(body, list) else [body]
+
+
+def _nested_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a body, and of the `if`, `try`, `with` and loops in it, but of no function or class."""
+    for node in body:
+        yield node
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            continue
+        for inner in ("body", "orelse", "finalbody"):
+            yield from _nested_statements(getattr(node, inner, []))
+        for handler in getattr(node, "handlers", []):
+            yield from _nested_statements(handler.body)
+        for case in getattr(node, "cases", []):
+            yield from _nested_statements(case.body)
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,0 +1,52 @@
+"""Which functions hold AMP events, themselves or through what they call; and from where to start."""
+
+from __future__ import annotations
+
+import ast
+
+from verifygate.static import torch_api
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.program import Function, Module
+from verifygate.static.roles import last_name
+
+
+class Reach:
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self._known: dict[Function, bool] = {}
+        self._callees: dict[Function, set[Function]] = {}
+
+    def has_events(self, function: Function) -> bool:
+        """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""
+        if function not in self._known:
+            self._known[function] = False
+            own = _names_an_event(function)
+            frame = self.evaluator.root_frame(function)
+            leads = self._callees.setdefault(function, set())
+            for call in (node for node in function.own_nodes if isinstance(node, ast.Call)):
+                for callee in self.evaluator.callees(call, frame):
+                    if callee.function is not function and self.has_events(callee.function):
+                        leads.add(callee.function)
+            self._known[function] = own or bool(leads)
+        return self._known[function]
+
+    def callees(self, function: Function) -> set[Function]:
+        """Functions with events that it calls."""
+        self.has_events(function)
+        return self._callees[function]
+
+    def roots(self, modules: list[Module]) -> list[Function]:
+        """Functions with events that nothing in the project calls: module bodies, entry points, hooks of frameworks."""
+        functions = [function for module in modules for function in (module.body, *module.functions.values())]
+        with_events = [function for function in functions if self.has_events(function)]
+        called = {callee for callees in self._callees.values() for callee in callees}
+        return [function for function in with_events if function not in called]
+
+
+def _names_an_event(function: Function) -> bool:
+    for node in function.own_nodes:
+        if isinstance(node, ast.Call) and last_name(node.func) in torch_api.EVENT_WORDS:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Store):
+            return True
+    return False

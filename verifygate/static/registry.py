@@ -1,0 +1,57 @@
+"""Find the rules: every module below `rules/` is one. A rule that cannot be loaded stops the gate."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable
+from functools import cache
+
+from verifygate.errors import UsageError, VerifygateError
+from verifygate.static import rules
+from verifygate.static.rule import LoadedRule, Rule
+
+
+@cache
+def load_rules() -> dict[str, LoadedRule]:
+    """Code -> rule, in order of code. Raises VerifygateError for a module that is no rule, or a code used twice."""
+    found: dict[str, LoadedRule] = {}
+    for info in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
+        if info.ispkg:
+            continue
+        module = importlib.import_module(info.name)
+        record, check = getattr(module, "RULE", None), getattr(module, "check", None)
+        if not isinstance(record, Rule) or not callable(check) or not module.__doc__:
+            raise VerifygateError(f"{info.name} is no rule: it needs a docstring, RULE and check()")
+        if record.code in found:
+            raise VerifygateError(f"{info.name} and {found[record.code].module} both claim {record.code}")
+        found[record.code] = LoadedRule(record, check, inspect.cleandoc(module.__doc__), info.name)
+    return dict(sorted(found.items()))
+
+
+def find_rule(text: str) -> LoadedRule:
+    """The rule with this code or name. Raises UsageError, with the nearest spelling."""
+    known = load_rules()
+    for loaded in known.values():
+        if text.lower() in (loaded.rule.code.lower(), loaded.rule.name):
+            return loaded
+    names = [*known, *(loaded.rule.name for loaded in known.values())]
+    near = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
+    hint = f"did you mean `{near[0]}`?" if near else "`verifygate rules` lists them"
+    raise UsageError(f"no rule `{text}`", remedy=hint)
+
+
+def chosen(select: Iterable[str], ignore: Iterable[str]) -> dict[str, LoadedRule]:
+    """The rules that `select` leaves (all, where it is empty) and `ignore` does not take: codes, names or families."""
+    selected = list(select)
+    picked = {code for text in selected for code in _matching(text)} if selected else set(load_rules())
+    dropped = {code for text in ignore for code in _matching(text)}
+    return {code: loaded for code, loaded in load_rules().items() if code in picked - dropped}
+
+
+def _matching(text: str) -> list[str]:
+    """Codes that a code, a name, or the beginning of a code (`AMP2`, `AMP`) stands for."""
+    family = [code for code in load_rules() if text and code.startswith(text.upper())]
+    return family or [find_rule(text).rule.code]

@@ -1,0 +1,269 @@
+"""Which part an expression plays in AMP: a scaler, an optimizer, an autocast region; and which object it is.
+
+An object is known by its canonical path: the name it was first given, followed through aliases, parameters and
+`self`. So `opt = self.optimizer` in one method and `trainer.optimizer` outside are one object.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from verifygate.static import torch_api
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.program import Binding
+from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown
+
+_OPTIMIZER_NAME = re.compile(r"(^|_)opt(im|imizer)?s?(_|\d|$)|optim", re.IGNORECASE)
+_SCHEDULER_NAME = re.compile(r"sched|warmup|lr_", re.IGNORECASE)
+_SCALER_NAME = re.compile(r"scaler", re.IGNORECASE)
+_PURE = ast.Name | ast.Attribute | ast.Subscript
+_MAX_ALIASES = 12
+_SHARED_WORDS = frozenset(
+    {"self", "parameters", "named_parameters", "module", "requires_grad", "p", "params", "list", "filter", "grad"}
+)
+
+
+class ScalerKind(StrEnum):
+    LIVE = "live"
+    PRESUMED = "presumed"
+    """Not followed to a constructor; its name and use say so."""
+    IDLE = "idle"
+    """None, or built with `enabled=False`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaler:
+    kind: ScalerKind
+    enabled: Bound | None = None
+    """The condition that switches it on, where there is one and it is not a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """An autocast context as written in one place."""
+
+    active: bool
+    """False for `enabled=False`: an island."""
+    enabled: Bound | None = None
+
+
+class Roles:
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+
+    # -- identity ----------------------------------------------------------------------------------------------
+
+    def path(self, expr: ast.expr, frame: Frame, aliases: int = 0) -> str:
+        """The canonical path of an expression: equal for two expressions that mean the same object."""
+        if aliases > _MAX_ALIASES:
+            return f"{frame.function.module.path}:{ast.unparse(expr)}"
+        match expr:
+            case ast.Name():
+                return self._name_path(expr, frame, aliases)
+            case ast.Attribute():
+                return self._attribute_path(expr, frame, aliases)
+            case ast.Subscript(slice=ast.Constant(value=key)):
+                return f"{self.path(expr.value, frame, aliases)}[{key!r}]"
+            case ast.Subscript():
+                return f"{self.path(expr.value, frame, aliases)}[*]"
+            case ast.Call():
+                return f"{self.path(expr.func, frame, aliases)}()"
+            case ast.Constant():
+                return repr(expr.value)
+        return f"{frame.function.module.path}:{getattr(expr, 'lineno', 0)}:{getattr(expr, 'col_offset', 0)}"
+
+    def _name_path(self, expr: ast.Name, frame: Frame, aliases: int) -> str:
+        found = self.evaluator.lookup(expr.id, frame)
+        if found is None:
+            return expr.id
+        bindings, home = found
+        function = home.function
+        own = f"{function.module.path}:{function.symbol}:{expr.id}"
+        if len(bindings) != 1:
+            return own
+        binding = bindings[0]
+        if binding.kind == "parameter":
+            return self._parameter_path(binding, home, own, aliases)
+        if binding.expr is None:
+            return f"{function.module.path}::{binding.target}" if binding.kind in ("module", "member") else own
+        if binding.kind == "value" and isinstance(binding.expr, _PURE):
+            return self.path(binding.expr, home, aliases + 1)
+        if binding.kind == "item":
+            for value in self.evaluator.values(binding.expr, home):
+                if isinstance(value, Items) and binding.position < len(value.elements):
+                    return self.path(value.elements[binding.position], value.frame, aliases + 1)
+            if isinstance(binding.expr, _PURE):
+                return f"{self.path(binding.expr, home, aliases + 1)}[{binding.position}]"
+        if binding.kind == "iteration" and isinstance(binding.expr, _PURE):
+            return f"{self.path(binding.expr, home, aliases + 1)}[*]"
+        return own
+
+    def _parameter_path(self, binding: Binding, home: Frame, own: str, aliases: int) -> str:
+        name = binding.node.arg  # type: ignore[attr-defined]
+        function = home.function
+        if function.owner is not None and function.parameters[0].arg == name and not function.is_static:
+            if home.receiver is not None:
+                return self.path(home.receiver.expr, home.receiver.frame, aliases + 1)
+            return f"<{(home.receiver_class or function.owner).symbol}>"
+        if bound := home.arguments.get(name):
+            if isinstance(bound.expr, _PURE | ast.Constant | ast.Call):
+                return self.path(bound.expr, bound.frame, aliases + 1)
+            return own
+        default = function.default(name)
+        if home.caller is not None and isinstance(default, ast.Constant):
+            return repr(default.value)
+        return own
+
+    def _attribute_path(self, expr: ast.Attribute, frame: Frame, aliases: int) -> str:
+        base = self.path(expr.value, frame, aliases)
+        for value in self.evaluator.values(expr.value, frame):
+            if not isinstance(value, Object):
+                continue
+            bindings = [
+                (binding, owner)
+                for made in self.evaluator.linearised(value.made)
+                for binding, owner in made.attributes.get(expr.attr, ())
+            ]
+            if len(bindings) == 1:
+                binding, owner = bindings[0]
+                if owner and binding.kind == "value" and binding.expr is not None and isinstance(binding.expr, _PURE):
+                    home = self.evaluator.root_frame(owner)
+                    if not isinstance(binding.expr, ast.Attribute) or binding.expr.attr != expr.attr:
+                        return self.path(binding.expr, home, aliases + 1)
+        return f"{base}.{expr.attr}"
+
+    # -- roles -------------------------------------------------------------------------------------------------
+
+    def scaler(self, expr: ast.expr, frame: Frame) -> Scaler | None:
+        """The scaler that `expr` is, or None where it is none."""
+        live: Scaler | None = None
+        idle = unknown = False
+        for value in self.evaluator.values(expr, frame):
+            match value:
+                case Made(name=name) if name in torch_api.GRAD_SCALERS:
+                    enabled = scaler_enabled(value)
+                    if enabled is not None and self.evaluator.truth(enabled.expr, enabled.frame) is False:
+                        idle = True
+                    else:
+                        constant = enabled is None or self.evaluator.truth(enabled.expr, enabled.frame) is True
+                        live = Scaler(ScalerKind.LIVE, None if constant else enabled)
+                case Object() if self.evaluator.outside_bases(value.made) & torch_api.GRAD_SCALERS:
+                    live = Scaler(ScalerKind.LIVE)
+                case Literal(value=None):
+                    idle = True
+                case Unknown():
+                    unknown = True
+                case Object() | Items() | Literal():
+                    return None
+        if live is not None:
+            return live
+        if unknown and _SCALER_NAME.search(last_name(expr)):
+            return Scaler(ScalerKind.PRESUMED)
+        return Scaler(ScalerKind.IDLE) if idle and _SCALER_NAME.search(last_name(expr)) else None
+
+    def is_optimizer(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether `expr` is an optimizer: by its constructor, or else by its name."""
+        name = last_name(expr)
+        known = False
+        for value in self.evaluator.values(expr, frame):
+            match value:
+                case Made(name=made):
+                    if made.startswith("torch.optim.") and ".lr_scheduler." not in made:
+                        return True
+                    if made.startswith("torch.optim.lr_scheduler.") or "chedul" in made:
+                        return False
+                case Object():
+                    bases = self.evaluator.outside_bases(value.made)
+                    if any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
+                        return True
+                    known = True
+        return not known and bool(_OPTIMIZER_NAME.search(name)) and not _SCHEDULER_NAME.search(name)
+
+    def optimizer_names(self, expr: ast.expr, frame: Frame) -> frozenset[str]:
+        """Names in the call that made the optimizer: the modules whose parameters it holds."""
+        names: frozenset[str] = frozenset()
+        for value in self.evaluator.values(expr, frame):
+            if isinstance(value, Made):
+                for call, _ in value.calls:
+                    for argument in call.args[:1] + [word.value for word in call.keywords if word.arg == "params"]:
+                        names |= identifiers(argument)
+        return names
+
+    def region(self, expr: ast.expr, frame: Frame) -> Region | None:
+        """The autocast region that entering `expr` opens, or None where it opens none."""
+        active: Region | None = None
+        island = unknown = other = False
+        for value in self.evaluator.values(expr, frame):
+            match value:
+                case Made(name=name) if name in torch_api.AUTOCASTS:
+                    enabled = autocast_enabled(value)
+                    truth = self.evaluator.truth(enabled.expr, enabled.frame) if enabled else True
+                    if truth is False:
+                        island = True
+                    else:
+                        active = Region(True, enabled if truth is None else None)
+                case Unknown():
+                    unknown = True
+                case _:
+                    other = True
+        if active is not None:
+            return active
+        if island:
+            return Region(False)
+        if unknown and not other and "autocast" in ast.unparse(expr):
+            return Region(True)
+        return None
+
+    def known_name(self, expr: ast.expr, frame: Frame) -> str:
+        """The outside name that `expr` surely is, or the empty string."""
+        values = self.evaluator.values(expr, frame)
+        names = {value.name for value in values if isinstance(value, Known)}
+        return names.pop() if len(names) == 1 and len(values) == 1 else ""
+
+
+def scaler_enabled(made: Made) -> Bound | None:
+    position = torch_api.SCALER_ENABLED_POSITION.get(made.name, 5)
+    return _argument(made, "enabled", position)
+
+
+def autocast_enabled(made: Made) -> Bound | None:
+    device = torch_api.AUTOCASTS[made.name]
+    return _argument(made, "enabled", torch_api.ENABLED_POSITION[device])
+
+
+def _argument(made: Made, keyword: str, position: int) -> Bound | None:
+    """An argument of the call that made the value, the last of the calls first where a partial is completed."""
+    positional = [Bound(argument, frame) for call, frame in made.calls for argument in call.args]
+    for call, frame in reversed(made.calls):
+        for word in call.keywords:
+            if word.arg == keyword:
+                return Bound(word.value, frame)
+    return positional[position] if position < len(positional) else None
+
+
+def last_name(expr: ast.expr) -> str:
+    """The last name in a dotted expression: `optimizer` of `self.optimizer`, `optims` of `optims[0]`."""
+    match expr:
+        case ast.Attribute():
+            return expr.attr
+        case ast.Name():
+            return expr.id
+        case ast.Subscript(slice=ast.Constant(value=str(key))) if last_name(expr.value) in ("self", "state"):
+            return key
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            return f"{last_name(expr.value)}_{key}"
+        case ast.Subscript():
+            return last_name(expr.value)
+        case ast.Call():
+            return last_name(expr.func)
+    return ""
+
+
+def identifiers(expr: ast.AST) -> frozenset[str]:
+    """Every name and attribute that occurs in an expression, but for the words that all of them share."""
+    found = {node.id for node in ast.walk(expr) if isinstance(node, ast.Name)}
+    found |= {node.attr for node in ast.walk(expr) if isinstance(node, ast.Attribute)}
+    return frozenset(found - _SHARED_WORDS)

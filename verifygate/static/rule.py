@@ -1,0 +1,96 @@
+"""The contract of a rule: a record that says what it is, and a function that says where it is broken."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from verifygate.model import Applicability, Detail, Severity, Witness
+from verifygate.static.graph import Place
+
+if TYPE_CHECKING:
+    from verifygate.static.analysis import Analysis
+
+_TITLE = re.compile(r"^## (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One place where a rule is broken."""
+
+    place: Place
+    message: str
+    certain: bool = True
+    steps: tuple[tuple[Place, str], ...] = ()
+    details: tuple[Detail, ...] = ()
+    remedy: str = ""
+    """Overrides the rule's own, where this place asks for something else."""
+    severity: Severity | None = None
+    """Overrides the rule's own, where this place does more or less harm."""
+
+
+Checker = Callable[["Analysis"], Iterable[Match]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a rule is. Its documentation is the docstring of its module."""
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    """One line for lists."""
+    remedy: str
+    """One sentence: what to write instead."""
+    words: tuple[str, ...]
+    """A file without any of these holds nothing for the rule: it need not be parsed."""
+    witnesses: tuple[Witness, ...] = (Witness.STATIC,)
+    fix: Applicability | None = None
+    torch: str = ""
+    """The lowest torch version at which the rule makes sense, where it does not always."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRule:
+    """A rule as found in its module."""
+
+    rule: Rule
+    check: Checker
+    docs: str
+    module: str
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """Title -> text of each section of the documentation."""
+        parts = _TITLE.split(self.docs)
+        return {title: text.strip() for title, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolMatch:
+    """How a rule words the breaches that the protocol's table names after it."""
+
+    code: str
+    message: Callable[[str], str]
+    """From the text of the statement to the message."""
+    extra: tuple[Detail, ...] = field(default=())
+
+    def __call__(self, analysis: Analysis) -> Iterable[Match]:
+        for hit in analysis.hits(self.code):
+            yield Match(
+                hit.place,
+                self.message(statement_text(hit.place)),
+                certain=hit.certain,
+                steps=hit.path,
+                details=self.extra,
+            )
+
+
+def statement_text(place: Place) -> str:
+    """The source of a node on one line, cut short."""
+    text = " ".join(ast.unparse(place.node).split())
+    return text if len(text) <= 80 else text[:77] + "..."

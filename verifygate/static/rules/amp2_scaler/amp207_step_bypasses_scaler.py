@@ -1,0 +1,71 @@
+"""The optimizer steps by itself on gradients that a live scaler scaled.
+
+## What it does
+Reports `optimizer.step()` on gradients that came from a scaled backward: still scaled, or unscaled by hand but
+without a check for inf and NaN. A direct step after `unscale_` behind the project's own finite check is left alone.
+
+## Why is this bad
+`scaler.step` does two things that `optimizer.step` does not: it unscales what is not unscaled yet, and it skips the
+step when a gradient is inf or NaN. Without the first the update is tens of thousands of times too large; without the
+second one overflow writes NaN into the weights for good.
+
+## What happens at run time
+Silent (torch 2.13, CPU: a weight moved by 5094 in one SGD step; Adam hides it, as it normalises the scale away).
+A following `scaler.update()` raises `AssertionError: No inf checks were recorded prior to update.`
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        optimizer.step()
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+Unsafe: `scaler.step(optimizer)` may skip the step, which the code around it may not expect.
+
+## What it cannot see
+Optimizers stepped inside libraries; finite checks that do not name isfinite, isinf, isnan, found_inf or overflow.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+from verifygate.model import Severity, Witness
+from verifygate.static.rule import ProtocolMatch, Rule
+
+RULE = Rule(
+    code="AMP207",
+    name="step-bypasses-scaler",
+    severity=Severity.CRITICAL,
+    summary="optimizer.step() on gradients that a live scaler scaled",
+    remedy="call `scaler.step(optimizer)`, which unscales and skips steps with inf or NaN",
+    words=("GradScaler", "unscale_", "scaler"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+check = ProtocolMatch("AMP207", lambda text: f"`{text}` goes past the scaler that scaled these gradients")

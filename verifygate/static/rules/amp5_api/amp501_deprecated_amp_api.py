@@ -1,0 +1,97 @@
+"""A deprecated AMP interface is used.
+
+## What it does
+Reports calls and decorators of `torch.cuda.amp.*` and `torch.cpu.amp.*` (autocast, GradScaler, custom_fwd,
+custom_bwd), through whatever alias they are imported.
+
+## Why is this bad
+They are deprecated since torch 2.4 and bind the code to one device. The replacements take the device type first, so
+a plain rename breaks code: `torch.cuda.amp.autocast(flag)` means `enabled=flag`, `torch.amp.autocast(flag)` raises, and
+`torch.amp.GradScaler(65536.0)` silently takes the scale for the device.
+
+## What happens at run time
+`FutureWarning: torch.cuda.amp.autocast(args...) is deprecated.` at each construction (torch 2.4 to 2.13).
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.cpu.amp.autocast(dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.amp.autocast("cpu", dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+Safe: arguments are bound by the signatures of both, and imports are repaired.
+
+## What it cannot see
+Names reached through `getattr`, and interfaces re-exported by other packages.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from verifygate.model import Severity, Witness
+from verifygate.static import torch_api
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, Rule
+
+RULE = Rule(
+    code="AMP501",
+    name="deprecated-amp-api",
+    severity=Severity.LOW,
+    summary="torch.cuda.amp.* and torch.cpu.amp.* are deprecated",
+    remedy="use torch.amp.* with the device type as the first argument",
+    words=("cuda.amp", "cpu.amp", "cuda import amp", "cpu import amp"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+    torch="2.4",
+)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every call and every bare decorator that is surely one of the deprecated names."""
+    for node, callee, function in _uses(analysis):
+        name = analysis.roles.known_name(callee, analysis.evaluator.root_frame(function))
+        if name in torch_api.DEPRECATED:
+            new, device = torch_api.DEPRECATED[name]
+            yield Match(
+                Place(function, node),
+                f"`{name}` is deprecated since torch 2.4",
+                remedy=f'use `{new}` with `"{device}"` as its device type',
+            )
+
+
+def _uses(analysis: Analysis) -> Iterator[tuple[ast.expr, ast.expr, Function]]:
+    """What is called, and what decorates without a call: the node to report, and the name to look up."""
+    for call, function in analysis.calls():
+        yield call, call.func, function
+    for function in analysis.functions:
+        for decorator in getattr(function.node, "decorator_list", ()):
+            if not isinstance(decorator, ast.Call):
+                yield decorator, decorator, function.module.body

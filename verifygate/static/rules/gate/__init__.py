@@ -1,0 +1,1 @@
+"""Rules about the gate's own comments."""

@@ -1,0 +1,56 @@
+"""A suppression silences nothing.
+
+## What it does
+Reports `# verifygate: ignore[CODE] reason` where the rule has no finding.
+
+## Why is this bad
+The code was fixed, or the comment stands on the wrong line. Either way it would hide the next finding there.
+
+## What happens at run time
+Nothing.
+
+## Example
+```python
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        loss_fn(model(inputs), targets).backward()  # verifygate: ignore[AMP206] there was a scaler once
+        optimizer.step()
+```
+
+## Use instead
+```python
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        loss_fn(model(inputs), targets).backward()
+        optimizer.step()
+```
+
+## Fix safety
+No fix yet: remove the comment.
+
+## What it cannot see
+Rules that the configuration switches off are not judged. An unused `noqa` is left to the tool it is for.
+
+## References
+- `verifygate docs suppressions`
+"""
+
+from collections.abc import Iterable
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.rule import Match, Rule
+
+RULE = Rule(
+    code="GATE102",
+    name="unused-suppression",
+    severity=Severity.LOW,
+    summary="a suppression that silences nothing",
+    remedy="remove the comment",
+    words=("verifygate:",),
+)
+
+
+def check(_analysis: Analysis) -> Iterable[Match]:
+    """Nothing here: the engine judges the comments once all other rules have spoken."""
+    return ()

@@ -1,0 +1,137 @@
+"""The keys a dict can have: where it is built, what is added later, and whether anything could add more unseen."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.graph import Place
+from verifygate.static.program import Function, Module
+from verifygate.static.roles import last_name
+from verifygate.static.values import DictLiteral, Frame, Known, Values, dict_items
+
+_READERS = frozenset(
+    """print len list sorted str repr dict set tuple iter enumerate any all bool isinstance type id hash vars
+    zip map filter min max sum copy deepcopy dumps dump pprint save info debug warning log""".split()  # noqa: SIM905
+)
+"""Functions that are handed a dict and leave its keys alone."""
+_ADDERS = frozenset({"update", "setdefault", "__setitem__"})
+
+
+@dataclass
+class Shape:
+    """What is known of one dict."""
+
+    made_at: Place
+    keys: dict[str, Place] = field(default_factory=dict)
+    open: bool = False
+    """Something may add keys that the analysis does not see."""
+
+
+class Shapes:
+    def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
+        self.evaluator = evaluator
+        self.modules = modules
+
+    def of(self, expr: ast.expr, frame: Frame) -> list[Shape] | None:
+        """The shapes that `expr` can have, or None where it may be anything else or its keys are open."""
+        shapes = []
+        for value in self.evaluator.values(expr, frame):
+            if not isinstance(value, DictLiteral):
+                return None
+            shape = self._shape(value)
+            if shape.open:
+                return None
+            shapes.append(shape)
+        return shapes or None
+
+    def _shape(self, value: DictLiteral) -> Shape:
+        added = self._added.get(value.node)
+        shape = Shape(Place(value.frame.function, value.node))
+        for key, item in dict_items(value.node).items():
+            shape.keys[key] = Place(value.frame.function, item)
+        shape.open = self._spreads_open(value, shape)
+        if added is not None:
+            shape.keys.update(added.keys)
+            shape.open = shape.open or added.open
+        return shape
+
+    def _spreads_open(self, value: DictLiteral, shape: Shape) -> bool:
+        """Take in the keys of `**other` and `dict(other)`; True where those are not known, or a key is computed."""
+        node = value.node
+        others: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            others = [*node.args, *(word.value for word in node.keywords if word.arg is None)]
+        else:
+            for key, item in zip(node.keys, node.values, strict=True):
+                if key is None:
+                    others.append(item)
+                elif not isinstance(key, ast.Constant):
+                    return True
+        for other in others:
+            inner = self.of(other, value.frame)
+            if inner is None:
+                return True
+            for each in inner:
+                shape.keys.update(each.keys)
+        return False
+
+    @cached_property
+    def _added(self) -> dict[ast.AST, Shape]:
+        """Dict expression -> the keys that statements elsewhere add to it."""
+        self._found: dict[ast.AST, Shape] = {}
+        for module in self.modules:
+            for function in (module.body, *module.functions.values()):
+                frame = self.evaluator.root_frame(function)
+                for node in function.own_nodes:
+                    self._note(node, function, frame)
+        return self._found
+
+    def _note(self, node: ast.AST, function: Function, frame: Frame) -> None:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            self._add(self.evaluator.values(node.value, frame), key, Place(function, node))
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
+            self._open(self.evaluator.values(node.target, frame))
+        elif isinstance(node, ast.Call):
+            self._note_call(node, function, frame)
+
+    def _note_call(self, call: ast.Call, function: Function, frame: Frame) -> None:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDERS:
+            values = self.evaluator.values(call.func.value, frame)
+            place = Place(function, call)
+            if call.func.attr == "setdefault" and call.args and isinstance(call.args[0], ast.Constant):
+                self._add(values, call.args[0].value, place)
+            elif call.func.attr == "update" and not call.args:
+                for word in call.keywords:
+                    self._add(values, word.arg, place)
+            elif call.func.attr == "update" and len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
+                for key in call.args[0].keys:
+                    self._add(values, key.value if isinstance(key, ast.Constant) else None, place)
+            else:
+                self._open(values)
+            return
+        if last_name(call.func) in _READERS:
+            return
+        callees = self.evaluator.values(call.func, frame)
+        if all(isinstance(value, Known) for value in callees) or self.evaluator.callees(call, frame):
+            return  # a library reads; a function of the project is looked into on its own
+        for argument in (*call.args, *(word.value for word in call.keywords if word.arg is not None)):
+            if isinstance(argument, ast.Name | ast.Attribute):
+                self._open(self.evaluator.values(argument, frame))
+
+    def _add(self, values: Values, key: object, place: Place) -> None:
+        for value in values:
+            if isinstance(value, DictLiteral):
+                shape = self._found.setdefault(value.node, Shape(place))
+                if isinstance(key, str):
+                    shape.keys.setdefault(key, place)
+                elif key is None or not isinstance(key, int):
+                    shape.open = True
+
+    def _open(self, values: Values) -> None:
+        for value in values:
+            if isinstance(value, DictLiteral):
+                self._found.setdefault(value.node, Shape(Place(value.frame.function, value.node))).open = True

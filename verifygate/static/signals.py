@@ -1,0 +1,169 @@
+"""What one call or assignment means in the protocol: from `scaler.unscale_(optimizer)` to an UNSCALE signal."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from verifygate.protocol import Event
+from verifygate.static import torch_api
+from verifygate.static.graph import Backward, Signal
+from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
+from verifygate.static.values import Bound, Frame, FunctionValue, Object
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The signal of a call while its scaler is on, and while it is off (`enabled` says which)."""
+
+    on: Signal | Backward | None
+    off: Signal | Backward | None = None
+    enabled: Bound | None = None
+    closure: ast.expr | None = None
+    """A function that the call runs first: `optimizer.step(closure)`."""
+
+
+class Signals:
+    def __init__(self, roles: Roles) -> None:
+        self.roles = roles
+
+    def of_call(self, call: ast.Call, frame: Frame, guarded: bool) -> Meaning | None:
+        """The meaning of a call, or None where it has none in the protocol. `guarded`: behind a finite check."""
+        if isinstance(call.func, ast.Attribute):
+            receiver, method = call.func.value, call.func.attr
+            if method in torch_api.SCALER_METHODS and (scaler := self.roles.scaler(receiver, frame)):
+                return self._of_scaler(call, receiver, method, scaler, frame, guarded)
+            if meaning := self._of_method(call, receiver, method, frame, guarded):
+                return meaning
+        return self._of_function(call, frame)
+
+    def _of_scaler(
+        self, call: ast.Call, receiver: ast.expr, method: str, scaler: Scaler, frame: Frame, guarded: bool
+    ) -> Meaning | None:
+        path = self.roles.path(receiver, frame)
+        presumed = scaler.kind is ScalerKind.PRESUMED
+        event = {"unscale_": Event.UNSCALE, "step": Event.SCALER_STEP, "update": Event.UPDATE}.get(method)
+        if event is None:
+            return Meaning(None)
+        optimizer = self._first(call, "optimizer")
+        if event is not Event.UPDATE and optimizer is None:
+            return Meaning(None) if not presumed else None
+        target = self.roles.path(optimizer, frame) if optimizer is not None and event is not Event.UPDATE else ""
+        direct = Signal(Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP, "", target)
+        off = direct if event is Event.SCALER_STEP else None
+        if scaler.kind is ScalerKind.IDLE:
+            return Meaning(off)
+        return Meaning(Signal(event, path, target), off, scaler.enabled)
+
+    def _of_method(
+        self, call: ast.Call, receiver: ast.expr, method: str, frame: Frame, guarded: bool
+    ) -> Meaning | None:
+        if method == "backward":
+            return self._backward(call, receiver, frame)
+        if method == "step" and self.roles.is_optimizer(receiver, frame):
+            event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
+            closure = self._first(call, "closure")
+            return Meaning(Signal(event, "", self.roles.path(receiver, frame)), closure=closure)
+        if method == "zero_grad":
+            path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
+            return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
+        if _is_grad(receiver):
+            if method in torch_api.NONLINEAR_GRAD_METHODS:
+                return Meaning(Signal(Event.CLIP, names=identifiers(receiver)))
+            if method == "zero_":
+                return Meaning(Signal(Event.ZERO_GRAD, names=identifiers(receiver)))
+        if method in torch_api.CLIP_METHODS and not self.roles.known_name(call.func, frame):
+            if any(isinstance(value, FunctionValue) for value in self.roles.evaluator.values(call.func, frame)):
+                return None  # the project's own clip: what it does is read, not presumed
+            names = identifiers(call.args[0]) if call.args and not _is_number(call.args[0]) else identifiers(receiver)
+            return Meaning(Signal(Event.CLIP, names=names))
+        return None
+
+    def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
+        name = last_name(call.func)
+        if name in torch_api.CLIP_FUNCTIONS:
+            values = self.roles.evaluator.values(call.func, frame)
+            if any(isinstance(value, FunctionValue) for value in values):
+                return None
+            parameters = self._first(call, "parameters")
+            return Meaning(Signal(Event.CLIP, names=identifiers(parameters) if parameters else frozenset()))
+        if name == "backward" and self.roles.known_name(call.func, frame) == "torch.autograd.backward" and call.args:
+            return Meaning(self.backward(call.args[0], frame))
+        if name == "nan_to_num_" and call.args and _is_grad(call.args[0]):
+            return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
+        return None
+
+    def _backward(self, call: ast.Call, receiver: ast.expr, frame: Frame) -> Meaning | None:
+        if self.roles.known_name(call.func, frame) == "torch.autograd.backward":
+            return Meaning(self.backward(call.args[0], frame)) if call.args else None
+        values = self.roles.evaluator.values(receiver, frame)
+        if any(isinstance(value, Object) for value in values):
+            return None
+        if call.args and isinstance(receiver, ast.Name | ast.Attribute) and "loss" not in last_name(receiver).lower():
+            return Meaning(None)  # accelerator.backward(loss), engine.backward(loss): another protocol
+        return self._scaled_meaning(receiver, frame)
+
+    def _scaled_meaning(self, receiver: ast.expr, frame: Frame) -> Meaning:
+        """A backward on an expression that calls `scale` itself is scaled only while that scaler is on."""
+        scale = self.scale_in(receiver, frame)
+        roots = self.sources(receiver, frame)
+        if scale is None:
+            return Meaning(Backward(roots))
+        scaler, _ = scale
+        if scaler.kind is ScalerKind.IDLE:
+            return Meaning(Backward(roots, idle=True))
+        return Meaning(Backward(roots, scaled=True), Backward(roots, idle=True), scaler.enabled)
+
+    def backward(self, root: ast.expr, frame: Frame) -> Backward:
+        return Backward(self.sources(root, frame), scaled=self.scale_in(root, frame) is not None)
+
+    def scale_in(self, expr: ast.AST, frame: Frame) -> tuple[Scaler, ast.Attribute] | None:
+        """The scaler whose `scale` an expression calls or hands on (`map(scaler.scale, losses)`)."""
+        for node in ast.walk(expr):
+            if not (isinstance(node, ast.Attribute) and node.attr == "scale"):
+                continue
+            if scaler := self.roles.scaler(node.value, frame):
+                return scaler, node
+        return None
+
+    def sources(self, expr: ast.AST, frame: Frame) -> frozenset[str]:
+        """Canonical paths of the variables in an expression, without those read through `.item()` or `.detach()`."""
+        found: set[str] = set()
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Call) and last_name(node.func) in ("item", "detach", "float", "str", "print"):
+                continue
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+                found.add(self.roles.path(node, frame))
+            if not isinstance(node, ast.Attribute):
+                stack.extend(ast.iter_child_nodes(node))
+            elif isinstance(node.value, ast.Call | ast.BinOp | ast.Subscript):
+                stack.append(node.value)
+        return frozenset(found)
+
+    @staticmethod
+    def _first(call: ast.Call, keyword: str) -> ast.expr | None:
+        if call.args:
+            return call.args[0]
+        return next((word.value for word in call.keywords if word.arg == keyword), None)
+
+
+def of_grad_assignment(target: ast.expr, value: ast.expr | None) -> Signal | None:
+    """The meaning of `p.grad = None` (a zero_grad) and of `p.grad = p.grad.clamp(...)` (a clip)."""
+    if not (isinstance(target, ast.Attribute) and target.attr == "grad"):
+        return None
+    if isinstance(value, ast.Constant) and value.value is None:
+        return Signal(Event.ZERO_GRAD, names=identifiers(target.value))
+    return None
+
+
+def _is_grad(expr: ast.expr) -> bool:
+    """`p.grad`, `p.grad.data`, `param.grad.detach()`."""
+    while isinstance(expr, ast.Call):
+        expr = expr.func
+    return isinstance(expr, ast.Attribute) and (expr.attr == "grad" or _is_grad(expr.value))
+
+
+def _is_number(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) and isinstance(expr.value, int | float)

@@ -1,0 +1,108 @@
+"""The static stage: one check per rule, and one that every AMP file could be read."""
+
+from __future__ import annotations
+
+import platform
+
+from verifygate.model import (
+    Check,
+    Evidence,
+    EvidenceClass,
+    Finding,
+    Outcome,
+    Severity,
+    StageResult,
+    StaticDetails,
+    Status,
+)
+from verifygate.stage import StageContext
+
+_WEIGHTS = {Severity.CRITICAL: 8, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1, Severity.INFO: 0}
+
+
+class StaticStage:
+    """Analyses the sources; never imports or runs them."""
+
+    name = "static"
+
+    def run(self, context: StageContext) -> StageResult:
+        from verifygate.static.engine import analyse  # the parser and the rules load only when they are needed
+
+        context.progress(f"reading {len(context.sources)} files")
+        outcome = analyse(context.sources, context.settings.static)
+        blocking = set(context.settings.verdict.block)
+        return StageResult(
+            stage=self.name,
+            outcome=Outcome.COMPLETED,
+            checks=(
+                _analysed_check(outcome.not_analysed, outcome.files_checked),
+                *(_rule_check(code, outcome.findings, blocking) for code in outcome.rules),
+            ),
+            findings=outcome.findings,
+            environment={"python": platform.python_version()},
+            details=StaticDetails(
+                files_checked=outcome.files_checked,
+                constructs=outcome.constructs,
+                not_analysed=outcome.not_analysed,
+                not_followed=outcome.not_followed,
+                suppressions=outcome.suppressions,
+                rules=outcome.rules,
+            ),
+        )
+
+
+def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[type-arg]
+    lost = [each for each in not_analysed if each.mentions_amp]
+    return Check(
+        id="static.analysed",
+        title="Every file that mentions AMP could be analysed",
+        status=Status.FAIL if lost else Status.PASS,
+        weight=8,
+        expected="all files",
+        actual=f"{len(lost)} not analysed" if lost else f"all {files} files accounted for",
+        evidence=tuple(
+            Evidence(
+                id=f"E-static-not-analysed-{number}",
+                kind=EvidenceClass.STATIC,
+                summary=each.reason,
+                path=each.path,
+                line=1,
+            )
+            for number, each in enumerate(lost, 1)
+        ),
+        remedy="make the file valid Python in UTF-8, or exclude it in the configuration" if lost else "",
+    )
+
+
+def _rule_check(code: str, findings: tuple[Finding, ...], blocking: set[Severity]) -> Check:
+    from verifygate.static.registry import load_rules
+
+    rule = load_rules()[code].rule
+    broken = [finding for finding in findings if finding.rule == code]
+    certain = [finding for finding in broken if finding.certainty == "certain" and finding.severity in blocking]
+    if certain:
+        status = Status.FAIL
+    elif broken:
+        status = Status.PARTIAL
+    else:
+        status = Status.PASS
+    return Check(
+        id=f"static.{code}",
+        title=f"{code} {rule.name}: {rule.summary}",
+        status=status,
+        required=rule.severity in blocking and status is not Status.PARTIAL,
+        weight=_WEIGHTS[rule.severity],
+        expected="no finding",
+        actual=f"{len(broken)} finding{'s' if len(broken) != 1 else ''}" if broken else "none",
+        evidence=tuple(
+            Evidence(
+                id=f"E-static-{code}-{number}",
+                kind=EvidenceClass.STATIC,
+                summary=finding.message,
+                path=finding.path,
+                line=finding.line,
+            )
+            for number, finding in enumerate(broken, 1)
+        ),
+        remedy=rule.remedy if broken else "",
+    )

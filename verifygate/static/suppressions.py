@@ -1,0 +1,71 @@
+"""Suppressions in comments: `# verifygate: ignore[AMP201] reason`, and `# noqa: AMP201`.
+
+A suppression names its rules, and says why. It stands on the line of the finding, or alone on the line above.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from verifygate.source import SourceFile, SourceUnreadableError
+
+_OWN = re.compile(r"#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$")
+_NOQA = re.compile(r"#\s*noqa:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?P<reason>.*)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One rule that one comment suppresses."""
+
+    path: str
+    comment_line: int
+    line: int
+    """The line whose findings it silences."""
+    rule: str
+    """As written: a code or a name; empty where none is named."""
+    reason: str
+    foreign: bool = False
+    """From a `noqa`, which may name other tools' rules: an unused one is no finding."""
+
+
+def directives(file: SourceFile) -> Iterator[Directive]:
+    """Every suppression in a file; none where it cannot be read."""
+    if b"verifygate:" not in file.data and b"noqa" not in file.data.lower():
+        return
+    try:
+        comments = list(_comments(file.text))
+    except (SourceUnreadableError, tokenize.TokenError, SyntaxError):
+        return
+    for number, text, alone in comments:
+        line = _next_code_line(file.lines, number) if alone else number
+        if own := _OWN.search(text):
+            rules = _split(own["rules"] or "") if own["word"] == "ignore" else []
+            for rule in rules or [""]:
+                yield Directive(file.path, number, line, rule, own["reason"].strip(" -:"))
+        elif noqa := _NOQA.search(text):
+            for rule in _split(noqa["rules"]):
+                yield Directive(file.path, number, line, rule.upper(), noqa["reason"].strip(" -:"), foreign=True)
+
+
+def _comments(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Line, text, and whether nothing else stands on the line, of each comment that may be a suppression."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and ("verifygate:" in token.string or "noqa" in token.string.lower()):
+            yield token.start[0], token.string, token.line[: token.start[1]].strip() == ""
+
+
+def _next_code_line(lines: list[str], number: int) -> int:
+    """The first line below a comment that is neither empty nor a comment."""
+    for line in range(number + 1, len(lines) + 1):
+        text = lines[line - 1].strip()
+        if text and not text.startswith("#"):
+            return line
+    return number
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in re.split(r"[,\s]+", text.strip()) if part]

@@ -1,0 +1,83 @@
+"""What the names of torch and its neighbours mean for AMP: data, no logic."""
+
+from __future__ import annotations
+
+GRAD_SCALERS = frozenset(
+    {
+        "torch.GradScaler",
+        "torch.amp.GradScaler",
+        "torch.amp.grad_scaler.GradScaler",
+        "torch.cuda.amp.GradScaler",
+        "torch.cuda.amp.grad_scaler.GradScaler",
+        "torch.cpu.amp.GradScaler",
+        "torch.cpu.amp.grad_scaler.GradScaler",
+        "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
+    }
+)
+
+AUTOCASTS = {
+    "torch.autocast": None,
+    "torch.amp.autocast": None,
+    "torch.amp.autocast_mode.autocast": None,
+    "torch.cuda.amp.autocast": "cuda",
+    "torch.cuda.amp.autocast_mode.autocast": "cuda",
+    "torch.cpu.amp.autocast": "cpu",
+    "torch.cpu.amp.autocast_mode.autocast": "cpu",
+}
+"""Qualified name -> the device type it stands for, or None where the first argument says it."""
+
+ENABLED_POSITION = {None: 2, "cuda": 0, "cpu": 0}
+"""Position of `enabled` in the call, by the same device type (torch.amp.autocast(device_type, dtype, enabled))."""
+
+SCALER_ENABLED_POSITION = {"torch.cuda.amp.GradScaler": 4, "torch.cpu.amp.GradScaler": 4}
+"""Position of `enabled` in the deprecated constructors; torch.amp.GradScaler has it at 5, after `device`."""
+
+DEPRECATED = {
+    "torch.cuda.amp.autocast": ("torch.amp.autocast", "cuda"),
+    "torch.cuda.amp.autocast_mode.autocast": ("torch.amp.autocast", "cuda"),
+    "torch.cuda.amp.GradScaler": ("torch.amp.GradScaler", "cuda"),
+    "torch.cuda.amp.grad_scaler.GradScaler": ("torch.amp.GradScaler", "cuda"),
+    "torch.cuda.amp.custom_fwd": ("torch.amp.custom_fwd", "cuda"),
+    "torch.cuda.amp.custom_bwd": ("torch.amp.custom_bwd", "cuda"),
+    "torch.cuda.amp.autocast_mode.custom_fwd": ("torch.amp.custom_fwd", "cuda"),
+    "torch.cuda.amp.autocast_mode.custom_bwd": ("torch.amp.custom_bwd", "cuda"),
+    "torch.cpu.amp.autocast": ("torch.amp.autocast", "cpu"),
+    "torch.cpu.amp.autocast_mode.autocast": ("torch.amp.autocast", "cpu"),
+    "torch.cpu.amp.GradScaler": ("torch.amp.GradScaler", "cpu"),
+    "torch.cpu.amp.grad_scaler.GradScaler": ("torch.amp.GradScaler", "cpu"),
+}
+"""Deprecated since torch 2.4 -> what takes its place, and the device type to pass to it."""
+
+CLIP_FUNCTIONS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value"})
+CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
+"""Methods of a model that clip its own gradients (FSDP, DeepSpeed-like wrappers)."""
+
+NONLINEAR_GRAD_METHODS = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_", "nan_to_num_", "clamp"})
+"""In-place methods on `.grad` whose result depends on the scale; multiplying and dividing do not."""
+
+SCALER_METHODS = frozenset({"scale", "unscale_", "step", "update", "get_scale", "state_dict", "load_state_dict"})
+
+EVENT_WORDS = (
+    CLIP_FUNCTIONS
+    | NONLINEAR_GRAD_METHODS
+    | {"scale", "unscale_", "backward", "zero_grad", "autocast", "update", "step"}
+)
+"""A function in which none of these is called, or named in a `with`, has no event of its own."""
+
+NO_OP_CONTEXTS = frozenset({"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"})
+
+FINITE_WORDS = ("isfinite", "isinf", "isnan", "found_inf", "overflow")
+"""A condition that names one of these is a hand-written check for inf and NaN."""
+
+DELEGATES = {
+    "lightning.Trainer": "precision",
+    "lightning.pytorch.Trainer": "precision",
+    "pytorch_lightning.Trainer": "precision",
+    "lightning.Fabric": "precision",
+    "lightning.fabric.Fabric": "precision",
+    "lightning_fabric.Fabric": "precision",
+    "accelerate.Accelerator": "mixed_precision",
+    "transformers.TrainingArguments": "fp16 bf16",
+    "transformers.Seq2SeqTrainingArguments": "fp16 bf16",
+}
+"""Frameworks that do AMP themselves -> the keywords that switch it on."""

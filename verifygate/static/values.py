@@ -1,0 +1,133 @@
+"""What an expression can be: an abstract value for each way in which the source binds it.
+
+Values are sets, because a name may be bound twice (`scaler = GradScaler() if amp else None`). An expression is
+evaluated in a frame: the function it stands in, and what the caller at hand passed to it. A frame holds
+expressions, not values, so nothing is evaluated until something asks.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from verifygate.static.program import Class, Function, Module
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A name outside the project, for example `torch.cuda.amp.GradScaler`."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Made:
+    """What a call of an outside name gives, for example a GradScaler; `calls` has the partial's call first."""
+
+    name: str
+    calls: tuple[tuple[ast.Call, Frame], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Partial:
+    """`functools.partial` of an outside name."""
+
+    name: str
+    calls: tuple[tuple[ast.Call, Frame], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue:
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class ClassValue:
+    made: Class
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue:
+    """A function of the project; `receiver` is what its first parameter is bound to, for a method."""
+
+    function: Function
+    receiver: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An instance of a class of the project."""
+
+    made: Class
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Items:
+    """A tuple or list written out."""
+
+    elements: tuple[ast.expr, ...]
+    frame: Frame
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DictLiteral:
+    """A dict written out, as `{...}` or `dict(key=...)`."""
+
+    node: ast.Dict | ast.Call
+    frame: Frame
+
+
+Value = (
+    Unknown | Literal | Known | Made | Partial | ModuleValue | ClassValue | FunctionValue | Object | Items | DictLiteral
+)
+UNKNOWN = Unknown()
+Values = frozenset[Value]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Bound:
+    """An expression and the frame to evaluate it in."""
+
+    expr: ast.expr
+    frame: Frame
+
+
+@dataclass(eq=False)
+class Frame:
+    """A function as entered from one place: what its parameters are bound to there."""
+
+    function: Function
+    arguments: dict[str, Bound] = field(default_factory=dict)
+    receiver: Bound | None = None
+    receiver_class: Class | None = None
+    """The class of `self`, which may derive from the one that defines the method."""
+    caller: Frame | None = None
+    enclosing: Frame | None = None
+    """Frame of the function around a nested function, where that is being walked."""
+    memo: dict[int, Values] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        return 1 + self.caller.depth if self.caller else 0
+
+    def entered(self, function: Function) -> bool:
+        """Whether the function is already being walked, here or in a caller."""
+        return self.function is function or (self.caller is not None and self.caller.entered(function))
+
+
+def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
+    """The constant text keys of a dict written out."""
+    if isinstance(node, ast.Call):
+        return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+    pairs = zip(node.keys, node.values, strict=True)
+    return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
