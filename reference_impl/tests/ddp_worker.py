@@ -5,9 +5,11 @@ Trains twice, then breaks numbers on one rank; leaves FOLDER/fp32, FOLDER/fp16 a
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from reference_impl.config import read_config
@@ -26,14 +28,14 @@ SMALL = [
 RUNS = {"fp32": SMALL, "fp16": [*SMALL, "--precision=fp16", "--init_scale=1073741824"]}  # the second overflows at first
 
 
-def one_bad_step(precision_name: str, world: World) -> dict[str, object]:
-    """One step whose loss is NaN on rank 1 alone."""
+def one_bad_step(precision_name: str, damage: Callable[[Tensor], Tensor], world: World) -> dict[str, object]:
+    """One step whose loss is damaged on rank 1 alone."""
     cfg = small_config(precision=precision_name)
     precision = choose_precision("cpu", precision_name)
     torch.manual_seed(cfg.seed)
     model = GPT.from_config(cfg)
     if world.rank == 1:
-        model.register_forward_hook(lambda _module, _inputs, loss: loss * float("nan"))
+        model.register_forward_hook(lambda _module, _inputs, loss: damage(loss))
     wrapped = DistributedDataParallel(model)
     before = [p.clone() for p in model.parameters()]
     optimizer, scaler = make_optimizer(model, cfg), precision.scaler(cfg.init_scale, cfg.growth_interval)
@@ -78,7 +80,11 @@ if __name__ == "__main__":
     world.start(torch.device("cpu"))
     for name, arguments in RUNS.items():
         run(read_config([*arguments, f"--out_dir={folder / name}"]), choose_precision("cpu", name), world)
-    report: dict[str, object] = {name: one_bad_step(name, world) for name in ("fp32", "bf16", "fp16")}
+    report: dict[str, object] = {
+        name: one_bad_step(name, lambda loss: loss * float("nan"), world) for name in ("fp32", "bf16", "fp16")
+    }
+    # Rank 0 sees nothing of this one: its loss is finite, and so are the gradients, which all ranks share.
+    report["loss alone"] = one_bad_step("fp32", lambda loss: loss + float("inf"), world)
     report["reductions"] = reductions(world)
     world.stop()
     (folder / f"rank{world.rank}.json").write_text(json.dumps(report))
