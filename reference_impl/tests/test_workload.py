@@ -13,20 +13,20 @@ from reference_impl.workload import Workload, build
 
 @pytest.fixture(scope="module")
 def trained() -> dict[str, Workload]:
-    """Sixty steps in each precision, all from the same seed."""
+    """Forty steps in each precision, all from the same seed."""
     workloads = {name: build(name, seed=1) for name in ("fp32", "bf16", "fp16")}
     for workload in workloads.values():
-        for _ in range(60):
+        for _ in range(40):
             workload.step()
     return workloads
 
 
 @pytest.mark.requirement("AMP-06")
-def test_sixty_steps_are_far_above_chance_and_half_precision_keeps_up(trained: dict[str, Workload]) -> None:
+def test_forty_steps_are_far_above_chance_and_half_precision_keeps_up(trained: dict[str, Workload]) -> None:
     scores = {name: workload.evaluate() for name, workload in trained.items()}
     accuracy = {name: sum(score) / len(score) for name, score in scores.items()}
     assert all(len(score) == 2000 and set(score) == {0.0, 1.0} for score in scores.values())
-    assert accuracy["fp32"] > 0.5  # chance is below 0.001
+    assert accuracy["fp32"] > 0.3  # chance is below 0.001
     assert accuracy["bf16"] > accuracy["fp32"] - 0.1
     assert accuracy["fp16"] > accuracy["fp32"] - 0.1
 
@@ -58,7 +58,7 @@ def test_the_same_seed_trains_the_same_weights() -> None:
 
 def test_counts(trained: dict[str, Workload]) -> None:
     for workload in trained.values():
-        assert (workload.effective_steps, workload.skipped) == (60, 0)
+        assert (workload.effective_steps, workload.skipped) == (40, 0)
         assert workload.samples_per_step == 128
         assert workload.parameter_bytes() == 4 * sum(p.numel() for p in workload.model.parameters())
         assert {len(workload.data.window(n)) for n in range(workload.data.windows_per_epoch)} == {2}
