@@ -265,8 +265,8 @@ def _label(node: Node) -> str:
     match node.payload:
         case Signal(event=event):
             return event.value
-        case Backward():
-            return "backward"
+        case Backward(scaled=scaled):
+            return "scaled backward" if scaled else "backward"
         case Enter(active=active):
             return "enter autocast" if active else "enter autocast(enabled=False)"
     return "leave autocast"

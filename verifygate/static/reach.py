@@ -44,9 +44,20 @@ class Reach:
 
 
 def _names_an_event(function: Function) -> bool:
+    words = torch_api.EVENT_WORDS | _aliases(function.module)
     for node in function.own_nodes:
-        if isinstance(node, ast.Call) and last_name(node.func) in torch_api.EVENT_WORDS:
+        if isinstance(node, ast.Call) and last_name(node.func) in words:
             return True
         if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Store):
             return True
     return False
+
+
+def _aliases(module: Module) -> set[str]:
+    """Names under which the module imports something whose own name is an event's."""
+    return {
+        name
+        for name, bindings in module.body.scope.names.items()
+        for binding in bindings
+        if binding.kind == "member" and binding.target.rpartition(":")[2] in torch_api.EVENT_WORDS
+    }

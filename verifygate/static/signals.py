@@ -80,14 +80,15 @@ class Signals:
         return None
 
     def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
-        name = last_name(call.func)
+        known = self.roles.known_name(call.func, frame)
+        name = known.rpartition(".")[2] or last_name(call.func)
         if name in torch_api.CLIP_FUNCTIONS:
             values = self.roles.evaluator.values(call.func, frame)
             if any(isinstance(value, FunctionValue) for value in values):
                 return None
             parameters = self._first(call, "parameters")
             return Meaning(Signal(Event.CLIP, names=identifiers(parameters) if parameters else frozenset()))
-        if name == "backward" and self.roles.known_name(call.func, frame) == "torch.autograd.backward" and call.args:
+        if known == "torch.autograd.backward" and call.args:
             return Meaning(self.backward(call.args[0], frame))
         if name == "nan_to_num_" and call.args and _is_grad(call.args[0]):
             return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
