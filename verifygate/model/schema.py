@@ -1,13 +1,11 @@
 """JSON schemas of what verifygate writes, generated from the models so that they cannot drift from them.
 
-`python -m verifygate.model.schema verifygate/docs/schemas` writes them; a test fails where a file differs.
+`python -m verifygate.docgen` writes them; a test fails where a file differs.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 from verifygate.model.base import Model
@@ -25,13 +23,3 @@ def json_schema(model: type[Model]) -> str:
     schema: dict[str, Any] = {"$schema": _DIALECT, **model.model_json_schema(mode="serialization")}
     return json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
-
-def write(folder: Path) -> None:
-    """Write every schema into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, model in SCHEMAS.items():
-        (folder / name).write_text(json_schema(model), encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

@@ -205,5 +205,6 @@ class Page(View):
     # --- performance
 
     def sampled(self, stage: StageResult | None) -> list[Measurement]:
-        """Measurements whose samples are in the report."""
-        return [m for m in stage.measurements if any(arm.samples for arm in m.arms)] if stage else []
+        """Measurements whose samples are in the report and differ: a row of equal bars, or of right and wrong, is noise."""
+        measurements = stage.measurements if stage else ()
+        return [m for m in measurements if any(arm.samples and arm.unit not in ("score", "steps") for arm in m.arms)]

@@ -143,7 +143,7 @@ class View:
     def actual(self, check: Check) -> str:
         """The check's answer in words, followed by the measured number where there is one."""
         measurement = self._measurements.get(check.measurement or "")
-        if measurement is None:
+        if measurement is None or (measurement.value is None and check.actual):
             return check.actual
         number = reading(measurement)
         return f"{check.actual}: {number}" if check.actual else number

@@ -24,7 +24,7 @@ WORST_FIRST = (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL, Status.PASS)
 REMEDIES = {
     Status.FAIL: "make the test pass",
     Status.NOT_MEASURED: "run the tests where they are not skipped",
-    Status.PARTIAL: "remove the xfail mark, or run what was skipped",
+    Status.PARTIAL: "run what was skipped on a machine where it can run, and drop xfail marks that no longer hold",
     Status.PASS: "",
 }
 

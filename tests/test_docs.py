@@ -1,0 +1,62 @@
+"""The documentation says what the code does: generated pages are current, README shows real output."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from verifygate import docgen
+from verifygate.cli import main
+from verifygate.commands import cli
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(docgen.pages()))
+def test_generated_page_is_current(name: str):
+    """`python -m verifygate.docgen` was run after the last change of rules, settings or models."""
+    assert (docgen.DOCS / name).read_text(encoding="utf-8") == docgen.pages()[name]
+
+
+def test_no_page_of_a_rule_that_is_gone():
+    made = {Path(name).name for name in docgen.pages() if name.startswith("rules/")}
+
+    assert {page.name for page in (docgen.DOCS / "rules").glob("*.md")} == made
+
+
+def test_readme_shows_exactly_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The faulty loop of the first screen, checked with the command below it, gives the output below that."""
+    loop = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    shown = re.search(r"```console\n\$ (verifygate check .*?)\n(.*?)```", README, re.DOTALL)
+    assert loop is not None
+    assert shown is not None
+    name, *arguments = shlex.split(shown[1])
+    (tmp_path / arguments[-1]).write_text(loop[1], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    assert name == "verifygate"
+    assert main(arguments) == 1
+    assert capsys.readouterr().out == shown[2]
+
+
+@pytest.mark.parametrize("command", sorted(cli.commands))
+def test_every_command_has_help_and_stands_in_the_readme(command: str):
+    shown = CliRunner().invoke(cli, [command, "--help"])
+
+    assert shown.exit_code == 0
+    assert (cli.commands[command].help or "").strip()
+    assert f"verifygate {command}" in README
+
+
+def test_links_in_the_documentation_lead_somewhere():
+    """Every relative link of README and docs names a file that is there."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docgen.DOCS.rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
