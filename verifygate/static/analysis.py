@@ -8,12 +8,18 @@ from functools import cached_property
 
 from verifygate.model import NotFollowed
 from verifygate.source import Sources
+from verifygate.static.callers import Callers
+from verifygate.static.companions import Companions
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit, TooManyStatesError, Walk
 from verifygate.static.graph import Place
+from verifygate.static.hot import Hot
 from verifygate.static.lower import Lowering, TooLargeError
+from verifygate.static.made_scalers import MadeScaler, made_scalers
+from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function, Module, Program
 from verifygate.static.reach import Reach
+from verifygate.static.regions import WrittenRegions
 from verifygate.static.roles import Roles
 from verifygate.static.shapes import Shapes
 
@@ -27,6 +33,7 @@ class Analysis:
         self.evaluator = Evaluator(self.program, self.modules)
         self.roles = Roles(self.evaluator)
         self.shapes = Shapes(self.evaluator, self.modules)
+        self.nesting = Nesting()
         self.not_followed: list[NotFollowed] = []
 
     @cached_property
@@ -48,6 +55,31 @@ class Analysis:
     def calls(self) -> Iterator[tuple[ast.Call, Function]]:
         """Every call in the picked modules."""
         return ((node, function) for node, function in self.nodes() if isinstance(node, ast.Call))
+
+    @cached_property
+    def hot(self) -> Hot:
+        """The loops that train or evaluate, and what runs in every turn of them."""
+        return Hot(self.roles, self.modules)
+
+    @cached_property
+    def written_regions(self) -> WrittenRegions:
+        """The autocast regions as they stand in the source."""
+        return WrittenRegions(self.modules, self.roles)
+
+    @cached_property
+    def callers(self) -> Callers:
+        """Who calls whom in the picked modules."""
+        return Callers(self.evaluator, self.modules)
+
+    @cached_property
+    def made_scalers(self) -> list[MadeScaler]:
+        """Where the picked modules build scalers."""
+        return made_scalers(self.evaluator, self.modules)
+
+    @cached_property
+    def companions(self) -> Companions:
+        """Which files run together."""
+        return Companions(self.program.sources)
 
     def hits(self, code: str) -> list[Hit]:
         """The breaches of the protocol that bear a rule's code, one per place, in order of place."""

@@ -36,9 +36,21 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """From entering the outermost open region to leaving it: torch drops its casts of the weights only there."""
+
+    entered: int
+    caches: bool = False
+    """A region in which casts of weights are kept has been entered since."""
+    stepped: frozenset[tuple[str, bool]] = frozenset()
+    """Optimizers that stepped inside, and whether a backward came after."""
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     tracks: tuple[tuple[str, Track], ...] = ()
     regions: tuple[bool, ...] = ()
+    span: Span | None = None
     scaled: frozenset[str] = frozenset()
     facts: frozenset[tuple[Atom, bool]] = frozenset()
 
@@ -108,16 +120,22 @@ class Walk:
                 self.arrivals.setdefault(number, []).append(state)
                 if signal.event in (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP):
                     self._in_region("AMP102", number, state)
+                    state = self._step_in_span(number, signal.optimizer, state)
                 return self._signal(number, signal, state)
             case Backward() as backward:
                 self.arrivals.setdefault(number, []).append(state)
                 self._in_region("AMP101", number, state)
                 scaled = not backward.idle and (backward.scaled or bool(backward.roots & state.scaled))
+                if state.span is not None and state.span.stepped:
+                    used = frozenset((name, True) for name, _ in state.span.stepped)
+                    state = replace(state, span=replace(state.span, stepped=used))
                 return self._backward(number, Event.SCALED_BACKWARD if scaled else Event.PLAIN_BACKWARD, state)
-            case Enter(active=active):
-                return replace(state, regions=(*state.regions, active))
+            case Enter(active=active, caches=caches):
+                span = state.span or Span(number)
+                span = replace(span, caches=span.caches or (active and caches))
+                return replace(state, regions=(*state.regions, active), span=span)
             case Leave():
-                return replace(state, regions=state.regions[:-1])
+                return replace(state, regions=state.regions[:-1], span=state.span if state.regions[1:] else None)
             case Assign() as assign:
                 return self._assign(assign, state)
         return state
@@ -125,6 +143,16 @@ class Walk:
     def _in_region(self, rule: str, number: int, state: State) -> None:
         if state.regions and state.regions[-1]:
             self._sight(rule, number, number, state, "")
+
+    def _step_in_span(self, number: int, optimizer: str, state: State) -> State:
+        """The second step of one optimizer, with a backward between, in a span that kept casts of its weights."""
+        span = state.span
+        if span is None or not span.caches or "[*]" in optimizer:
+            return state
+        if (optimizer, True) in span.stepped:
+            self._sight("AMP104", span.entered, number, state, optimizer)
+            return state
+        return replace(state, span=replace(span, stepped=span.stepped | {(optimizer, False)}))
 
     def _signal(self, number: int, signal: Signal, state: State) -> State:
         if signal.event is Event.UPDATE:
@@ -185,9 +213,14 @@ class Walk:
         facts = frozenset(fact for fact in state.facts if not _concerns(fact[0], assign.target))
         if assign.truth is not None and (atom := self._switches.get(assign.target)):
             facts |= {(atom, assign.truth)}
-        if scaled == state.scaled and facts == state.facts:
+        span = state.span
+        if span is not None and any(is_below(name, assign.target) for name, _ in span.stepped):
+            # another optimizer goes by this name now
+            kept = frozenset(each for each in span.stepped if not is_below(each[0], assign.target))
+            span = replace(span, stepped=kept)
+        if scaled == state.scaled and facts == state.facts and span == state.span:
             return state
-        return replace(state, scaled=scaled, facts=facts)
+        return replace(state, scaled=scaled, facts=facts, span=span)
 
     # -- from sightings to hits --------------------------------------------------------------------------------
 

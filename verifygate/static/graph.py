@@ -74,6 +74,8 @@ class Backward:
 @dataclass(frozen=True, slots=True)
 class Enter:
     active: bool
+    caches: bool = True
+    """Casts of weights are kept until the outermost region is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class Graph:
             if number
             and isinstance(node.payload, Assign)
             and node.payload.target not in flows
-            and not any(is_below(path, node.payload.target) for path in read)
+            and not any(is_below(path, node.payload.target) for path in (*read, *self.optimizers))
         }
         for node in self.nodes:
             node.successors = [edge for each in node.successors for edge in self._past(each, idle)]

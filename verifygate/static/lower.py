@@ -137,7 +137,7 @@ class Lowering:
         for decorator in getattr(function.node, "decorator_list", ()):
             module = self.roles.evaluator.module_frame(function.module)
             if found := self.roles.region(decorator, module):
-                region = self._emit(Enter(found.active), decorator, here)
+                region = self._emit(Enter(found.active, found.caches), decorator, here)
         self._body(function.node.body, here)
         self._loose += here.returns
         if region is not None:
@@ -256,7 +256,7 @@ class Lowering:
             self._with(node, index + 1, here)
             return
         returns = len(here.returns)
-        self._emit(Enter(region.active), item.context_expr, here)
+        self._emit(Enter(region.active, region.caches), item.context_expr, here)
         self._with(node, index + 1, here)
         if self._loose:
             self._emit(Leave(), node, here)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Binding
-from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown
+from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown, Value
 
 _OPTIMIZER_NAME = re.compile(r"(^|_)opt(im|imizer)?s?(_|\d|$)|optim", re.IGNORECASE)
 _SCHEDULER_NAME = re.compile(r"sched|warmup|lr_", re.IGNORECASE)
@@ -48,6 +48,30 @@ class Region:
     active: bool
     """False for `enabled=False`: an island."""
     enabled: Bound | None = None
+    made: Made | None = None
+    """The call that builds the context; None where it could not be followed to one."""
+
+    @property
+    def device(self) -> Bound | str | None:
+        """The device type as written, or the one that the deprecated name stands for."""
+        if self.made is None:
+            return None
+        return torch_api.AUTOCASTS[self.made.name] or _argument(self.made, "device_type", 0)
+
+    @property
+    def dtype(self) -> Bound | None:
+        """The dtype as written; None where the default of the device type is meant."""
+        if self.made is None:
+            return None
+        return _argument(self.made, "dtype", 1)
+
+    @property
+    def caches(self) -> bool:
+        """Whether casts of weights are kept: all but `cache_enabled=False`."""
+        if self.made is None:
+            return True
+        kept = _argument(self.made, "cache_enabled", 3 if torch_api.AUTOCASTS[self.made.name] is None else 2)
+        return not (kept and isinstance(kept.expr, ast.Constant) and kept.expr.value is False)
 
 
 class Roles:
@@ -195,16 +219,17 @@ class Roles:
     def region(self, expr: ast.expr, frame: Frame) -> Region | None:
         """The autocast region that entering `expr` opens, or None where it opens none."""
         active: Region | None = None
-        island = unknown = other = False
-        for value in self.evaluator.values(expr, frame):
+        island: Region | None = None
+        unknown = other = False
+        for value in sorted(self.evaluator.values(expr, frame), key=_written_at):
             match value:
                 case Made(name=name) if name in torch_api.AUTOCASTS:
                     enabled = autocast_enabled(value)
                     truth = self.evaluator.truth(enabled.expr, enabled.frame) if enabled else True
                     if truth is False:
-                        island = True
+                        island = Region(False, made=value)
                     else:
-                        active = Region(True, enabled if truth is None else None)
+                        active = Region(True, enabled if truth is None else None, value)
                 case Unknown():
                     unknown = True
                 case _:
@@ -212,7 +237,7 @@ class Roles:
         if active is not None:
             return active
         if island:
-            return Region(False)
+            return island
         if unknown and not other and "autocast" in ast.unparse(expr):
             return Region(True)
         return None
@@ -222,6 +247,14 @@ class Roles:
         values = self.evaluator.values(expr, frame)
         names = {value.name for value in values if isinstance(value, Known)}
         return names.pop() if len(names) == 1 and len(values) == 1 else ""
+
+
+def _written_at(value: Value) -> tuple[int, int]:
+    """A stable order of the values of one expression."""
+    if isinstance(value, Made) and value.calls:
+        call = value.calls[-1][0]
+        return call.lineno, call.col_offset
+    return 0, 0
 
 
 def scaler_enabled(made: Made) -> Bound | None:

@@ -1,0 +1,101 @@
+"""Autocast regions as they stand in the source: what is written inside one, and which one is around it.
+
+The event graph knows what runs in a region, through calls; this index knows what is written in one, which is all
+that some rules ask: about variables, devices and contexts rather than about the protocol's events.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from verifygate.static.graph import Place
+from verifygate.static.program import Function, Module
+from verifygate.static.roles import Region, Roles
+from verifygate.static.values import Frame
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenRegion:
+    """A `with` over an autocast context, or a function that one decorates."""
+
+    region: Region
+    function: Function
+    """The function it is written in, or the one that is decorated."""
+    context: ast.expr
+    block: ast.AST
+    """The `with` statement, or the definition of the decorated function."""
+    around: WrittenRegion | None = None
+
+    @property
+    def place(self) -> Place:
+        return Place(self.function, self.context)
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node in the body, in the order of the source, but for the bodies of nested functions."""
+        if self.block is self.function.node:
+            return self.function.own_nodes
+        body = self.block.body  # type: ignore[attr-defined]
+        inside = {node for statement in body for node in ast.walk(statement)}
+        return tuple(node for node in self.function.own_nodes if node in inside)
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, ast.Call))
+
+    @property
+    def is_active(self) -> bool:
+        return self.region.active
+
+
+class WrittenRegions:
+    """All regions of some modules, each outer one before those inside it."""
+
+    def __init__(self, modules: list[Module], roles: Roles) -> None:
+        self.roles = roles
+        self.all = [region for module in modules for region in self._of_module(module)]
+
+    def frame(self, function: Function) -> Frame:
+        return self.roles.evaluator.root_frame(function)
+
+    @cached_property
+    def by_function(self) -> dict[Function, list[WrittenRegion]]:
+        found: dict[Function, list[WrittenRegion]] = {}
+        for region in self.all:
+            found.setdefault(region.function, []).append(region)
+        return found
+
+    def _of_module(self, module: Module) -> Iterator[WrittenRegion]:
+        for function in (module.body, *module.functions.values()):
+            yield from self._of_function(function)
+
+    def _of_function(self, function: Function) -> Iterator[WrittenRegion]:
+        outer: WrittenRegion | None = None
+        module = self.frame(function.module.body)
+        for decorator in getattr(function.node, "decorator_list", ()):
+            if isinstance(decorator, ast.Call) and (region := self.roles.region(decorator, module)):
+                outer = WrittenRegion(region, function, decorator, function.node, outer)
+                yield outer
+        open_regions = [outer] if outer else []
+        for node in function.own_nodes:
+            if not isinstance(node, ast.With | ast.AsyncWith):
+                continue
+            for item in node.items:
+                region = self.roles.region(item.context_expr, self.frame(function))
+                if region is None:
+                    continue
+                around = next((each for each in reversed(open_regions) if _holds(each, node)), None)
+                made = WrittenRegion(region, function, item.context_expr, node, around)
+                open_regions.append(made)
+                yield made
+
+
+def _holds(outer: WrittenRegion, node: ast.stmt) -> bool:
+    """Whether a statement stands in the body of a region (or is a further item of the same `with`)."""
+    if outer.block is outer.function.node or outer.block is node:
+        return True
+    end = getattr(outer.block, "end_lineno", None) or 0
+    return bool(outer.block.lineno < node.lineno <= end)  # type: ignore[attr-defined]

@@ -1,0 +1,76 @@
+"""The optimizer steps inside an autocast region.
+
+## What it does
+Reports `optimizer.step()` and `scaler.step(optimizer)` that are reached while an autocast region is active, in the
+same function or through a call. Regions switched off with `enabled=False` do not count.
+
+## Why is this bad
+A step updates float32 weights and must not be rounded. Inside a region autocast rounds whatever matrix product the
+step computes: orthogonalising and preconditioning optimizers (Muon, Shampoo) take another direction. Element-wise
+optimizers such as SGD and Adam compute the same, but the weights change under a region that may still hold casts of
+the old ones: the next forward in it reads those (AMP104).
+
+## What happens at run time
+Silent. Seen on torch 2.13 (CPU): six steps of `torch.optim.Muon` inside a float16 region move weights by 1e-3 against
+the same steps outside; SGD and Adam end in the same bits.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    matrices = [weight for weight in model.parameters() if weight.ndim == 2]
+    optimizer = torch.optim.Muon(matrices, lr=0.02)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        with torch.autocast(device, dtype=torch.float16):
+            scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    matrices = [weight for weight in model.parameters() if weight.ndim == 2]
+    optimizer = torch.optim.Muon(matrices, lr=0.02)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: moving a statement out of a block can move it past others that must stay in order.
+
+## What it cannot see
+Regions entered in code outside the project, or through `__enter__` called by hand; whether the optimizer at hand
+computes anything that autocast rounds.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+from verifygate.model import Severity, Witness
+from verifygate.static.rule import ProtocolMatch, Rule
+
+RULE = Rule(
+    code="AMP102",
+    name="step-in-autocast",
+    severity=Severity.MEDIUM,
+    summary="the optimizer steps inside an autocast region",
+    remedy="end the autocast region after the loss, before backward() and the step",
+    words=("autocast",),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+check = ProtocolMatch("AMP102", lambda text: f"`{text}` runs inside an autocast region")

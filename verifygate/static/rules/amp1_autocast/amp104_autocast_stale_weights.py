@@ -1,0 +1,157 @@
+"""One autocast region outlives a change of the weights, and goes on with its casts of the old ones.
+
+## What it does
+Reports a region that stays open over two steps of one optimizer with a backward between them, in one function or
+through calls; and a region in which a model runs, gets other weights (an EMA's, `load_state_dict`), and runs again.
+
+## Why is this bad
+The first time a float32 weight is used in a region, autocast keeps its half-precision copy, and drops the copies only
+when the outermost region is left. Steps inside do not reach them: every forward computes with the weights of the first
+one, so the loss stays where it was while the optimizer moves weights that nothing reads. For an EMA, the teacher's
+output is the student's.
+
+## What happens at run time
+Silent. Seen on torch 2.13 (CPU): with a region around a correct loop the loss is the same to the last digit in every
+step, also where the outer region is switched off with `enabled=False`; after a swap the second forward gives the same
+bits as the first. With `cache_enabled=False` both are right.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    with torch.autocast(device, dtype=torch.float16):
+        for inputs, targets in batches:
+            train_step(model, loss_fn, optimizer, scaler, inputs, targets, device)
+
+
+def train_step(model, loss_fn, optimizer, scaler, inputs, targets, device):
+    optimizer.zero_grad(set_to_none=True)
+    with torch.autocast(device, dtype=torch.float16):
+        loss = loss_fn(model(inputs), targets)
+    with torch.autocast(device, enabled=False):
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        train_step(model, loss_fn, optimizer, scaler, inputs, targets, device)
+
+
+def train_step(model, loss_fn, optimizer, scaler, inputs, targets, device):
+    optimizer.zero_grad(set_to_none=True)
+    with torch.autocast(device, dtype=torch.float16):
+        loss = loss_fn(model(inputs), targets)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+No automatic fix: which statements have to stay in the region is for the author to say.
+
+## What it cannot see
+Regions entered in code outside the project, or through `__enter__` called by hand. Two optimizers that step in turn
+in one region are not reported: whether the second reads what the first wrote cannot be told.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+import ast
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import identifiers, last_name
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.values import Frame, Object
+
+RULE = Rule(
+    code="AMP104",
+    name="autocast-stale-weights",
+    severity=Severity.CRITICAL,
+    summary="one autocast region covers several optimizer steps, or a swap of weights between two forwards",
+    remedy="enter the region anew for each forward: end it before the weights change",
+    words=("autocast",),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_SWAPS = frozenset({"apply_shadow", "copy_to", "average_parameters", "ema_scope"})
+"""Methods by which moving averages of weights are put in the place of the weights."""
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Spans of regions that the walk met, then swaps of weights written in a region."""
+    for hit in analysis.hits(RULE.code):
+        yield Match(
+            hit.place,
+            f"this region stays open over several steps of `{hit.optimizer.rpartition(':')[2]}`:"
+            " every forward in it uses the weights of the first",
+            certain=hit.certain,
+            steps=hit.path,
+        )
+    for region in analysis.written_regions.all:
+        if region.is_active and region.around is None and region.region.caches:
+            yield from _swaps(region, analysis)
+
+
+def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
+    """Swaps with a forward of the swapped model before and after."""
+    frame = analysis.evaluator.root_frame(region.function)
+    for swap in region.calls:
+        linked = _swapped_names(swap, frame, analysis)
+        if linked is None:
+            continue
+        sides: dict[str, set[bool]] = {}
+        for call in region.calls:
+            if last_name(call.func) in linked and isinstance(call.func, ast.Name | ast.Attribute) and call is not swap:
+                after = (call.lineno, call.col_offset) > (swap.lineno, swap.col_offset)
+                sides.setdefault(analysis.roles.path(call.func, frame), set()).add(after)
+        if any(len(both) == 2 for both in sides.values()):
+            yield Match(
+                Place(region.function, swap),
+                f"`{statement_text(Place(region.function, swap))}` changes weights in a region that has cast them"
+                " already: the next forward still uses the old ones",
+                certain=last_name(swap.func) != "load_state_dict",
+                remedy="leave the autocast region before the weights change, and enter it again for the next forward",
+            )
+
+
+def _swapped_names(swap: ast.Call, frame: Frame, analysis: Analysis) -> frozenset[str] | None:
+    """Last names of the models that may get other weights by a call; None where it is no swap."""
+    if not isinstance(swap.func, ast.Attribute):
+        return None
+    if swap.func.attr == "load_state_dict":
+        replaced = any(word.arg == "assign" for word in swap.keywords)
+        return None if replaced else frozenset({last_name(swap.func.value)})
+    if swap.func.attr not in _SWAPS:
+        return None
+    names = frozenset(name for argument in swap.args for name in identifiers(argument))
+    return names.union(*(identifiers(call) for call in _bindings(swap.func.value, frame, analysis)))
+
+
+def _bindings(expr: ast.expr, frame: Frame, analysis: Analysis) -> list[ast.Call]:
+    """The calls that a name is bound to: `ema = EMA(model, 0.999)`."""
+    if isinstance(expr, ast.Name) and (found := analysis.evaluator.lookup(expr.id, frame)):
+        return [each.expr for each in found[0] if isinstance(each.expr, ast.Call)]
+    if isinstance(expr, ast.Attribute):
+        return [
+            binding.expr
+            for value in analysis.evaluator.values(expr.value, frame)
+            if isinstance(value, Object)
+            for made in analysis.evaluator.linearised(value.made)
+            for binding, _ in made.attributes.get(expr.attr, ())
+            if isinstance(binding.expr, ast.Call)
+        ]
+    return []
