@@ -9,6 +9,7 @@ from functools import cached_property
 from verifygate.model import NotFollowed
 from verifygate.source import Sources
 from verifygate.static.callers import Callers
+from verifygate.static.checkpoints import Checkpoints
 from verifygate.static.companions import Companions
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit, TooManyStatesError, Walk
@@ -75,6 +76,11 @@ class Analysis:
     def made_scalers(self) -> list[MadeScaler]:
         """Where the picked modules build scalers."""
         return made_scalers(self.evaluator, self.modules)
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """Where optimizers' states are saved and loaded."""
+        return Checkpoints(self.program.sources, self.roles, self.nesting, self.functions)
 
     @cached_property
     def companions(self) -> Companions:

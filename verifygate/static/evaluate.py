@@ -28,6 +28,8 @@ from verifygate.static.values import (
 )
 
 MAX_DEPTH = 24
+MAX_STEPS = 500
+"""Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
 
 class Evaluator:
@@ -40,7 +42,8 @@ class Evaluator:
         self._method_frames: dict[Function, Frame] = {}
         self._busy: set[tuple[int, int]] = set()
         self._importing: set[tuple[str, str]] = set()
-        self._handed: dict[tuple[Function, str], Values] = {}
+        self._steps = 0
+        self._cuts = 0
         self._bases: dict[Class, tuple[Class, ...]] = {}
 
     def module_frame(self, module: Module) -> Frame:
@@ -64,14 +67,19 @@ class Evaluator:
         if known is not None:
             return known
         key = (id(expr), id(frame))
-        if key in self._busy or len(self._busy) > MAX_DEPTH:
+        if not self._busy:
+            self._steps = 0
+        self._steps += 1
+        if key in self._busy or len(self._busy) > MAX_DEPTH or self._steps > MAX_STEPS:
+            self._cuts += 1
             return frozenset({UNKNOWN})
         self._busy.add(key)
+        cuts = self._cuts
         try:
             result = frozenset(self._evaluate(expr, frame)) or frozenset({UNKNOWN})
         finally:
             self._busy.discard(key)
-        if not self._busy or UNKNOWN not in result:
+        if not self._busy or UNKNOWN not in result or self._cuts == cuts:
             frame.memo[id(expr)] = result  # an unknown inside a cycle may be known when asked from elsewhere
         return result
 
@@ -245,18 +253,8 @@ class Evaluator:
             yield from self._passed(name, function)
         yield from self._annotated(annotation, frame)
 
-    def _passed(self, name: str, function: Function) -> Values:
-        """What the project's own calls pass as a parameter, for a function entered from nowhere in particular.
-
-        Worked out once: where each of a hundred functions calls two others, there are 2^100 ways to be called.
-        """
-        key = (function, name)
-        if key not in self._handed:
-            self._handed[key] = frozenset()  # a function that hands its parameter on to itself adds nothing
-            self._handed[key] = frozenset(self._passed_at_each_call(name, function))
-        return self._handed[key]
-
-    def _passed_at_each_call(self, name: str, function: Function) -> Iterator[Value]:
+    def _passed(self, name: str, function: Function) -> Iterator[Value]:
+        """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
         for call, caller in self._sites.get(function.name, ()):
             home = self.root_frame(caller)
             for callee in self.callees(call, home):
@@ -332,6 +330,8 @@ class Evaluator:
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
                     home = receiver.frame
                 yield from self.bound_value(binding, home)
+                if owner is None and isinstance(binding.node, ast.AnnAssign):
+                    yield UNKNOWN  # a field with a default, as in a dataclass: its constructor may set it otherwise
         if not found:
             yield UNKNOWN
 

@@ -195,6 +195,8 @@ class Roles:
         for value in self.evaluator.values(expr, frame):
             match value:
                 case Made(name=made):
+                    if made.startswith("torch.optim.swa_utils."):
+                        return False  # an averaged model
                     if made.startswith("torch.optim.") and ".lr_scheduler." not in made:
                         return True
                     if made.startswith("torch.optim.lr_scheduler.") or "chedul" in made:

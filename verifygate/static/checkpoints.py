@@ -1,0 +1,119 @@
+"""Checkpoints that a run can resume from: where an optimizer's state is put in one, and where it is taken out again."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from verifygate.source import Sources
+from verifygate.static.graph import Place
+from verifygate.static.nesting import Nesting
+from verifygate.static.program import Function
+from verifygate.static.roles import Roles, last_name
+
+_COLLECTS = re.compile(r"optim\w*_?state", re.IGNORECASE)
+_SAVES = re.compile(r"save|write_ckpt|dump_ckpt", re.IGNORECASE)
+_HANDS_OUT = re.compile(r"checkpoint|ckpt|state|save", re.IGNORECASE)
+_SCALER_KEPT = re.compile(
+    rb"scaler\w*(?:\(\)|\[\w+\])?\.state_dict\b|scaler_?state|[\"']\w*scaler\w*[\"']\s*(?:\]\s*=[^=]|:)", re.IGNORECASE
+)
+_SCALER_RESTORED = re.compile(
+    rb"scaler\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*scaler", re.IGNORECASE
+)
+
+
+class Checkpoints:
+    """Looks through functions for the states of optimizers that are kept."""
+
+    def __init__(self, sources: Sources, roles: Roles, nesting: Nesting, functions: list[Function]) -> None:
+        self.sources = sources
+        self.roles = roles
+        self.nesting = nesting
+        self.functions = [function for function in functions if b"state" in function.module.file.data]
+
+    @cached_property
+    def saved(self) -> list[Place]:
+        """Every place at which the state of an optimizer goes into a checkpoint."""
+        return [Place(function, call) for function in self.functions for call in self._saved_in(function)]
+
+    @cached_property
+    def restored(self) -> list[Place]:
+        """Every place at which an optimizer takes its state from a checkpoint."""
+        return [
+            Place(function, node)
+            for function in self.functions
+            for node in function.own_nodes
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "load_state_dict"
+            and self._is_optimizer(node.func.value, function)
+        ]
+
+    def scaler_is_saved(self, paths: Iterable[str]) -> bool:
+        """Whether any of the files writes down the state of something called a scaler, or keeps it under such a key."""
+        return self._mentioned(_SCALER_KEPT, paths)
+
+    def scaler_is_restored(self, paths: Iterable[str]) -> bool:
+        return self._mentioned(_SCALER_RESTORED, paths)
+
+    def _mentioned(self, pattern: re.Pattern[bytes], paths: Iterable[str]) -> bool:
+        files = (self.sources.get(path) for path in paths)
+        return any(file is not None and pattern.search(file.data) for file in files)
+
+    # -- what is kept ------------------------------------------------------------------------------------------
+
+    def _saved_in(self, function: Function) -> Iterator[ast.Call]:
+        states = [node for node in function.own_nodes if isinstance(node, ast.Call) and self._is_state(node, function)]
+        if states and self._keeps(function):
+            for call in states:
+                if self._goes_into_a_dict(call, function) and not self._steps_without_scaler(call, function):
+                    yield call
+
+    def _is_state(self, call: ast.Call, function: Function) -> bool:
+        """`optimizer.state_dict()`, or a call of what collects the states of all optimizers."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "state_dict":
+            return self._is_optimizer(call.func.value, function)
+        return bool(_COLLECTS.search(last_name(call.func))) and "load" not in last_name(call.func)
+
+    def _is_optimizer(self, expr: ast.expr, function: Function) -> bool:
+        return self.roles.is_optimizer(expr, self.roles.evaluator.root_frame(function))
+
+    def _keeps(self, function: Function) -> bool:
+        """Whether the function saves something, or hands out what its name says is a checkpoint."""
+        if any(isinstance(node, ast.Call) and _SAVES.search(last_name(node.func)) for node in function.own_nodes):
+            return True
+        return bool(function.returns) and bool(_HANDS_OUT.search(function.name))
+
+    def _steps_without_scaler(self, state: ast.Call, function: Function) -> bool:
+        """Whether the same function steps this optimizer itself, with no scaler: it is none of a scaler's."""
+        if not isinstance(state.func, ast.Attribute):
+            return False
+        name, direct = ast.dump(state.func.value), False
+        for node in function.own_nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+                if any(ast.dump(argument) == name for argument in node.args):
+                    return False
+                direct = direct or ast.dump(node.func.value) == name
+        return direct
+
+    def _goes_into_a_dict(self, call: ast.Call, function: Function) -> bool:
+        for each in self.nesting.around(call, function):
+            match each.node:
+                case ast.Dict():
+                    return True
+                case ast.keyword():
+                    return True
+                case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()))]):
+                    return True
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    return any(_holds(node, name) for node in function.own_nodes)
+                case ast.stmt():
+                    return False
+        return False
+
+
+def _holds(node: ast.AST, name: str) -> bool:
+    """Whether a dict written out has the variable for a value."""
+    return isinstance(node, ast.Dict) and any(isinstance(value, ast.Name) and value.id == name for value in node.values)

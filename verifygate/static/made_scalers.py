@@ -1,0 +1,57 @@
+"""Where the project builds its scalers, and what switches them on."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from verifygate.static import torch_api
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.graph import Place
+from verifygate.static.program import Function, Module
+from verifygate.static.roles import scaler_enabled
+from verifygate.static.values import Bound, ClassValue, Frame, Known, Made
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MadeScaler:
+    """One call that builds a GradScaler, or an object of a class derived from it."""
+
+    call: ast.Call
+    function: Function
+    enabled: Bound | None
+    """What `enabled` is given; None for the default, which is True."""
+    off: bool
+    """`enabled` is False whatever the configuration."""
+    sharded: bool = False
+
+    @property
+    def place(self) -> Place:
+        return Place(self.function, self.call)
+
+
+def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler]:
+    """Every scaler that the modules build, in order of place."""
+    found = []
+    for module in modules:
+        if b"caler" not in module.file.data and b"amp" not in module.file.data:
+            continue
+        for function in (module.body, *module.functions.values()):
+            frame = evaluator.root_frame(function)
+            for node in function.own_nodes:
+                if isinstance(node, ast.Call) and (made := _made(node, function, frame, evaluator)):
+                    found.append(made)
+    return sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column))
+
+
+def _made(call: ast.Call, function: Function, frame: Frame, evaluator: Evaluator) -> MadeScaler | None:
+    for value in evaluator.values(call.func, frame):
+        if isinstance(value, Known) and value.name in torch_api.GRAD_SCALERS:
+            enabled = scaler_enabled(Made(value.name, ((call, frame),)))
+            off = enabled is not None and evaluator.truth(enabled.expr, enabled.frame) is False
+            return MadeScaler(call, function, enabled, off, "Sharded" in value.name)
+        if isinstance(value, ClassValue):
+            bases = evaluator.outside_bases(value.made) & torch_api.GRAD_SCALERS
+            if bases:
+                return MadeScaler(call, function, None, False, any("Sharded" in base for base in bases))
+    return None

@@ -1,0 +1,74 @@
+"""What stands around a node inside its function: loops, conditions and which arm of them, contexts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from verifygate.static.program import Function, FunctionNode
+
+Loop = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """One node around another, and the field of it that leads there (`body`, `orelse`, `test`, ...)."""
+
+    node: ast.AST
+    part: str
+
+
+class Nesting:
+    """Answers for every function; the map of a function is made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Function, dict[ast.AST, Around]] = {}
+
+    def around(self, node: ast.AST, function: Function) -> Iterator[Around]:
+        """What stands around the node, innermost first, up to the function's own definition."""
+        if function not in self._parents:
+            self._parents[function] = dict(_edges(function.node))
+        parents = self._parents[function]
+        while (outer := parents.get(node)) is not None:
+            yield outer
+            node = outer.node
+
+    def loops(self, node: ast.AST, function: Function) -> list[Loop]:
+        """The loops whose turns run the node, innermost first; an iterable or an `else` runs once."""
+        return [
+            each.node
+            for each in self.around(node, function)
+            if isinstance(each.node, Loop) and (each.part == "body" or isinstance(each.node, ast.While))
+        ]
+
+    def conditions(self, node: ast.AST, function: Function) -> list[tuple[ast.expr, bool]]:
+        """The conditions that hold where the node runs, innermost first: the test, and whether it holds."""
+        return [
+            (each.node.test, each.part == "body")
+            for each in self.around(node, function)
+            if isinstance(each.node, ast.If | ast.IfExp) and each.part != "test"
+        ]
+
+    def contexts(self, node: ast.AST, function: Function) -> list[ast.expr]:
+        """What the `with` statements around the node enter, innermost first."""
+        found: list[ast.expr] = []
+        for each in self.around(node, function):
+            if isinstance(each.node, ast.With | ast.AsyncWith) and each.part == "body":
+                found += [item.context_expr for item in reversed(each.node.items)]
+        return found
+
+
+def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, Around]]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node is not root and isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
+            continue
+        for part, value in ast.iter_fields(node):
+            if node is root and part != "body":
+                continue
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.AST):
+                    yield child, Around(node, part)
+                    stack.append(child)

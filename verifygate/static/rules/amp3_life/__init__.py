@@ -1,0 +1,1 @@
+"""Rules about the life of a scaler: how it is built, switched on, kept over epochs and runs."""

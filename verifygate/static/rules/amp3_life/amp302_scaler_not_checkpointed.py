@@ -1,0 +1,195 @@
+"""A checkpoint keeps the optimizer's state for resuming, and not the scaler's.
+
+## What it does
+Reports the state of an optimizer that goes into a checkpoint where nothing in the program saves the state of its
+GradScaler; and, where it is saved, the loading of an optimizer's state in a program that never gives the scaler its
+own back. Scalers that are never enabled do not count, nor do checkpoints that hold weights only.
+
+## Why is this bad
+A resumed run starts again at the initial scale of 65536. If training had settled far below that, the first steps
+overflow and are skipped until the scale is back down; if it had grown, it takes thousands of steps to grow again. The
+resumed run is not the run that was interrupted, and two resumptions of it differ from one.
+
+## What happens at run time
+Silent on every torch. `GradScaler.state_dict()` holds the scale, its growth tracker and the settings; of a disabled
+scaler it is empty, and loading is a no-op, so it costs nothing to save it always.
+
+## Example
+```python
+import io
+
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    batches = list(batches)
+    epoch(model, loss_fn, optimizer, scaler, batches, device)
+    file = io.BytesIO()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    file.seek(0)
+    resume(model, optimizer, torch.load(file))
+    scaler = torch.amp.GradScaler(device)
+    epoch(model, loss_fn, optimizer, scaler, batches, device)
+
+
+def resume(model, optimizer, checkpoint):
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+
+
+def epoch(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import io
+
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    batches = list(batches)
+    epoch(model, loss_fn, optimizer, scaler, batches, device)
+    file = io.BytesIO()
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}
+    torch.save(state, file)
+    file.seek(0)
+    scaler = torch.amp.GradScaler(device)
+    resume(model, optimizer, scaler, torch.load(file))
+    epoch(model, loss_fn, optimizer, scaler, batches, device)
+
+
+def resume(model, optimizer, scaler, checkpoint):
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    scaler.load_state_dict(checkpoint["scaler"])
+
+
+def epoch(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: a checkpoint's format is a contract with whoever reads it. Old checkpoints lack the key, so load it only where
+it is there.
+
+## What it cannot see
+Checkpoints written by frameworks, and states collected by walking over attributes. Anything in the program that keeps
+something under a key that says "scaler" counts as saving it.
+
+## References
+- https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html#saving-resuming
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.made_scalers import MadeScaler
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, Rule, statement_text
+
+RULE = Rule(
+    code="AMP302",
+    name="scaler-not-checkpointed",
+    severity=Severity.MEDIUM,
+    summary="a checkpoint keeps the optimizer's state and not the scaler's",
+    remedy="save `scaler.state_dict()` beside the optimizer's, and load it on resuming",
+    words=("GradScaler",),
+)
+
+_TESTS = re.compile(r"(^|/)(tests?/|test_[^/]*$|conftest)")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """States of optimizers that are saved, or loaded, without the scaler's."""
+    scalers = [each for each in analysis.made_scalers if not each.off and not _TESTS.search(each.place.path)]
+    if not scalers:
+        return
+    checkpoints = analysis.checkpoints
+    loaded_in = {place.path for place in checkpoints.restored}
+    for place in checkpoints.saved:
+        for scaler, files, together in _related(place, scalers, analysis):
+            if not checkpoints.scaler_is_saved(files):
+                yield Match(
+                    place,
+                    f"`{statement_text(place)}` is kept for resuming, the state of the scaler is not",
+                    certain=together and bool(loaded_in & files),
+                    steps=((scaler.place, "the scaler"), (place, "the checkpoint")),
+                )
+                break
+    for place in checkpoints.restored:
+        for scaler, files, together in _related(place, scalers, analysis):
+            saves = {each.path for each in checkpoints.saved} & files
+            if saves and checkpoints.scaler_is_saved(files) and not checkpoints.scaler_is_restored(files):
+                yield Match(
+                    place,
+                    f"`{statement_text(place)}` resumes the optimizer; the scaler's state is saved and never loaded",
+                    certain=together,
+                    steps=((scaler.place, "the scaler"), (place, "resuming")),
+                    remedy="load the scaler's saved state beside the optimizer's",
+                )
+                break
+
+
+def _related(
+    place: Place, scalers: list[MadeScaler], analysis: Analysis
+) -> Iterator[tuple[MadeScaler, frozenset[str], bool]]:
+    """The scalers of programs in which the place runs, the files of the program, and whether one run surely has both."""
+    if _TESTS.search(place.path):
+        return
+    above = _above(place.function, analysis)
+    for scaler in scalers:
+        together = _is_together(place.function, scaler.function, analysis) or bool(
+            above & _above(scaler.function, analysis)
+        )
+        programs = [files for files in analysis.companions.programs(scaler.place.path) if place.path in files]
+        if programs and (together or _is_mentioned(place.function, programs, analysis)):
+            yield scaler, frozenset().union(*programs), together
+
+
+def _is_together(one: Function, other: Function, analysis: Analysis) -> bool:
+    if one.module is not other.module:
+        return False
+    return one.owner is other.owner or not analysis.callers.sites(one)
+
+
+def _above(function: Function, analysis: Analysis) -> set[Function]:
+    """The function, the functions around it, and everything that calls them."""
+    seen = {function}
+    stack = [function]
+    while stack:
+        here = stack.pop()
+        outer = {site.caller for site in analysis.callers.sites(here)}
+        if here.enclosing is not None and here.enclosing.symbol:
+            outer.add(here.enclosing)
+        for each in outer - seen:
+            seen.add(each)
+            stack.append(each)
+    return seen
+
+
+def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: Analysis) -> bool:
+    """Whether another file of a program names the function, or its class: nothing else runs it."""
+    name = function.owner.node.name if function.owner else function.name
+    if not name:
+        return True
+    word = re.compile(rf"\b{re.escape(name)}\b".encode())
+    others = {path for files in programs for path in files} - {function.module.path}
+    files = (analysis.program.sources.get(path) for path in others)
+    return any(file is not None and word.search(file.data) for file in files)

@@ -1,0 +1,1 @@
+"""Rules about numbers that half precision cannot hold."""
