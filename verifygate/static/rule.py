@@ -52,6 +52,10 @@ class Rule:
     fix: Applicability | None = None
     torch: str = ""
     """The lowest torch version at which the rule makes sense, where it does not always."""
+    proof: str = ""
+    """The method that shows the harm on a CPU, one of verifygate.proof's; empty where there is none."""
+    no_proof: str = ""
+    """Why no run on a CPU can show it, where `proof` is empty."""
 
 
 @dataclass(frozen=True, slots=True)

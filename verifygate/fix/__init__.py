@@ -1,0 +1,10 @@
+"""Apply the fixes of rules, and prove each before it counts. libcst is loaded only where something is found.
+
+The findings come in as data, and so does the scan that proves a fix: this package knows no stage.
+"""
+
+from verifygate.fix.apply import Repair, Scan, repaired
+from verifygate.fix.assess import with_fixes
+from verifygate.fix.draft import FIXES
+
+__all__ = ["FIXES", "Repair", "Scan", "repaired", "with_fixes"]

@@ -1,0 +1,39 @@
+"""AMP209: put `scaler.update()` after the last step of that scaler in the block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.scaler_calls import calls_of, loop_around, stepped
+from verifygate.fix.tree import Edits, Tree
+from verifygate.model import Applicability, Certainty, Finding
+from verifygate.source import Sources
+
+TOGETHER = False
+
+
+def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+    """Build the fix. Raises CannotFixError where there is an update already, or the steps lie in several blocks."""
+    (finding,) = findings
+    call = tree.call(finding)
+    scaler, _ = stepped(tree, call)
+    last = last_step(tree, call, scaler)
+    edits = Edits(after={last: [tree.new_statement(f"{scaler}.update()")]})
+    end = tree.lines(last)[1]
+    certain = finding.certainty is Certainty.CERTAIN
+    return tree.draft(edits, findings, [(end, end)], Applicability.SAFE if certain else Applicability.UNSAFE)
+
+
+def last_step(tree: Tree, call: cst.Call, scaler: str) -> cst.SimpleStatementLine:
+    """The statement after which the window is over: the last step of the scaler in the loop body."""
+    loop = loop_around(tree, call)
+    if calls_of(tree, loop, "update", scaler):
+        raise CannotFixError(f"`{scaler}.update()` is called on some paths already: which ones need it is a decision")
+    block = tree.block(tree.statement(call))
+    statements = [tree.statement(each) for each in calls_of(tree, loop, "step", scaler) if each.args]
+    if any(tree.block(statement) is not block for statement in statements):
+        raise CannotFixError(f"`{scaler}` steps in several blocks: where its window ends is a decision")
+    return statements[-1] if statements else tree.statement(call)

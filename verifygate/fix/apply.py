@@ -1,0 +1,117 @@
+"""Fix in rounds: build, prove against a new scan of everything, keep what is proven, until nothing is left to do.
+
+A round takes at most one draft from each file, so that the next one is built on what the scan says of the new text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from verifygate.fix.assess import assessed
+from verifygate.fix.draft import FIXES, CannotFixError, Draft, fixer, tree_of
+from verifygate.fix.prove import objections
+from verifygate.model import Applicability, Finding
+from verifygate.model.check_report import CheckReport
+from verifygate.source import SourceFile, Sources
+
+Scan = Callable[[Sources], CheckReport]
+"""The static analysis, with every rule of the project: a fix must not trade one finding for another."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What fixing came to."""
+
+    before: Sources
+    after: Sources
+    report: CheckReport
+    """The scan of `after`."""
+    fixed: tuple[Finding, ...]
+    refused: tuple[tuple[Finding, str], ...]
+    """Findings whose fix did not pass its proof, and why: nothing was changed for them."""
+
+    @property
+    def changed(self) -> tuple[tuple[SourceFile, SourceFile], ...]:
+        """Each changed file, before and after."""
+        pairs = ((old, self.after.get(old.path)) for old in self.before)
+        return tuple((old, new) for old, new in pairs if new is not None and new.data != old.data)
+
+
+def repaired(sources: Sources, scan: Scan, codes: Collection[str], *, unsafe: bool = False) -> Repair:
+    """Fix what can be fixed of the findings with these codes. Nothing is written."""
+    work = _Work(sources, scan(sources), scan, frozenset(codes) & set(FIXES), unsafe)
+    while work.round():
+        pass
+    return Repair(sources, work.sources, work.report, tuple(work.fixed), tuple(work.refused.values()))
+
+
+class _Work:
+    def __init__(self, sources: Sources, report: CheckReport, scan: Scan, codes: Collection[str], unsafe: bool) -> None:
+        self.sources = sources
+        self.report = report
+        self.fixed: list[Finding] = []
+        self.refused: dict[str, tuple[Finding, str]] = {}
+        self._scan = scan
+        self._codes = codes
+        self._unsafe = unsafe
+        self._apart: set[tuple[str, str]] = set()
+        """Path and code of a joint draft that failed: its findings are then tried one by one."""
+
+    def round(self) -> bool:
+        """Try one draft in each file. Returns whether there was anything to try."""
+        open_ = [
+            each for each in self.report.findings if each.rule in self._codes and each.fingerprint not in self.refused
+        ]
+        paths = sorted({finding.path for finding in open_})
+        drafts = [
+            draft for path in paths if (draft := self._draft([each for each in open_ if each.path == path])) is not None
+        ]
+        if not self._kept(drafts) and len(drafts) > 1:
+            for draft in drafts:  # one of them is at fault: each on its own
+                self._kept([draft])
+        return bool(drafts)
+
+    def _draft(self, findings: list[Finding]) -> Draft | None:
+        """The next fix of one file: the findings of the first code that has one."""
+        built, _ = assessed(findings, self.sources)
+        allowed = [each for each in findings if self._unsafe or built.get(each) is Applicability.SAFE]
+        allowed = [each for each in allowed if each in built]
+        for code in sorted({finding.rule for finding in allowed}):
+            own = [finding for finding in allowed if finding.rule == code]
+            together = fixer(code).TOGETHER and (own[0].path, code) not in self._apart
+            file = self.sources.get(own[0].path)
+            assert file is not None  # noqa: S101 - a fix was built for it
+            try:
+                return fixer(code).draft(tree_of(file), own if together else own[:1], self.sources)
+            except CannotFixError as error:
+                self._refuse(own if together else own[:1], str(error))
+        return None
+
+    def _kept(self, drafts: list[Draft]) -> bool:
+        """Prove the drafts together, and keep them if they hold."""
+        if not drafts:
+            return True
+        after = _with(self.sources, drafts)
+        report = self._scan(after)
+        reasons = [each for draft in drafts for each in objections(draft, self.sources, self.report, report)]
+        if not reasons:
+            self.sources, self.report = after, report
+            self.fixed += [finding for draft in drafts for finding in draft.findings]
+            self.refused.clear()  # what failed may hold now that another fault is gone
+            return True
+        if len(drafts) == 1:
+            self._refuse(drafts[0].findings, reasons[0])
+        return False
+
+    def _refuse(self, findings: Iterable[Finding], reason: str) -> None:
+        found = list(findings)
+        if len(found) > 1:
+            self._apart.add((found[0].path, found[0].rule))
+        else:
+            self.refused[found[0].fingerprint] = (found[0], reason)
+
+
+def _with(sources: Sources, drafts: Iterable[Draft]) -> Sources:
+    new = {draft.path: SourceFile(draft.path, draft.data) for draft in drafts}
+    return Sources([new.get(file.path, file) for file in sources], sources.unreadable)

@@ -1,0 +1,191 @@
+"""A file as a libcst tree: find the node a finding points at, change nodes, write the file back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import libcst as cst
+from libcst import metadata
+
+from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.model import Applicability, Finding
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+Change = Callable[[cst.CSTNode], cst.CSTNode]
+Block = cst.IndentedBlock | cst.Module
+
+
+def read_module(data: bytes) -> cst.Module:
+    """Parse bytes; what libcst could not write back byte for byte is refused here, before anything is changed."""
+    try:
+        module = cst.parse_module(data)
+        same = module.bytes == data
+    except Exception as error:  # its parser raises many kinds
+        raise CannotFixError(f"libcst cannot read the file ({type(error).__name__})") from error
+    if not same:
+        raise CannotFixError("the file cannot be written back byte for byte")
+    return module
+
+
+@dataclass
+class Edits:
+    """Changes to one tree, collected first and made at once."""
+
+    changes: dict[cst.CSTNode, Change] = field(default_factory=dict)
+    before: dict[cst.CSTNode, list[cst.BaseStatement]] = field(default_factory=dict)
+    after: dict[cst.CSTNode, list[cst.BaseStatement]] = field(default_factory=dict)
+    removed: set[cst.CSTNode] = field(default_factory=set)
+
+
+class Tree:
+    """One parsed file, with positions, parents and scopes of its nodes."""
+
+    def __init__(self, path: str, module: cst.Module) -> None:
+        self.path = path
+        self._wrapper = metadata.MetadataWrapper(module, unsafe_skip_copy=True)
+        self.module = self._wrapper.module
+        self._positions = self._wrapper.resolve(metadata.PositionProvider)
+        self._parents = self._wrapper.resolve(metadata.ParentNodeProvider)
+        self._scopes: Mapping[cst.CSTNode, metadata.Scope | None] | None = None
+        self._lines = self.module.code.splitlines()
+
+    def text(self, node: cst.CSTNode) -> str:
+        return self.module.code_for_node(node).strip()
+
+    def lines(self, node: cst.CSTNode) -> tuple[int, int]:
+        place = self._positions[node]
+        return place.start.line, place.end.line
+
+    def at(self, finding: Finding, kind: type[Node]) -> list[Node]:
+        """The nodes of a kind that start where the finding points, outermost first."""
+        column = self._column(finding)
+        return [
+            node
+            for node, place in self._positions.items()
+            if isinstance(node, kind) and (place.start.line, place.start.column) == (finding.line, column)
+        ]
+
+    def call(self, finding: Finding) -> cst.Call:
+        """The method call that the finding points at. Raises CannotFixError."""
+        calls = [call for call in self.at(finding, cst.Call) if self.lines(call)[1] == finding.end_line]
+        if not calls:
+            raise CannotFixError("the call is not found at the place of the finding")
+        return max(calls, key=lambda call: len(self.text(call)))
+
+    def _column(self, finding: Finding) -> int:
+        """Columns of findings count UTF-8 bytes from 1, libcst counts characters from 0."""
+        if not 0 < finding.line <= len(self._lines):
+            return -1
+        before = self._lines[finding.line - 1].encode()[: finding.column - 1]
+        return len(before.decode("utf-8", "replace"))
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self._parents.get(node)
+
+    def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The node and everything around it, inside out."""
+        here: cst.CSTNode | None = node
+        while here is not None:
+            yield here
+            here = self.parent(here)
+
+    def within(self, root: cst.CSTNode, kind: type[Node]) -> list[Node]:
+        """Every node of a kind below `root` (itself too), in source order."""
+        found: list[Node] = []
+        stack: list[cst.CSTNode] = [root]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, kind):
+                found.append(node)
+            stack.extend(reversed(node.children))
+        return found
+
+    def scope(self, node: cst.CSTNode) -> metadata.Scope | None:
+        """The scope of names at a node; worked out for the first one that asks."""
+        if self._scopes is None:
+            self._scopes = self._wrapper.resolve(metadata.ScopeProvider)
+        for here in self.above(node):
+            if (scope := self._scopes.get(here)) is not None:
+                return scope
+        return None
+
+    @property
+    def global_scope(self) -> metadata.Scope:
+        scope = self.scope(self.module)
+        assert scope is not None  # noqa: S101 - a module always has one
+        return scope
+
+    def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine:
+        """The line of statements that holds a node. Raises CannotFixError for a body on the line of its header."""
+        for here in self.above(node):
+            if isinstance(here, cst.SimpleStatementLine):
+                return here
+            if isinstance(here, cst.SimpleStatementSuite):
+                raise CannotFixError("the statement stands on the line of its `if` or loop: give it a line of its own")
+        raise CannotFixError("the statement is not one that a line can be put beside")
+
+    def block(self, statement: cst.CSTNode) -> Block:
+        """The block whose body holds a statement."""
+        parent = self.parent(statement)
+        if isinstance(parent, cst.IndentedBlock | cst.Module):
+            return parent
+        raise CannotFixError("the statement stands in no block")
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Module:
+        """The function around a node, or the module."""
+        return next(here for here in self.above(node) if isinstance(here, cst.FunctionDef | cst.Module))
+
+    def new_statement(self, text: str) -> cst.SimpleStatementLine:
+        made = cst.parse_statement(text, config=self.module.config_for_parsing)
+        assert isinstance(made, cst.SimpleStatementLine)  # noqa: S101 - the callers write single lines
+        return made
+
+    def draft(
+        self, edits: Edits, findings: Sequence[Finding], lines: Sequence[tuple[int, int]], safety: Applicability
+    ) -> Draft:
+        """Make the edits. `lines` are the stretches of the old file that they touch."""
+        changed = self.module.visit(_Editor(edits))
+        return Draft(self.path, tuple(findings), changed.bytes, tuple(lines), safety)
+
+
+class _Editor(cst.CSTTransformer):
+    def __init__(self, edits: Edits) -> None:
+        super().__init__()
+        self._edits = edits
+
+    def on_leave(self, original_node, updated_node):  # type: ignore[no-untyped-def]
+        edits = self._edits
+        if original_node in edits.removed:
+            return cst.RemoveFromParent()
+        if change := edits.changes.get(original_node):
+            updated_node = change(updated_node)
+        before, after = edits.before.get(original_node), edits.after.get(original_node)
+        if before or after:
+            return cst.FlattenSentinel([*(before or ()), updated_node, *(after or ())])
+        return updated_node
+
+
+def dotted(node: cst.CSTNode) -> list[str]:
+    """`torch.cuda.amp` as its parts; empty for anything but names joined by dots."""
+    if isinstance(node, cst.Name):
+        return [node.value]
+    if isinstance(node, cst.Attribute):
+        head = dotted(node.value)
+        return [*head, node.attr.value] if head else []
+    return []
+
+
+def root_name(node: cst.CSTNode) -> cst.Name | None:
+    """The leftmost name of a dotted expression."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node if isinstance(node, cst.Name) else None
+
+
+def method_call(call: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
+    """Receiver and method name of `receiver.method(...)`."""
+    if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
+        return call.func.value, call.func.attr.value
+    return None
