@@ -1,0 +1,157 @@
+"""The region is for another type of device than the tensors in it.
+
+## What it does
+Reports a region whose device type is written out, where the same function moves the tensors of the region to another
+type of device, or to one of several of which autocast covers only some (`mps` beside `cuda`); and a device type that
+is turned into `"cpu"` for tensors on `mps`. Regions switched by a condition on the device are left alone, and so is
+`autocast("cuda")` over a plain fallback to the CPU: there AMP is meant to be off.
+
+## Why is this bad
+Autocast changes only operations on tensors of its own device type. For all others the region does nothing: training
+runs in float32 at full memory and half the speed, while settings and logs say mixed precision.
+
+## What happens at run time
+Silent. Seen on torch 2.13: under `autocast("xpu", dtype=torch.float16)` a linear layer on CPU tensors gives float32.
+`autocast("cuda")` on a machine without CUDA warns once and switches itself off.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    place = torch.device("cpu")
+    model = model.to(place)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(inputs.to(place)), targets.to(place))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    place = torch.device("cpu")
+    model = model.to(place)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(place.type, dtype=torch.float16):
+            loss = loss_fn(model(inputs.to(place)), targets.to(place))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: `device.type` is mostly right, but switches AMP on where it was off.
+
+## What it cannot see
+Devices from a command line or a configuration, and tensors that another function moves.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+import ast
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.devices import ANY, Devices
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.rule import Match, Rule
+from verifygate.static.torch_api import AUTOCASTS
+from verifygate.static.values import Bound, Frame, Made
+
+RULE = Rule(
+    code="AMP105",
+    name="autocast-device-mismatch",
+    severity=Severity.HIGH,
+    summary="autocast is for another type of device than the tensors in it: AMP is silently off",
+    remedy="pass the tensors' own device type: `torch.autocast(device.type, ...)`",
+    words=("autocast",),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_DEVICE_WORDS = ("cuda", "mps", "cpu", "device", "is_available")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Active regions that nothing about the device switches."""
+    devices = Devices(analysis.roles)
+    for region in analysis.written_regions.all:
+        frame = analysis.evaluator.root_frame(region.function)
+        if not region.is_active or region.region.device is None or _is_switched(region, frame, analysis):
+            continue
+        message, certain = _mismatch(region, frame, devices)
+        if message:
+            yield Match(region.place, message, certain=certain)
+
+
+def _is_switched(region: WrittenRegion, frame: Frame, analysis: Analysis) -> bool:
+    """Whether the context may be another one, or none, depending on the device."""
+    values = analysis.evaluator.values(region.context, frame)
+    if any(not (isinstance(value, Made) and value.name in AUTOCASTS) for value in values) or len(values) != 1:
+        return True
+    enabled = region.region.enabled
+    return enabled is not None and any(word in _spelled_out(enabled, analysis) for word in _DEVICE_WORDS)
+
+
+def _spelled_out(bound: Bound, analysis: Analysis) -> str:
+    """The source of a condition, with that of the names in it."""
+    texts = [ast.unparse(bound.expr)]
+    for node in ast.walk(bound.expr):
+        if isinstance(node, ast.Name) and (found := analysis.evaluator.lookup(node.id, bound.frame)):
+            texts += [ast.unparse(each.expr) for each in found[0] if each.expr is not None]
+    return " ".join(texts)
+
+
+def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices) -> tuple[str, bool]:
+    """What is wrong with the device type of a region, or the empty string; and whether that is certain."""
+    device = region.region.device
+    if isinstance(device, Bound) and not isinstance(device.expr, ast.Constant):
+        if _maps_mps_to_cpu(device, devices):
+            return "`mps` tensors are put under `autocast('cpu')`, which does nothing to them", False
+        return "", False
+    types = devices.types(device.expr, device.frame) if isinstance(device, Bound) else frozenset({str(device)})
+    if len(types) != 1 or ANY in types:
+        return "", False
+    (own,) = types
+    placed = devices.placed(region, frame)
+    others = sorted(placed - {own, "cpu", ANY})
+    if placed and own not in placed and ANY not in placed:
+        return f"autocast for `{own}` over tensors on {_listed(sorted(placed))}: it changes nothing there", True
+    if others and own in placed:
+        return f"autocast for `{own}` over tensors that may be on {_listed(others)}: it changes nothing there", False
+    return "", False
+
+
+def _maps_mps_to_cpu(device: Bound, devices: Devices) -> bool:
+    """Whether a device type is chosen as `"cpu"` where something is `"mps"`."""
+    exprs: list[ast.expr] = [device.expr]
+    if isinstance(device.expr, ast.Name):
+        found = devices.roles.evaluator.lookup(device.expr.id, device.frame)
+        exprs = [each.expr for each in found[0] if each.expr is not None] if found else []
+    for expr in exprs:
+        match expr:
+            case ast.IfExp(
+                test=ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value="mps")]),
+                body=ast.Constant(value="cpu"),
+            ):
+                return True
+            case ast.IfExp(
+                test=ast.Compare(ops=[ast.NotEq()], comparators=[ast.Constant(value="mps")]),
+                orelse=ast.Constant(value="cpu"),
+            ):
+                return True
+    return False
+
+
+def _listed(types: list[str]) -> str:
+    return " or ".join(f"`{each}`" for each in types)
