@@ -24,9 +24,9 @@ def read(path: Path) -> Report:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else str(path)
         raise UsageError("not valid JSON", where=where, remedy="give a report.json as a run wrote it") from None
-    except ValueError as error:
-        first = str(error).splitlines()[0]
-        raise UsageError(f"not a report of this schema: {first}", where=str(path), remedy="make a new one") from None
+    except ValueError:
+        remedy = "give a report.json that `verifygate run` of this version wrote"
+        raise UsageError("not a report of this schema", where=str(path), remedy=remedy) from None
 
 
 def changes(new: Report, old: Report) -> Changes:

@@ -10,9 +10,12 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from verifygate import __version__
+
+if TYPE_CHECKING:
+    import click
 
 PASSED, BLOCKED, MISUSED, BROKEN = 0, 1, 2, 3
 
@@ -32,8 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(cli.main(args=argv, prog_name="verifygate", standalone_mode=False) or PASSED)
     except click.ClickException as error:
-        error.show(sys.stderr)
-        return MISUSED
+        return _misused(error)
     except VerifygateError as error:
         print(f"verifygate: error: {error}", file=sys.stderr)
         return error.exit_code
@@ -45,6 +47,18 @@ def main(arguments: list[str] | None = None) -> int:
         return BROKEN
     except Exception as error:
         return _broke(error)
+
+
+def _misused(error: click.ClickException) -> int:
+    """Wrong usage: one line like any other error; the whole help for who gave no command at all."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # of click 8.2 and later
+        error.show(sys.stderr)
+        return MISUSED
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "verifygate"
+    message = " ".join(error.format_message().split())
+    print(f"verifygate: error: {message.rstrip('.')} (`{command} --help` says what there is)", file=sys.stderr)
+    return MISUSED
 
 
 def _broke(error: Exception) -> int:

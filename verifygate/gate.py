@@ -13,6 +13,7 @@ from pathlib import Path
 from verifygate import __version__, revision
 from verifygate.config import Settings
 from verifygate.errors import UsageError
+from verifygate.fix import with_fixes
 from verifygate.merge import merged
 from verifygate.model import Outcome, Provenance, Report, Run, StageResult
 from verifygate.requirements import read_specification
@@ -20,6 +21,7 @@ from verifygate.scoring import judge
 from verifygate.source import Sources, read_sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stages import STAGES
+from verifygate.static.registry import chosen
 from verifygate.subject import Subject, discover_interpreter
 
 Progress = Callable[[str], None]
@@ -45,6 +47,7 @@ def run(
             where=", ".join(settings.sources),
             remedy="name the sources in `[project] sources`, or run in the project's folder",
         )
+    _check_rules(settings)
     if settings.requirements.spec:
         read_specification(settings.root, settings.requirements.spec)
     subject = Subject(settings.root, _interpreter(settings))
@@ -79,6 +82,7 @@ def _run_stage(stage: Stage, context: StageContext) -> StageResult:
     clock = time.monotonic()
     try:
         result = stage.run(context)
+        result = result.model_copy(update={"findings": with_fixes(result.findings, context.sources)})
     except UsageError:
         raise
     except Exception as error:
@@ -97,6 +101,16 @@ def _interpreter(settings: Settings) -> Path:
             f"`{given}` is no interpreter", where=settings.config, remedy="correct `interpreter` in [execution]"
         )
     return path
+
+
+def _check_rules(settings: Settings) -> None:
+    """Refuse names of rules that there are not, before any test runs."""
+    static = settings.static
+    try:
+        for words in (static.select, static.ignore, *static.per_file_ignores.values()):
+            chosen(words, ())
+    except UsageError as error:
+        raise UsageError(error.problem, where=settings.config, remedy=error.remedy) from None
 
 
 def _prefixed(progress: Progress, stage: str) -> Progress:

@@ -41,7 +41,7 @@ class SourceFile:
 
     @property
     def mentions_amp(self) -> bool:
-        return AMP_WORDS.search(self.data) is not None
+        return AMP_WORDS.search(self.data.replace(b"\0", b"")) is not None  # UTF-16 puts a NUL between the letters
 
     @cached_property
     def text(self) -> str:
@@ -51,7 +51,7 @@ class SourceFile:
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(self.data).readline)
             text = self.data.decode(encoding)
-        except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        except (SyntaxError, UnicodeError, LookupError) as error:
             raise SourceUnreadableError(f"not readable as text: {error}") from error
         if "\0" in text:
             raise SourceUnreadableError("holds a NUL byte")

@@ -170,6 +170,7 @@ def _toml_lines(text: str) -> dict[Where, int]:
         if header := _TABLE.match(line):
             table = _dotted(header[2])
             if header[1] == "[[":
+                lines.setdefault(table, number)
                 index = counts[table] = counts.get(table, -1) + 1
                 table = (*table, index)
             lines.setdefault(table, number)

@@ -24,6 +24,10 @@ from verifygate.static.regions import WrittenRegions
 from verifygate.static.roles import Roles
 from verifygate.static.shapes import Shapes
 
+NODES_AT_LEAST = 20_000
+NODES_PER_MODULE = 1_000
+"""How many event nodes are walked in all; a real training script with all that it calls has a few hundred."""
+
 
 class Analysis:
     """What the rules see. `modules` are the files that the rules' words picked; others are parsed when imported."""
@@ -110,8 +114,12 @@ class Analysis:
         queue = reach.roots(self.modules)
         seen: set[Function] = set(queue)
         walked: set[Function] = set()
+        nodes_left = NODES_AT_LEAST + NODES_PER_MODULE * len(self.modules)
         while queue:
             root = queue.pop(0)
+            if nodes_left <= 0:
+                self._not_walked(root, "is not walked: the program is too large")
+                continue
             lowering = Lowering(root, self.roles, reach)
             try:
                 graph = lowering.lower()
@@ -119,20 +127,19 @@ class Analysis:
                 walked |= graph.functions
                 self.not_followed += lowering.not_followed
             except (TooLargeError, TooManyStatesError):
-                place = Place(root, root.node)
-                self.not_followed.append(
-                    NotFollowed(
-                        path=place.path,
-                        line=place.line,
-                        reason=f"{root.symbol or 'the module'} has too many paths to walk whole: walked in parts",
-                    )
-                )
+                self._not_walked(root, "has too many paths to walk whole: walked in parts")
                 walked.add(root)
                 inner = sorted(reach.callees(root) - seen, key=lambda function: (function.module.path, function.symbol))
                 seen.update(inner)
                 queue += inner
+            nodes_left -= len(lowering.graph.nodes)
             if not queue:
                 queue = self._left_over(reach, walked, seen)
+
+    def _not_walked(self, root: Function, how: str) -> None:
+        place = Place(root, root.node)
+        reason = f"{root.symbol or 'the module'} {how}"
+        self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))
 
     def _left_over(self, reach: Reach, walked: set[Function], seen: set[Function]) -> list[Function]:
         """Functions with events that no root led to: calls that could not be followed, cycles."""

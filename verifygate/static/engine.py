@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
@@ -22,6 +24,8 @@ from verifygate.static.rule import LoadedRule, Match
 
 SYNTAX_CHECK_BYTES = 4 * 1024 * 1024
 """Files that no rule's words pick are still parsed, to tell broken ones, as long as all of them are below this."""
+
+RECURSION_LIMIT = 30_000
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)|import[ \t]+([\w.]+))", re.MULTILINE)
 
@@ -42,7 +46,7 @@ class Outcome:
 def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass."""
     loaded = chosen(settings.select, settings.ignore)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _room_for_nesting():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         picked = pick(sources, loaded.values())
         analysis = Analysis(sources, picked)
@@ -65,6 +69,17 @@ def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
             constructs=constructs(analysis),
             rules=tuple(loaded),
         )
+
+
+@contextmanager
+def _room_for_nesting() -> Iterator[None]:
+    """Let recursion go as deep as the deepest file that is analysed at all needs, through every function inlined."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:

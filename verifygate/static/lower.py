@@ -33,6 +33,8 @@ from verifygate.static.values import Bound, Frame, FunctionValue
 
 MAX_INLINED = 10
 MAX_NODES = 6000
+MAX_CALLS = 500
+"""Calls inlined below one root; real training scripts need some forty."""
 
 Edges = list[tuple[int, Fact | None]]
 
@@ -76,6 +78,7 @@ class Lowering:
         self.not_followed: list[NotFollowed] = []
         self._loose: Edges = []
         self._loop_depth = 0
+        self._calls = 0
         self._returned: dict[int, str] = {}
 
     def lower(self) -> Graph:
@@ -151,6 +154,9 @@ class Lowering:
         if frame.depth > MAX_INLINED:
             self._not_followed(call, here, f"calls nested deeper than {MAX_INLINED}")
             return
+        self._calls += 1
+        if self._calls > MAX_CALLS:
+            raise TooLargeError
         activation = _Activation(frame)
         self._returned[id(frame)] = result = f"result of line {call.lineno} in {here.frame.function.module.path}"
         self._returned[id(call)] = result

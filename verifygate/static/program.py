@@ -16,6 +16,8 @@ from verifygate.source import SourceFile, Sources, SourceUnreadableError
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = FunctionNode | ast.Module | ast.Lambda
+MAX_NESTING = 250
+"""Levels of the syntax tree below which a file is not analysed; what people write stays below a hundred."""
 
 
 class UnparsableError(Exception):
@@ -221,13 +223,23 @@ class Program:
 def parse(file: SourceFile) -> ast.Module:
     """Parse one file. Raises UnparsableError for text that is no Python, or too deep for the parser."""
     try:
-        return ast.parse(file.text)
+        tree = ast.parse(file.text)
     except SourceUnreadableError as error:
         raise UnparsableError(str(error)) from error
     except SyntaxError as error:
         raise UnparsableError(f"line {error.lineno or 1}: {error.msg}") from error
     except (RecursionError, MemoryError, ValueError) as error:
         raise UnparsableError(f"nested too deeply or not parsable ({type(error).__name__})") from error
+    if _deeper_than(tree, MAX_NESTING):
+        raise UnparsableError(f"nested deeper than {MAX_NESTING} levels")
+    return tree
+
+
+def _deeper_than(tree: ast.AST, levels: int) -> bool:
+    level: list[ast.AST] = [tree]
+    for _ in range(levels):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return bool(level)
 
 
 def scope_of(node: ScopeNode | ast.ClassDef) -> Scope:

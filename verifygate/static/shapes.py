@@ -34,6 +34,8 @@ class Shapes:
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
         self.evaluator = evaluator
         self.modules = modules
+        self._open_ended: set[ast.AST] = set()
+        """Dicts being looked into: one that spreads itself may hold anything."""
 
     def of(self, expr: ast.expr, frame: Frame) -> list[Shape] | None:
         """The shapes that `expr` can have, or None where it may be anything else or its keys are open."""
@@ -41,7 +43,11 @@ class Shapes:
         for value in self.evaluator.values(expr, frame):
             if not isinstance(value, DictLiteral):
                 return None
+            if value.node in self._open_ended:
+                return None
+            self._open_ended.add(value.node)
             shape = self._shape(value)
+            self._open_ended.discard(value.node)
             if shape.open:
                 return None
             shapes.append(shape)
