@@ -1,0 +1,189 @@
+"""A GradScaler is built anew in every turn of a loop.
+
+## What it does
+Reports a scaler that is built inside a loop over epochs or steps, or in a function that such a loop calls, however
+many calls lie between, while the optimizer it steps lives on. A loop that builds an optimizer of its own in each turn
+(folds, seeds, tasks) starts a new training, and may start a new scaler.
+
+## Why is this bad
+The loss scale is learned: it halves on every overflow and doubles after 2000 clean steps. A new scaler forgets that.
+Every epoch begins at 65536 again, with skipped steps until the scale is back to what the model bears, and the scale
+never grows past what one epoch allows. Such a scaler cannot be saved and resumed either.
+
+## What happens at run time
+Silent on every torch: each new scaler begins with `init_scale` and an empty growth tracker.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        scaler = torch.amp.GradScaler(device)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    scaler = torch.amp.GradScaler(device)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: the scaler must move to where the optimizer is built, and be passed on from there.
+
+## What it cannot see
+Loops outside the project, such as a framework that calls a hook once per epoch.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.made_scalers import MadeScaler
+from verifygate.static.nesting import Loop
+from verifygate.static.program import Function, bound_targets
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule
+
+RULE = Rule(
+    code="AMP301",
+    name="scaler-recreated",
+    severity=Severity.HIGH,
+    summary="a GradScaler is built anew in every turn of a loop",
+    remedy="build the scaler once, where the optimizer is built, and pass it on",
+    words=("GradScaler",),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_MAX_CALLS = 6
+_DEPTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A loop that leads to the scaler, and the calls between, innermost first."""
+
+    loop: Loop
+    function: Function
+    calls: tuple[Place, ...]
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every scaler that a loop builds again while its optimizer lives on."""
+    for scaler in analysis.made_scalers:
+        if scaler.off or _is_built_once(scaler, analysis):
+            continue
+        turn = next(_turns(scaler.place, analysis, ()), None)
+        if turn is None:
+            continue
+        where = f"in `{scaler.function.name}`, which a loop calls" if turn.calls else "in a loop"
+        yield Match(
+            scaler.place,
+            f"a new GradScaler is built {where}: the scale it has learned is lost in every turn",
+            certain=not (turn.calls and _trains_whole(scaler, analysis)),
+            steps=(
+                (Place(turn.function, turn.loop), "the loop"),
+                *((place, "the call") for place in reversed(turn.calls)),
+                (scaler.place, "the new scaler"),
+            ),
+        )
+
+
+def _is_built_once(scaler: MadeScaler, analysis: Analysis) -> bool:
+    """Whether a condition asks if there is a scaler already, or the function remembers its result."""
+    conditions = analysis.nesting.conditions(scaler.call, scaler.function)
+    if any("scaler" in ast.unparse(test).lower() for test, _ in conditions):
+        return True
+    decorators = getattr(scaler.function.node, "decorator_list", ())
+    return any("cache" in ast.unparse(decorator) or "property" in ast.unparse(decorator) for decorator in decorators)
+
+
+def _turns(place: Place, analysis: Analysis, calls: tuple[Place, ...]) -> Iterator[_Turn]:
+    """The loops whose every turn reaches the place, where none of what lies between begins a training of its own."""
+    function = place.function
+    for loop in analysis.nesting.loops(place.node, function):
+        body = [node for part in loop.body for node in ast.walk(part)]
+        if _builds_optimizer(body, function, analysis, _DEPTH) or _ends_at_once(loop):
+            return
+        if _trains(body, analysis, _DEPTH):
+            yield _Turn(loop, function, calls)
+            return
+    if len(calls) >= _MAX_CALLS or _builds_optimizer(function.own_nodes, function, analysis, _DEPTH):
+        return
+    met = {function, *(call.function for call in calls)}
+    for site in analysis.callers.sites(function):
+        if site.caller not in met:
+            call = Place(site.caller, site.call)
+            yield from _turns(call, analysis, (*calls, call))
+
+
+def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, depth: int) -> bool:
+    """Whether an optimizer is built among the nodes, or in what they call."""
+    nodes = tuple(nodes)
+    frame = analysis.evaluator.root_frame(function)
+    for target, binding in bound_targets(nodes):
+        is_call = isinstance(binding.expr, ast.Call) and "prepare" not in last_name(binding.expr.func)
+        if is_call and analysis.roles.is_optimizer(target, frame) and binding.kind in ("value", "item"):
+            return True
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            name = analysis.roles.known_name(node.func, frame)
+            if name.startswith("torch.optim.") and "lr_scheduler" not in name and "swa_utils" not in name:
+                return True
+            if depth and any(
+                _builds_optimizer(callee.own_nodes, callee, analysis, depth - 1)
+                for callee in analysis.callers.callees(node)
+            ):
+                return True
+    return False
+
+
+def _trains(nodes: Iterable[ast.AST], analysis: Analysis, depth: int) -> bool:
+    """Whether a backward runs among the nodes, or in what they call."""
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            if last_name(node.func) == "backward":
+                return True
+            if depth and any(
+                _trains(callee.own_nodes, analysis, depth - 1) for callee in analysis.callers.callees(node)
+            ):
+                return True
+    return False
+
+
+def _ends_at_once(loop: Loop) -> bool:
+    """Whether the first turn is also the last, unless it fails: a loop that tries again."""
+    return isinstance(loop.body[-1], ast.Break | ast.Return)
+
+
+def _trains_whole(scaler: MadeScaler, analysis: Analysis) -> bool:
+    """Whether the function that builds the scaler loops over epochs itself: being called again may be a new training."""
+    return any(
+        isinstance(node, ast.Call)
+        and last_name(node.func) == "backward"
+        and len(analysis.nesting.loops(node, scaler.function)) > 1
+        for node in scaler.function.own_nodes
+    )
