@@ -56,6 +56,7 @@ Loops outside the project, such as a framework that calls a hook once per epoch.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -79,6 +80,8 @@ RULE = Rule(
 )
 
 _MAX_CALLS = 6
+_MAKES = re.compile(r"optim|adam|sgd|lion|build|creat|make|config|set_?up|init", re.IGNORECASE)
+"""Names of functions that may build an optimizer."""
 _DEPTH = 3
 
 
@@ -145,8 +148,13 @@ def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: An
     nodes = tuple(nodes)
     frame = analysis.evaluator.root_frame(function)
     for target, binding in bound_targets(nodes):
-        is_call = isinstance(binding.expr, ast.Call) and "prepare" not in last_name(binding.expr.func)
-        if is_call and analysis.roles.is_optimizer(target, frame) and binding.kind in ("value", "item"):
+        makes = isinstance(binding.expr, ast.Call) and _MAKES.search(last_name(binding.expr.func))
+        if (
+            makes
+            and "state" not in last_name(target)
+            and analysis.roles.is_optimizer(target, frame)
+            and binding.kind in ("value", "item")
+        ):
             return True
     for node in nodes:
         if isinstance(node, ast.Call):

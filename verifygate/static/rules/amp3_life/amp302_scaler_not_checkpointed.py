@@ -111,6 +111,7 @@ RULE = Rule(
     summary="a checkpoint keeps the optimizer's state and not the scaler's",
     remedy="save `scaler.state_dict()` beside the optimizer's, and load it on resuming",
     words=("GradScaler",),
+    proof="scale-trace",
 )
 
 _TESTS = re.compile(r"(^|/)(tests?/|test_[^/]*$|conftest)")
