@@ -63,6 +63,7 @@ RULE = Rule(
     remedy="end the autocast region after the loss, before backward()",
     words=("autocast",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="final-weights",
 )
 
 check = ProtocolMatch("AMP101", lambda text: f"`{text}` runs inside an autocast region")

@@ -71,6 +71,7 @@ RULE = Rule(
     remedy="end the autocast region after the loss, before backward() and the step",
     words=("autocast",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="final-weights",
 )
 
 check = ProtocolMatch("AMP102", lambda text: f"`{text}` runs inside an autocast region")

@@ -85,6 +85,7 @@ RULE = Rule(
     remedy="enter the region anew for each forward: end it before the weights change",
     words=("autocast",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="loss-progress",
 )
 
 _SWAPS = frozenset({"apply_shadow", "copy_to", "average_parameters", "ema_scope"})

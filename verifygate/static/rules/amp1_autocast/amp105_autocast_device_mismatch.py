@@ -77,6 +77,7 @@ RULE = Rule(
     remedy="pass the tensors' own device type: `torch.autocast(device.type, ...)`",
     words=("autocast",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="dtype-census",
 )
 
 _DEVICE_WORDS = ("cuda", "mps", "cpu", "device", "is_available")

@@ -1,0 +1,224 @@
+"""The loss is computed outside the region, on the half-precision outputs of the model.
+
+## What it does
+Reports a loss, called after a float16 region and outside every other, that gets what a call in that region returned,
+where nothing casts it in between. Losses of the project that cast their inputs themselves are left alone.
+
+## Why is this bad
+Inside the region autocast runs losses in float32. Outside it nothing does: logarithms, exponentials and sums run in
+float16 and round or overflow, and the gradient of the output is float16, too, so a loss scale of 65536 is inf in it.
+
+## What happens at run time
+Silent. Seen on torch 2.13 (CPU): with a mean loss the first step is skipped for inf, and the loss scale can never stay
+above 32768. With dtypes of a wide range (bfloat16) only precision is lost; that is not reported.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+        loss = loss_fn(outputs, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+            loss = loss_fn(outputs, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: casting with `.float()` and moving the loss into the region are both right, and differ in memory.
+
+## What it cannot see
+Whether the model's last operation gives half precision (a softmax does not, on CUDA): findings are likely, never
+certain. Losses in another function than the region.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
+"""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.nesting import Nesting
+from verifygate.static.program import Function, FunctionNode, bound_targets
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.values import Known, Made, Object
+
+RULE = Rule(
+    code="AMP110",
+    name="loss-outside-autocast",
+    severity=Severity.MEDIUM,
+    summary="a loss is computed outside the autocast region on its half-precision outputs",
+    remedy="compute the loss inside the region, or cast the outputs with `.float()` first",
+    words=("autocast",),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_LOSS = re.compile(r"(^|_)(loss|losses|criterion|criterions|crit)(_fn|_func|_function|_\d+)?$|^criterion_|Loss$")
+_LOSS_FUNCTIONS = re.compile(r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$")
+_NO_LOSS = re.compile(r"scale|log_loss|meter|print|track", re.IGNORECASE)
+_CASTS = re.compile(r"\.float\(|float32|\.double\(|float64|autocast")
+_SAME_DTYPE = frozenset(
+    {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
+)
+_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Outermost active regions, by the variables that they leave behind."""
+    found: dict[ast.Call, Match] = {}
+    for region in analysis.written_regions.all:
+        if region.is_active and region.around is None and region.block is not region.function.node:
+            if analysis.written_regions.half_types(region) == {"torch.bfloat16"}:
+                continue
+            for call, name in _losses_after(region, analysis):
+                text = statement_text(Place(region.function, call))
+                found.setdefault(
+                    call,
+                    Match(
+                        Place(region.function, call),
+                        f"`{text}` runs outside autocast on `{name}`, which the region leaves in half precision",
+                        certain=False,
+                        steps=((region.place, "autocast region"),),
+                        severity=None if _trains(region.function) else Severity.LOW,
+                    ),
+                )
+    yield from found.values()
+
+
+def _losses_after(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[ast.Call, str]]:
+    """The losses after a region that get one of its outputs as it is, and the name of the output."""
+    names = _outputs(region, analysis)
+    if not names:
+        return
+    function = region.function
+    end = getattr(region.block, "end_lineno", None) or 0
+    covered = {node for each in analysis.written_regions.by_function[function] for node in each.nodes}
+    for node in function.own_nodes:
+        if getattr(node, "lineno", 0) <= end or node in covered or not names:
+            continue
+        if isinstance(node, ast.Assign):
+            if _follows(region.block, node, function, analysis.nesting):
+                _rename(node, names)
+        elif isinstance(node, ast.Call) and _is_loss(node, function, analysis):
+            given = [name for argument in node.args if (name := _taken_from(argument)) in names]
+            if given and _follows(region.block, node, function, analysis.nesting):
+                yield node, given[0]
+
+
+def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
+    """Variables of the region that a call of some model gives their value, and nothing in it changes after."""
+    frame = analysis.evaluator.root_frame(region.function)
+    names: set[str] = set()
+    for target, binding in bound_targets(region.nodes):
+        if not isinstance(target, ast.Name):
+            continue
+        names.discard(target.id)
+        call = binding.expr
+        if binding.kind not in ("value", "item") or not isinstance(call, ast.Call) or "loss" in target.id.lower():
+            continue
+        if _LOSS.search(last_name(call.func)) or not isinstance(call.func, ast.Name | ast.Attribute):
+            continue
+        values = analysis.evaluator.values(call.func, frame)
+        if any(isinstance(value, Known) for value in values) or _is_method_of_tensor(call):
+            continue
+        if any(_casts_itself(value.made, "forward", analysis) for value in values if isinstance(value, Object)):
+            continue
+        names.add(target.id)
+    return names
+
+
+def _is_method_of_tensor(call: ast.Call) -> bool:
+    """Whether the call is rather a method of a value than a model: only calls of models and their `forward`s count."""
+    return isinstance(call.func, ast.Attribute) and not (
+        re.search(r"model|net|module|encoder|decoder|head|generator|critic|forward", call.func.attr)
+    )
+
+
+def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether the call computes a loss, and casts nothing itself as far as its source is at hand."""
+    frame = analysis.evaluator.root_frame(function)
+    name = last_name(call.func)
+    known = analysis.roles.known_name(call.func, frame)
+    values = analysis.evaluator.values(call.func, frame)
+    is_torch = any(isinstance(value, Made) and re.match(r"torch\.nn\.\w*Loss$", value.name) for value in values)
+    if not (is_torch or _LOSS_FUNCTIONS.match(known) or (_LOSS.search(name) and not _NO_LOSS.search(name))):
+        return False
+    callees = analysis.evaluator.callees(call, frame)
+    return not any(_CASTS.search(ast.unparse(callee.function.node)) for callee in callees)
+
+
+def _casts_itself(made: object, method: str, analysis: Analysis) -> bool:
+    for base in analysis.evaluator.linearised(made):  # type: ignore[arg-type]
+        if found := base.methods.get(method):
+            return bool(_CASTS.search(ast.unparse(found.node)))
+    return False
+
+
+def _taken_from(expr: ast.expr) -> str:
+    """The variable that an argument is, or is a part of: `outputs`, `outputs["logits"]`, `outputs.logits`."""
+    while isinstance(expr, ast.Attribute | ast.Subscript | ast.Starred):
+        expr = expr.value
+    return expr.id if isinstance(expr, ast.Name) else ""
+
+
+def _rename(node: ast.Assign, names: set[str]) -> None:
+    """Follow the outputs through an assignment after the region: parts and views of one are outputs, all else is not."""
+    value = node.value
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SAME_DTYPE:
+        value = value.func.value
+    source = _taken_from(value)
+    for target in node.targets:
+        for part in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+            if isinstance(part, ast.Name):
+                (names.add if source in names else names.discard)(part.id)
+
+
+def _follows(block: ast.AST, node: ast.expr | ast.stmt, function: Function, nesting: Nesting) -> bool:
+    """Whether control can pass from a block to a later node: not from one arm to another, not past a jump."""
+    arms = {each.node: each.part for each in nesting.around(node, function)}
+    here = block
+    for each in nesting.around(block, function):
+        siblings = getattr(each.node, each.part, None)
+        later = siblings[siblings.index(here) + 1 :] if isinstance(siblings, list) and here in siblings else []
+        common = arms.get(each.node)
+        if any(isinstance(statement, _LEAVES) and statement.lineno < node.lineno for statement in later):
+            return False
+        if common is not None:
+            return common == each.part or not isinstance(each.node, ast.If | ast.Try | ast.Match)
+        here = each.node
+    return True
+
+
+def _trains(function: Function) -> bool:
+    """Whether a backward of the loss is in sight: an evaluation only loses digits of the number it prints."""
+    return any(
+        isinstance(node, ast.Call) and ("backward" in last_name(node.func) or "scale" in last_name(node.func))
+        for node in function.own_nodes
+        if not isinstance(node, FunctionNode)
+    )
