@@ -7,10 +7,17 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from verifygate import __version__
+
+if TYPE_CHECKING:
+    from verifygate.config import Settings, StaticSettings
+    from verifygate.model.check_report import CheckReport
+    from verifygate.source import Sources
+    from verifygate.static.rule import LoadedRule
 
 STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
 REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab")
@@ -80,43 +87,69 @@ def check(
 ) -> int:
     """Check sources statically: no configuration, no torch, nothing run. PATHS are files and folders (default: .)."""
     from verifygate.config import load
-    from verifygate.errors import UsageError
-    from verifygate.model.check_report import CheckReport
+    from verifygate.fix import with_fixes
     from verifygate.report.findings import render_findings
-    from verifygate.source import read_sources
-    from verifygate.static.engine import analyse
 
-    here = Path.cwd()
-    settings = load(config, here)
-    sources = read_sources(here, paths or (".",), settings.project.exclude, confined=False)
-    if not sources.files and not sources.unreadable:
-        raise UsageError("no Python file there", where=", ".join(paths or (".",)), remedy="name a file or a folder")
+    settings = load(config, Path.cwd())
     static = settings.static.model_copy(
         update={"select": select or settings.static.select, "ignore": (*settings.static.ignore, *ignore)}
     )
-    outcome = analyse(sources, static)
-    report = CheckReport(
-        files_checked=outcome.files_checked,
-        findings=outcome.findings,
-        not_analysed=outcome.not_analysed,
-        not_followed=outcome.not_followed,
-    )
+    sources = _sources(paths, settings)
+    report = _checked(sources, static)
+    report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
     click.echo(render_findings(report, fmt), nl=False)
-    for lost in outcome.not_analysed:
-        click.echo(f"verifygate: not analysed: {lost.path}: {lost.reason}", err=True)
-    if any(lost.mentions_amp for lost in outcome.not_analysed):
+    _tell_not_analysed(report)
+    if any(lost.mentions_amp for lost in report.not_analysed):
         return 2
-    return 1 if outcome.findings else 0
+    return 1 if report.findings else 0
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=str)
+@click.option("--diff", "as_diff", is_flag=True, help="Print the changes as a diff and write nothing.")
+@click.option("--unsafe", is_flag=True, help="Also apply fixes that need a person's eye.")
+@click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,AMP501.")
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default.")
+def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, ...], config: Path | None) -> int:
+    """Fix what can be fixed, and prove each fix by a new scan. Exit code 1 where findings, or a diff, are left."""
+    from verifygate.config import load
+    from verifygate.fix import repaired
+    from verifygate.fix.write import unified_diff, write_fixed
+    from verifygate.static.registry import chosen
+
+    settings = load(config, Path.cwd())
+    sources = _sources(paths, settings)
+    wanted = chosen(select or settings.static.select, settings.static.ignore)
+    # The scan that proves a fix looks with every rule of the project, not only with those to fix.
+    every = settings.static.model_copy(
+        update={"select": (*settings.static.select, *select) if settings.static.select else ()}
+    )
+    repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe)
+    left = [finding for finding in repair.report.findings if finding.rule in wanted]
+    for finding, reason in repair.refused:
+        click.echo(f"verifygate: not fixed: {finding.path}:{finding.line}: {finding.rule}: {reason}", err=True)
+    _tell_not_analysed(repair.report)
+    if as_diff:
+        click.echo(unified_diff(repair.changed), nl=False)  # bytes: sources need not be UTF-8
+    else:
+        write_fixed(repair.changed, Path.cwd())
+        click.echo(f"Fixed: {len(repair.fixed)}; files changed: {len(repair.changed)}; findings left: {len(left)}")
+    if any(lost.mentions_amp for lost in repair.report.not_analysed):
+        return 2
+    return 1 if (repair.changed if as_diff else left) else 0
 
 
 @cli.command()
 @click.argument("rule")
-def explain(rule: str) -> int:
-    """Explain a rule, by code (AMP201) or name (clip-before-unscale)."""
+@click.option("--prove", is_flag=True, help="Run the bad and the good example on this machine and show the difference.")
+def explain(rule: str, prove: bool) -> int:
+    """Explain a rule, by code (AMP201) or name (clip-before-unscale). Exit code 1 where --prove sees no harm."""
     from verifygate.static.registry import find_rule
 
     loaded = find_rule(rule)
     record = loaded.rule
+    if prove:
+        return _prove(loaded)
     click.echo(f"# {record.code} {record.name} ({record.severity})\n\n{loaded.docs}\n")
     return 0
 
@@ -193,6 +226,52 @@ def compare(old: Path, new: Path) -> int:
     return 1 if changes.new else 0
 
 
+def _sources(paths: tuple[str, ...], settings: Settings) -> Sources:
+    """The Python files that the user named, or all here. Raises UsageError where there is none."""
+    from verifygate.errors import UsageError
+    from verifygate.source import read_sources
+
+    sources = read_sources(Path.cwd(), paths or (".",), settings.project.exclude, confined=False)
+    if not sources.files and not sources.unreadable:
+        raise UsageError("no Python file there", where=", ".join(paths or (".",)), remedy="name a file or a folder")
+    return sources
+
+
+def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
+    """What the static analysis says of these files."""
+    from verifygate.model.check_report import CheckReport
+    from verifygate.static.engine import analyse
+
+    outcome = analyse(sources, static)
+    return CheckReport(
+        files_checked=outcome.files_checked,
+        findings=outcome.findings,
+        not_analysed=outcome.not_analysed,
+        not_followed=outcome.not_followed,
+    )
+
+
+def _tell_not_analysed(report: CheckReport) -> None:
+    for lost in report.not_analysed:
+        click.echo(f"verifygate: not analysed: {lost.path}: {lost.reason}", err=True)
+
+
+def _prove(loaded: LoadedRule) -> int:
+    """Print the proof of one rule; 2 where the rule has none, with the reason."""
+    from verifygate import proof
+    from verifygate.config import load
+    from verifygate.errors import UsageError
+    from verifygate.gate import interpreter_of
+
+    record, sections = loaded.rule, loaded.sections
+    if not record.proof:
+        raise UsageError(f"{record.code} has no proof by a run on a CPU", remedy=record.no_proof or None)
+    claim = proof.claim_from(record.code, record.name, record.proof, sections["Example"], sections["Use instead"])
+    (shown,) = proof.prove([claim], interpreter_of(load(None, Path.cwd())))
+    click.echo(proof.table(shown))
+    return 0 if shown.proved else 1
+
+
 def _one_of(word: str, allowed: tuple[str, ...], option: str) -> None:
     if word not in allowed:
         raise click.BadParameter(f"'{word}' is not one of {', '.join(allowed)}", param_hint=option)
@@ -224,3 +303,17 @@ class _progress:  # noqa: N801 - used as a function
     def __exit__(self, *_error: object) -> None:
         if self._status is not None:
             self._status.stop()
+
+
+@cli.command(hidden=True)
+@click.option("--cases", required=True, type=click.Path(path_type=Path), help="Labels: a JSON list of rows.")
+@click.option(
+    "--checkouts", required=True, type=click.Path(path_type=Path), help="Folder of checkouts or git repositories."
+)
+def accuracy(cases: Path, checkouts: Path) -> int:
+    """Measure the static rules on labelled code: recall on bugs, false alarms on clean code."""
+    from verifygate.accuracy import judge, read_cases, table
+
+    judged, absent = judge(read_cases(cases), checkouts)
+    click.echo(table(judged, absent), nl=False)
+    return 0 if judged and not absent else 2

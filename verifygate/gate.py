@@ -50,7 +50,7 @@ def run(
     _check_rules(settings)
     if settings.requirements.spec:
         read_specification(settings.root, settings.requirements.spec)
-    subject = Subject(settings.root, _interpreter(settings))
+    subject = Subject(settings.root, interpreter_of(settings))
     results: dict[str, StageResult] = {}
     for stage in STAGES:
         if not stages or stage.name in stages:
@@ -92,7 +92,8 @@ def _run_stage(stage: Stage, context: StageContext) -> StageResult:
     return result.model_copy(update={"seconds": round(time.monotonic() - clock, 3)})
 
 
-def _interpreter(settings: Settings) -> Path:
+def interpreter_of(settings: Settings) -> Path:
+    """The project's interpreter: the one that is configured, else the one discovered. Raises UsageError."""
     if not (given := settings.execution.interpreter):
         return discover_interpreter(settings.root)
     path = Path(given) if Path(given).is_absolute() else settings.root / given

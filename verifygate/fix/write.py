@@ -12,9 +12,9 @@ from verifygate.errors import UsageError
 from verifygate.source import SourceFile
 
 
-def unified_diff(changed: Iterable[tuple[SourceFile, SourceFile]]) -> str:
-    """One diff over all files, as `git apply` and `patch -p1` read it."""
-    return "".join(row for old, new in changed for row in _diff(old, new))
+def unified_diff(changed: Iterable[tuple[SourceFile, SourceFile]]) -> bytes:
+    """One diff over all files, as `git apply` and `patch -p1` read it, in the bytes of the files."""
+    return "".join(row for old, new in changed for row in _diff(old, new)).encode("utf-8", "surrogateescape")
 
 
 def _diff(old: SourceFile, new: SourceFile) -> Iterable[str]:

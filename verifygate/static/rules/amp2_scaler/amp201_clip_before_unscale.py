@@ -58,7 +58,7 @@ clip whose parameters cannot be told apart is reported only where it is wrong fo
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
 """
 
-from verifygate.model import Severity, Witness
+from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.rule import ProtocolMatch, Rule
 
 RULE = Rule(
@@ -69,6 +69,8 @@ RULE = Rule(
     remedy="call `scaler.unscale_(optimizer)` between backward() and the clip",
     words=("GradScaler", "unscale_", "scaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    fix=Applicability.SAFE,
+    proof="scale-invariance",
 )
 
 check = ProtocolMatch("AMP201", lambda text: f"`{text}` clips gradients that are still multiplied by the loss scale")

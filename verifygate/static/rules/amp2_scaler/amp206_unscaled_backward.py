@@ -64,6 +64,7 @@ RULE = Rule(
     remedy="call `scaler.scale(loss).backward()`",
     words=("GradScaler", "unscale_", "scaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="scale-invariance",
 )
 
 check = ProtocolMatch("AMP206", lambda text: f"`{text}` is not scaled, but the scaler divides its gradients")

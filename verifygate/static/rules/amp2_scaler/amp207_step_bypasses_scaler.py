@@ -55,7 +55,7 @@ Optimizers stepped inside libraries; finite checks that do not name isfinite, is
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
-from verifygate.model import Severity, Witness
+from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.rule import ProtocolMatch, Rule
 
 RULE = Rule(
@@ -66,6 +66,8 @@ RULE = Rule(
     remedy="call `scaler.step(optimizer)`, which unscales and skips steps with inf or NaN",
     words=("GradScaler", "unscale_", "scaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    fix=Applicability.UNSAFE,
+    proof="inf-injection",
 )
 
 check = ProtocolMatch("AMP207", lambda text: f"`{text}` goes past the scaler that scaled these gradients")

@@ -50,7 +50,7 @@ A step in a function whose caller is not part of the project: its loop, and an u
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.update
 """
 
-from verifygate.model import Severity, Witness
+from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.rule import ProtocolMatch, Rule
 
 RULE = Rule(
@@ -61,6 +61,8 @@ RULE = Rule(
     remedy="call `scaler.update()` once per window, after the steps of all optimizers",
     words=("GradScaler", "unscale_", "scaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    fix=Applicability.SAFE,
+    proof="raised-error",
 )
 
 check = ProtocolMatch("AMP209", lambda text: f"`{text}` is not followed by `update()` before the next step")

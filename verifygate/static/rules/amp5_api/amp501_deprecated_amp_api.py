@@ -55,7 +55,7 @@ Names reached through `getattr`, and interfaces re-exported by other packages.
 import ast
 from collections.abc import Iterable, Iterator
 
-from verifygate.model import Severity, Witness
+from verifygate.model import Applicability, Severity, Witness
 from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
@@ -71,6 +71,8 @@ RULE = Rule(
     words=("cuda.amp", "cpu.amp", "cuda import amp", "cpu import amp"),
     witnesses=(Witness.STATIC, Witness.RUN),
     torch="2.4",
+    fix=Applicability.SAFE,
+    proof="warning-seen",
 )
 
 

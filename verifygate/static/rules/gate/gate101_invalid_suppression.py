@@ -49,6 +49,7 @@ RULE = Rule(
     summary="a suppression without a rule, with an unknown rule, or without a reason",
     remedy="write `# verifygate: ignore[CODE] reason`",
     words=("verifygate:",),
+    no_proof="it is about a comment, which does nothing at run time",
 )
 
 

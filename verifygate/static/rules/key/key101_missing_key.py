@@ -63,6 +63,7 @@ RULE = Rule(
     summary="a key is read that the function returning the dict never puts in",
     remedy="read a key that is there, or put the missing one in",
     words=("autocast", "GradScaler", "unscale_"),
+    proof="raised-error",
 )
 
 

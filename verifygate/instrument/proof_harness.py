@@ -1,0 +1,252 @@
+"""Runs inside the subject's interpreter: train a tiny model with the `train` of a rule's example, and measure it.
+
+Usage: python proof_harness.py JOBS.json RESULTS.json. A job is `{"source", "name", "scale", "bfloat16", "inf_at",
+"one_batch"}`; its result is what `run` returns. Imports torch and the standard library only, once for all jobs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+    Batches = list[tuple[torch.Tensor, torch.Tensor]]
+
+BATCHES, ROWS, WIDTH = 8, 16, 8
+LEARNING_RATE = 0.05
+
+
+def main(jobs_path: str, results_path: str) -> None:
+    """Run every job; without torch the results are one line that says so."""
+    try:
+        import torch
+        import torch._dynamo  # the first optimizer would load it, inside a measured run
+    except ImportError as error:
+        results: dict[str, Any] = {"missing": str(error)}
+    else:
+        torch.set_num_threads(1)
+        jobs = json.loads(Path(jobs_path).read_text(encoding="utf-8"))
+        results = {"torch": torch.__version__, "runs": [run(job) for job in jobs]}
+    Path(results_path).write_text(json.dumps(results), encoding="utf-8")
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """Train once and tell everything that was seen."""
+    import torch
+
+    torch.manual_seed(20260101)
+    model, batches = tiny_model(), training_data(job["one_batch"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    scaler = torch.amp.GradScaler("cpu", init_scale=job["scale"])
+    seen = Seen(f"<{job['name']}>")
+    printed, returned, error = io.StringIO(), None, None
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(printed))
+        told = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
+        seen.watch(stack, model)
+        if job["bfloat16"]:
+            stack.enter_context(bfloat16_for_float16())
+        if job["inf_at"]:
+            poison(model, job["inf_at"])
+        try:
+            train = load(job["source"], seen.filename)
+            returned = train(model, seen.recorded(torch.nn.MSELoss()), optimizer, scaler, batches, "cpu")
+        except Exception as raised:
+            error = {"type": type(raised).__name__, "message": " ".join(str(raised).split())}
+    weights = torch.cat([parameter.detach().double().flatten() for parameter in model.parameters()])
+    finite = bool(torch.isfinite(weights).all())
+    return {
+        "error": error,
+        "finite": finite,
+        "weights": weights.tolist() if finite else [],
+        "told": printed.getvalue() + ("" if returned is None else repr(returned)),
+        "warnings": sorted({f"{each.category.__name__}: {' '.join(str(each.message).split())}" for each in told}),
+        "dtypes": sorted(seen.dtypes),
+        "losses": seen.losses,
+        "scales": seen.scales,
+        "updates": seen.updates,
+        "graph": seen.graph,
+    }
+
+
+def tiny_model() -> torch.nn.Module:
+    """A small net with an island in float32, as real models have for a softmax or a norm."""
+    import torch
+
+    class Tiny(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.into = torch.nn.Linear(WIDTH, WIDTH)
+            self.island = torch.nn.Linear(WIDTH, WIDTH)
+            self.out = torch.nn.Linear(WIDTH, WIDTH)
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            hidden = torch.relu(self.into(inputs))
+            with torch.autocast("cpu", enabled=False):
+                hidden = torch.tanh(self.island(hidden.float()))
+            out: torch.Tensor = self.out(hidden)
+            return out
+
+    return Tiny()
+
+
+def training_data(one_batch: bool) -> Batches:
+    """Batches whose gradients are far longer than 1, so that a clip to 1 has something to do."""
+    import torch
+
+    generator = torch.Generator().manual_seed(7)
+    inputs = torch.randn(BATCHES, ROWS, WIDTH, generator=generator)
+    targets = 3 + 2 * torch.randn(BATCHES, ROWS, WIDTH, generator=generator)
+    pairs = list(zip(inputs, targets, strict=True))
+    return pairs[:1] * BATCHES if one_batch else pairs
+
+
+def load(source: str, filename: str) -> Callable[..., object]:
+    """The `train` of an example, from a module of its own."""
+    module = types.ModuleType("verifygate_example")
+    sys.modules[module.__name__] = module
+    exec(compile(source, filename, "exec"), module.__dict__)  # noqa: S102 - the rule's own example
+    train: Callable[..., object] = module.train
+    return train
+
+
+class Seen:
+    """What is recorded while an example trains."""
+
+    def __init__(self, filename: str) -> None:
+        self.filename = filename
+        self.dtypes: set[str] = set()
+        self.losses: list[float] = []
+        self.scales: list[float] = []
+        self.updates: list[float] = []
+        self.graph: list[int] = []
+
+    def watch(self, stack: contextlib.ExitStack, model: torch.nn.Module) -> None:
+        """Hooks and one patch, all gone when the stack ends."""
+        import torch
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        for layer in model.children():
+            stack.callback(layer.register_forward_hook(self._output).remove)
+        stack.callback(model.register_forward_pre_hook(self._graph_size).remove)
+        before: dict[int, torch.Tensor] = {}
+
+        def remember(optimizer: torch.optim.Optimizer, _arguments: object, _keywords: object) -> None:
+            before[id(optimizer)] = _flat(optimizer)
+
+        def compare(optimizer: torch.optim.Optimizer, _arguments: object, _keywords: object) -> None:
+            length = float((_flat(optimizer) - before.pop(id(optimizer))).norm())
+            self.updates.append(length / optimizer.param_groups[0]["lr"])
+
+        stack.callback(register_optimizer_step_pre_hook(remember).remove)
+        stack.callback(register_optimizer_step_post_hook(compare).remove)
+        update, scales = torch.amp.GradScaler.update, self.scales
+
+        def recorded_update(scaler: torch.amp.GradScaler, new_scale: Any = None) -> None:
+            update(scaler, new_scale)
+            scales.append(scaler.get_scale())
+
+        stack.enter_context(replaced(torch.amp.GradScaler, "update", recorded_update))
+
+    def recorded(self, loss_fn: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """The loss function, which also keeps what it returned."""
+
+        def loss(*arguments: Any, **keywords: Any) -> torch.Tensor:
+            value = loss_fn(*arguments, **keywords)
+            self.losses.append(float(value.detach().mean()))
+            return value
+
+        return loss
+
+    def _output(self, _layer: object, _inputs: object, output: torch.Tensor) -> None:
+        self.dtypes.add(str(output.dtype).removeprefix("torch."))
+
+    def _graph_size(self, _model: object, _inputs: object) -> None:
+        """Count the autograd nodes that the example's own variables still hold when the next forward begins."""
+        frame: types.FrameType | None = sys._getframe()
+        held: list[object] = []
+        while frame is not None:
+            if frame.f_code.co_filename == self.filename:
+                held.extend(frame.f_locals.values())
+            frame = frame.f_back
+        self.graph.append(graph_nodes(held))
+
+
+def graph_nodes(values: Iterable[object]) -> int:
+    """Autograd nodes reachable from the tensors among the values, one level into lists, tuples and dicts."""
+    import torch
+
+    flat = list(values)
+    for value in values:
+        if isinstance(value, list | tuple):
+            flat.extend(value)
+        elif isinstance(value, dict):
+            flat.extend(value.values())
+    stack = [value.grad_fn for value in flat if isinstance(value, torch.Tensor) and value.grad_fn is not None]
+    nodes: set[object] = set()
+    while stack:
+        node = stack.pop()
+        if node not in nodes:
+            nodes.add(node)
+            stack.extend(child for child, _ in node.next_functions if child is not None)
+    return len(nodes)
+
+
+def poison(model: torch.nn.Module, number: int) -> None:
+    """Write inf into one gradient of the backward with this number, as an overflow would."""
+    parameter, count = next(iter(model.parameters())), 0
+
+    def hook(weight: torch.Tensor) -> None:
+        nonlocal count
+        count += 1
+        if count == number and weight.grad is not None:
+            weight.grad.view(-1)[0] = float("inf")
+
+    parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
+
+
+@contextlib.contextmanager
+def bfloat16_for_float16() -> Iterator[None]:
+    """Autocast to bfloat16 where float16 is asked for: it has float32's range, so powers of two change no bit."""
+    import torch
+
+    begin = torch.amp.autocast_mode.autocast.__init__
+
+    def init(self: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> None:
+        dtype = torch.bfloat16 if dtype is torch.float16 else dtype
+        begin(self, device_type, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+    with replaced(torch.amp.autocast_mode.autocast, "__init__", init):
+        yield
+
+
+@contextlib.contextmanager
+def replaced(owner: type, name: str, value: object) -> Iterator[None]:
+    """An attribute with another value for a while."""
+    old = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, old)
+
+
+def _flat(optimizer: torch.optim.Optimizer) -> torch.Tensor:
+    import torch
+
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    return torch.cat([parameter.detach().double().flatten() for parameter in parameters])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

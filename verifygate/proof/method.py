@@ -1,0 +1,212 @@
+"""The ways to show harm: which runs each needs, what it reads from them, and when that counts as proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+Seen = Mapping[str, Any]
+"""What the harness recorded of one run."""
+
+
+class Setting(NamedTuple):
+    """How one run is set up."""
+
+    scale: float = 2.0**10
+    """The scaler's initial scale: small enough for float16 gradients of the tiny model."""
+    bfloat16: bool = False
+    """Whether autocast takes bfloat16 where float16 is asked for."""
+    inf_at: int = 0
+    """The backward that gets an inf into one gradient; 0 for none."""
+    one_batch: bool = False
+    """Whether every batch is the same one."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the runs show: rows of label, bad example, good example; and whether the harm is in them."""
+
+    rows: tuple[tuple[str, str, str], ...]
+    proved: bool
+
+
+Judge = Callable[[Sequence[Seen], Sequence[Seen]], Judgement]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to show harm. Both examples run once under each setting."""
+
+    text: str
+    """What is compared, in one sentence."""
+    settings: tuple[Setting, ...]
+    judge: Judge
+
+
+def _scale_invariance(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    moved, same = _distance(*bad), _distance(*good)
+    row = ("largest weight difference", _number(moved), _number(same))
+    return Judgement((row,), moved > 0 and same == 0)
+
+
+def _told_invariance(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    def said(runs: Sequence[Seen]) -> str:
+        small, large = (_short(run["told"]) for run in runs)
+        return f"{small} | {large}" if small != large else f"{small or 'nothing'}, both times"
+
+    differs = bad[0]["told"] != bad[1]["told"]
+    return Judgement((("told at small | large scale", said(bad), said(good)),), differs and _same(good, "told"))
+
+
+def _inf_injection(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    def finite(run: Seen) -> str:
+        return "finite" if run["finite"] else "inf or NaN"
+
+    rows = (
+        ("weights after an inf gradient", finite(bad[0]), finite(good[0])),
+        ("scale at the end", _last(bad[0]["scales"]), _last(good[0]["scales"])),
+    )
+    broken = not bad[0]["finite"] or not _backed_off(bad[0])
+    return Judgement(rows, broken and bool(good[0]["finite"]) and _backed_off(good[0]))
+
+
+def _backed_off(run: Seen) -> bool:
+    return INJECTED.scale / 2 in run["scales"]
+
+
+def _raised_error(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    return Judgement((("raised", _error(bad[0]), _error(good[0])),), bad[0]["error"] is not None)
+
+
+def _update_norm(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    before, after = (max(run[0]["updates"], default=0.0) for run in (bad, good))
+    made = [len(run[0]["updates"]) for run in (bad, good)]
+    rows = (
+        ("longest update / learning rate", _number(before), _number(after)),
+        ("steps made", str(made[0]), str(made[1])),
+    )
+    return Judgement(rows, made[0] != made[1] or not math.isclose(before, after, rel_tol=0.01))
+
+
+def _dtype_census(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    census = [", ".join(run[0]["dtypes"]) or "none" for run in (bad, good)]
+    rows = (("dtypes of layer outputs", census[0], census[1]),)
+    return Judgement(rows, bad[0]["dtypes"] != good[0]["dtypes"])
+
+
+def _warning_seen(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    own = [text for text in bad[0]["warnings"] if text not in good[0]["warnings"]]
+    return Judgement((("warning", _short(own[0]) if own else "none", "none of it"),), bool(own))
+
+
+def _graph_growth(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    def ends(run: Seen) -> str:
+        return f"{run['graph'][1]} -> {run['graph'][-1]}" if len(run["graph"]) > 1 else "no second forward"
+
+    def grows(run: Seen) -> bool:
+        sizes = run["graph"][1:]
+        return len(sizes) > 1 and sizes[-1] > sizes[0]
+
+    rows = (("autograd nodes held, 2nd -> last batch", ends(bad[0]), ends(good[0])),)
+    return Judgement(rows, grows(bad[0]) and not grows(good[0]))
+
+
+def _loss_progress(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    def way(run: Seen) -> str:
+        return f"{_number(run['losses'][0])} -> {_number(run['losses'][-1])}" if run["losses"] else "no loss"
+
+    def fall(run: Seen) -> float:
+        return float(run["losses"][0] - run["losses"][-1]) if run["losses"] else 0.0
+
+    rows = (("loss on one batch, first -> last", way(bad[0]), way(good[0])),)
+    return Judgement(rows, fall(good[0]) > 0 and fall(bad[0]) < fall(good[0]) / 2)
+
+
+def _final_weights(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    distance = _distance(bad[0], good[0])
+    return Judgement((("largest weight difference", _number(distance), "0 (the measure)"),), distance > 0)
+
+
+def _scale_trace(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    def trace(run: Seen) -> str:
+        values = run["scales"]
+        kept = [value for at, value in enumerate(values) if at == 0 or value != values[at - 1]]
+        return " -> ".join(f"{value:g}" for value in kept) or "never updated"
+
+    return Judgement((("loss scale", trace(bad[0]), trace(good[0])),), not _same((bad[0], good[0]), "scales"))
+
+
+INJECTED = Setting(inf_at=3)
+_TWO_SCALES = (Setting(scale=2.0**8, bfloat16=True), Setting(scale=2.0**16, bfloat16=True))
+_ONCE = (Setting(),)
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "scale-invariance": Method(
+            "the same training from loss scale 2^8 and from 2^16, bfloat16 in place of float16: right code ends in "
+            "the same bits",
+            _TWO_SCALES,
+            _scale_invariance,
+        ),
+        "told-invariance": Method(
+            "what the code prints and returns from loss scale 2^8 and from 2^16: right code tells the same numbers",
+            _TWO_SCALES,
+            _told_invariance,
+        ),
+        "inf-injection": Method(
+            "an inf put into one gradient: right code keeps finite weights and halves the scale",
+            (INJECTED,),
+            _inf_injection,
+        ),
+        "raised-error": Method("whether the code raises", _ONCE, _raised_error),
+        "update-norm": Method("the updates that reach the weights", _ONCE, _update_norm),
+        "dtype-census": Method("the dtypes that the layers compute in", _ONCE, _dtype_census),
+        "warning-seen": Method("the warnings that torch gives", _ONCE, _warning_seen),
+        "graph-growth": Method(
+            "the autograd graph that the code still holds when the next batch begins", _ONCE, _graph_growth
+        ),
+        "loss-progress": Method(
+            "the loss over repeated training on one batch", (Setting(one_batch=True),), _loss_progress
+        ),
+        "final-weights": Method("the weights that the same training ends in", _ONCE, _final_weights),
+        "scale-trace": Method("the loss scale after each update", _ONCE, _scale_trace),
+        "scale-trace-default": Method(
+            "the loss scale after each update, from torch's default of 65536",
+            (Setting(scale=2.0**16),),
+            _scale_trace,
+        ),
+        "scale-trace-inf": Method("the loss scale after each update, with one overflow", (INJECTED,), _scale_trace),
+    }
+)
+"""The names are what a rule's record gives as its `proof`."""
+
+
+def _distance(one: Seen, other: Seen) -> float:
+    """The largest difference of a weight; infinite where one side is not finite."""
+    if not (one["finite"] and other["finite"]):
+        return math.inf
+    return max((abs(a - b) for a, b in zip(one["weights"], other["weights"], strict=True)), default=0.0)
+
+
+def _same(runs: Sequence[Seen], field: str) -> bool:
+    return all(run[field] == runs[0][field] for run in runs)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _last(values: Sequence[float]) -> str:
+    return f"{values[-1]:g}" if values else "never updated"
+
+
+def _error(run: Seen) -> str:
+    return _short(f"{run['error']['type']}: {run['error']['message']}") if run["error"] else "nothing"
+
+
+def _short(text: str) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= 100 else f"{line[:97]}..."
