@@ -55,7 +55,9 @@ def test_case(case: Path):
     names = ["."] if case.is_dir() else [case.name]
     marks = expected(root, case)
 
-    assert found(root, names, (case.parent.name,)) == marks
+    code = case.parent.name
+    rules = () if code.startswith("GATE") else (code,)  # a suppression is unused only where its rule ran
+    assert [finding for finding in found(root, names, rules) if finding[2] == code] == marks
     assert bool(marks) == case.name.startswith("bad_")
 
 

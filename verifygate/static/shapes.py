@@ -10,7 +10,7 @@ from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import last_name
-from verifygate.static.values import DictLiteral, Frame, Known, Values, dict_items
+from verifygate.static.values import UNKNOWN, DictLiteral, Frame, Known, Values, dict_items
 
 _READERS = frozenset(
     """print len list sorted str repr dict set tuple iter enumerate any all bool isinstance type id hash vars
@@ -53,6 +53,11 @@ class Shapes:
             shapes.append(shape)
         return shapes or None
 
+    def written_elsewhere(self, name: str, key: str) -> bool:
+        """Whether the key is put into something of this name that cannot be followed: `trainer.env[key] = ...`."""
+        _ = self._added  # the one pass over all writes fills both
+        return (name, key) in self._elsewhere
+
     def _shape(self, value: DictLiteral) -> Shape:
         added = self._added.get(value.node)
         shape = Shape(Place(value.frame.function, value.node))
@@ -88,6 +93,7 @@ class Shapes:
     def _added(self) -> dict[ast.AST, Shape]:
         """Dict expression -> the keys that statements elsewhere add to it."""
         self._found: dict[ast.AST, Shape] = {}
+        self._elsewhere: set[tuple[str, object]] = set()
         for module in self.modules:
             for function in (module.body, *module.functions.values()):
                 frame = self.evaluator.root_frame(function)
@@ -98,7 +104,10 @@ class Shapes:
     def _note(self, node: ast.AST, function: Function, frame: Frame) -> None:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            self._add(self.evaluator.values(node.value, frame), key, Place(function, node))
+            values = self.evaluator.values(node.value, frame)
+            if UNKNOWN in values:
+                self._elsewhere.add((last_name(node.value), key))
+            self._add(values, key, Place(function, node))
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
             self._open(self.evaluator.values(node.target, frame))
         elif isinstance(node, ast.Call):

@@ -53,6 +53,7 @@ from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.shapes import Shape
 
@@ -67,6 +68,13 @@ RULE = Rule(
 )
 
 
+_EXITS = ast.Return | ast.Raise | ast.Break | ast.Continue
+_DECIDERS = (
+    ast.If | ast.IfExp | ast.BoolOp | ast.Match | ast.Try | ast.While | ast.For | ast.AsyncFor | ast.ListComp
+    | ast.SetComp | ast.DictComp | ast.GeneratorExp
+)  # fmt: skip
+
+
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every read of a constant key that none of the dicts it can be read from holds."""
     for function in analysis.functions:
@@ -77,17 +85,71 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
                 continue
             key = node.slice.value
+            if _guarded(node, key, function) or _may_mean_another(node, key, function, analysis):
+                continue
             shapes = analysis.shapes.of(node.value, frame)
-            if shapes and not any(key in shape.keys for shape in shapes) and not _guarded(node, key, function):
+            if shapes is None:
+                yield from _from_callers(node, key, function, analysis)
+            elif not any(key in shape.keys for shape in shapes):
                 yield _match(node, key, shapes, function)
 
 
-def _match(node: ast.Subscript, key: str, shapes: list[Shape], function: Function) -> Match:
+def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> Iterator[Match]:
+    """A read of a parameter, which fails for one of the dicts that callers pass: once, and only if it always runs."""
+    if _root_name(node) not in {parameter.arg for parameter in function.parameters} or not _always_runs(node, function):
+        return
+    for site in analysis.callers.sites(function):
+        home = analysis.evaluator.root_frame(site.caller)
+        for callee in analysis.evaluator.callees(site.call, home):
+            frame = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
+            shapes = analysis.shapes.of(node.value, frame) if frame is not None else None
+            if shapes and not any(key in shape.keys for shape in shapes):
+                yield _match(node, key, shapes, function, Place(site.caller, site.call))
+                return
+
+
+def _root_name(node: ast.expr) -> str:
+    """`self` of `self.load()["x"].env`."""
+    while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _always_runs(node: ast.AST, function: Function) -> bool:
+    """Whether nothing in the function decides if the node runs: no branch around it, no way out before it."""
+    if any(isinstance(each, _EXITS) and each.lineno < node.lineno for each in function.own_nodes):  # type: ignore[attr-defined]
+        return False
+    return not any(
+        isinstance(each, _DECIDERS) and any(node is below for below in ast.walk(each)) for each in function.own_nodes
+    )
+
+
+def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> bool:
+    """Whether a derived class gives `self.name` another meaning, or unknown code writes the key into such a name."""
+    if analysis.shapes.written_elsewhere(last_name(node.value), key):
+        return True
+    owner = function.owner
+    if owner is None or not function.parameters or _root_name(node) != function.parameters[0].arg:
+        return False
+    names = {each.attr for each in ast.walk(node.value) if isinstance(each, ast.Attribute)}
+    return any(
+        made is not owner and names & (made.methods.keys() | made.attributes.keys())
+        for module in analysis.modules
+        for made in module.classes.values()
+        if owner in analysis.evaluator.linearised(made)
+    )
+
+
+def _match(
+    node: ast.Subscript, key: str, shapes: list[Shape], function: Function, handed_over: Place | None = None
+) -> Match:
     keys = sorted({each for shape in shapes for each in shape.keys})
     near = difflib.get_close_matches(key, keys, n=1, cutoff=0.4)
     made = [
         (shape.made_at, f"the dict is built here, with the keys {', '.join(sorted(shape.keys))}") for shape in shapes
     ]
+    if handed_over is not None:
+        made.append((handed_over, "it is handed over here"))
     where = shapes[0].made_at.function.symbol or "the module"
     return Match(
         Place(function, node),
@@ -102,9 +164,14 @@ def _guarded(node: ast.Subscript, key: str, function: Function) -> bool:
     """Whether the function asks for the key first, or catches what its absence raises."""
     return any(
         (isinstance(each, ast.Compare) and isinstance(each.left, ast.Constant) and each.left.value == key)
+        or (isinstance(each, ast.Call) and last_name(each.func) in ("get", "pop") and _names(each, key))
         or (isinstance(each, ast.Try) and _catches_key_error(each) and _within(node, each.body))
         for each in function.own_nodes
     )
+
+
+def _names(call: ast.Call, key: str) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == key
 
 
 def _catches_key_error(node: ast.Try) -> bool:
