@@ -188,7 +188,7 @@ def _taken_from(expr: ast.expr) -> str:
 
 
 def _rename(node: ast.Assign, names: set[str]) -> None:
-    """Follow the outputs through an assignment after the region: parts and views of one are outputs, all else is not."""
+    """Follow the outputs through an assignment after the region: parts and views of one are outputs, no more."""
     value = node.value
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SAME_DTYPE:
         value = value.func.value

@@ -1,0 +1,190 @@
+"""A custom autograd function knows nothing of autocast.
+
+## What it does
+Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom_bwd`, in a project that enters autocast
+regions, where both directions compute matrix products or convolutions, or both call into the same compiled
+extension, and nothing casts: neither the function itself nor the code that applies it.
+
+## Why is this bad
+Autocast is on while the forward runs and off while the backward does: products that are half precision there are
+asked of mixed operands here. An extension gets half-precision features, which kernels written for float32 refuse or,
+where they read raw pointers, misread.
+
+## What happens at run time
+Raises in the backward, seen on torch 2.13 (CPU): `expected m1 and m2 to have the same dtype, but got: c10::Half !=
+float`. An extension mostly raises at its first call under AMP, for a dtype that it does not implement.
+
+## Example
+```python
+import torch
+
+
+class Mixing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, inputs, weight):
+        ctx.save_for_backward(inputs, weight)
+        return inputs @ weight
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs, weight = ctx.saved_tensors
+        return gradient @ weight.T, inputs.T @ gradient
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+            mixed = Mixing.apply(outputs, torch.eye(outputs.shape[-1]))
+            loss = loss_fn(mixed, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+class Mixing(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu")
+    def forward(ctx, inputs, weight):
+        ctx.save_for_backward(inputs, weight)
+        return inputs @ weight
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, gradient):
+        inputs, weight = ctx.saved_tensors
+        return gradient @ weight.T, inputs.T @ gradient
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+            mixed = Mixing.apply(outputs, torch.eye(outputs.shape[-1]))
+            loss = loss_fn(mixed, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: `custom_fwd(device_type=..., cast_inputs=torch.float32)` is right for extensions that need float32,
+plain `custom_fwd` for functions of torch's own operations; which of them is the author's to say.
+
+## What it cannot see
+Whether the function is reached inside a region, and which dtypes an extension implements: findings are likely, never
+certain. Functions that only reshape, gather or communicate are left alone.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions
+"""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Class, Function
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule
+from verifygate.static.values import ClassValue, ModuleValue
+
+RULE = Rule(
+    code="AMP109",
+    name="custom-function-without-amp",
+    severity=Severity.MEDIUM,
+    summary="an autograd.Function is used in a project with autocast, without custom_fwd and custom_bwd",
+    remedy="decorate forward with `torch.amp.custom_fwd(device_type=...)` and backward with `torch.amp.custom_bwd`",
+    words=("autocast", "autograd.Function", "autograd import Function", "autograd.function import Function"),
+)
+
+_FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+_PRODUCTS = re.compile(r"^(matmul|mm|bmm|addmm|addbmm|baddbmm|mv|einsum|linear|bilinear|conv(_transpose)?[123]d\w*)$")
+_CASTS = re.compile(r"custom_[fb]wd|\.float\(|\.to\(|\.type\(|\.type_as\(|\.half\(|\.double\(|float32|float16|autocast")
+_CASTS_BEFORE = re.compile(r"\.float\(|float32|\.double\(|enabled=False")
+_PYTHON = re.compile(r"^(torch|torchvision|torchaudio|numpy|math|einops|triton|builtins|functools|typing)(\.|$)")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Functions of a project in which some region is switched on."""
+    if not any(region.is_active for region in analysis.written_regions.all):
+        return
+    for module in analysis.modules:
+        for made in module.classes.values():
+            if not analysis.evaluator.outside_bases(made) & _FUNCTIONS:
+                continue
+            forward, backward = made.methods.get("forward"), made.methods.get("backward")
+            if forward is None or backward is None or not made.node.bases:
+                continue
+            reason = _reason(forward, backward, analysis)
+            if not reason or _CASTS.search(ast.unparse(made.node)):
+                continue
+            if not any(_CASTS_BEFORE.search(ast.unparse(site.node)) for site in _sites(made, analysis)):
+                message = f"`{made.symbol}` {reason} without `custom_fwd` and `custom_bwd`"
+                yield Match(Place(forward, made.node.bases[0]), message, certain=False)
+
+
+def _reason(forward: Function, backward: Function, analysis: Analysis) -> str:
+    """Why the dtype matters to both directions, or the empty string."""
+    if _multiplies(forward) and _multiplies(backward):
+        return "multiplies matrices in both directions"
+    shared = _extensions(forward, analysis) & _extensions(backward, analysis)
+    return f"calls the extension `{min(shared)}` in both directions" if shared else ""
+
+
+def _multiplies(function: Function) -> bool:
+    return any(
+        (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
+        or (isinstance(node, ast.Call) and bool(_PRODUCTS.match(last_name(node.func))))
+        for node in function.own_nodes
+    )
+
+
+def _extensions(function: Function, analysis: Analysis) -> set[str]:
+    """Names of imported modules that the function calls, and that are no Python at hand."""
+    found: set[str] = set()
+    scope = function.module.body.scope
+    for node in function.own_nodes:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        base = node.func.value
+        if not isinstance(base, ast.Name):
+            continue
+        for binding in scope.names.get(base.id, ()):
+            if binding.kind not in ("module", "member") or _PYTHON.match(binding.target.replace(":", ".")):
+                continue
+            values = analysis.evaluator.values(base, analysis.evaluator.root_frame(function))
+            if not any(isinstance(value, ModuleValue | ClassValue) for value in values):
+                found.add(base.id)
+    return found
+
+
+def _sites(made: Class, analysis: Analysis) -> list[Function]:
+    """The project's functions that apply the class, by `made.apply` or by a name given to that."""
+    names = {made.node.name}
+    for target in (node for node in made.module.body.own_nodes if isinstance(node, ast.Assign)):
+        value = target.value
+        if isinstance(value, ast.Attribute) and value.attr == "apply" and last_name(value.value) == made.node.name:
+            names |= {last_name(each) for each in target.targets}
+    return [
+        function
+        for function in analysis.functions
+        if function.symbol
+        and function.owner is not made
+        and any(isinstance(node, ast.Call) and _applies(node, names) for node in function.own_nodes)
+    ]
+
+
+def _applies(call: ast.Call, names: set[str]) -> bool:
+    if last_name(call.func) == "apply" and isinstance(call.func, ast.Attribute):
+        return last_name(call.func.value) in names
+    return last_name(call.func) in names
