@@ -18,6 +18,7 @@ from verifygate.static.hot import Hot
 from verifygate.static.lower import Lowering, TooLargeError
 from verifygate.static.made_scalers import MadeScaler, made_scalers
 from verifygate.static.nesting import Nesting
+from verifygate.static.precision import Precision
 from verifygate.static.program import Function, Module, Program
 from verifygate.static.reach import Reach
 from verifygate.static.regions import WrittenRegions
@@ -85,6 +86,11 @@ class Analysis:
     def checkpoints(self) -> Checkpoints:
         """Where optimizers' states are saved and loaded."""
         return Checkpoints(self.program.sources, self.roles, self.nesting, self.functions)
+
+    @cached_property
+    def precision(self) -> Precision:
+        """Which dtype regions compute in, and which of them a scaler serves."""
+        return Precision(self.roles, self.written_regions, self.callers, self.companions, self.nesting)
 
     @cached_property
     def companions(self) -> Companions:

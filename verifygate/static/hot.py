@@ -1,0 +1,250 @@
+"""Hot loops: loops of which each turn is a step of training or of evaluation, and what runs in every turn.
+
+A loop over epochs is not hot: what stands in it, but not in the loop over batches, runs once per epoch.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.program import Function, Module, bound_targets
+from verifygate.static.roles import Roles, last_name
+from verifygate.static.spots import Loop, Spot, Test, spots_of
+from verifygate.static.values import FunctionValue, Made, Object
+
+_LOADER_NAME = re.compile(r"(loader|batches)s?$|(^|_)dl$|^(train|val|test)_?iter$", re.IGNORECASE)
+_MODEL_NAME = re.compile(
+    r"(^|_)(model|net|network|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
+    r"|^net_?[a-z]$",
+    re.IGNORECASE,
+)
+_COUNTER_NAME = re.compile(r"(^|_)(step|iter|iters|iteration|it|idx|count|counter|epoch|i|n_iter|batch_idx)(_|$)")
+_SWITCHED_OFF = re.compile(
+    r"debug|verbose|profil|dry_?run|sanity|(^|_)log(_|$|ging)|print|wandb|tensorboard", re.IGNORECASE
+)
+_STEADY_CALLS = frozenset(
+    """isinstance hasattr getattr bool len is_available is_initialized is_main_process get_rank get_world_size
+    is_bf16_supported device str int is_enabled""".split()  # noqa: SIM905
+)
+_DEPTH = 3
+
+
+@dataclass(eq=False)
+class HotLoop:
+    """A loop that trains or evaluates once per turn."""
+
+    function: Function
+    node: Loop
+    trains: bool
+    over_loader: bool
+    turns: list[Spot] = field(default_factory=list)
+    """What runs in every turn, in the loop and in the project's functions that it calls."""
+
+    @property
+    def own_turns(self) -> list[Spot]:
+        """What runs in every turn and stands in the loop itself."""
+        return [spot for spot in self.turns if self.node in spot.loops]
+
+
+class Hot:
+    """Finds the hot loops of the modules that train."""
+
+    def __init__(self, roles: Roles, modules: list[Module]) -> None:
+        self.roles = roles
+        self.evaluator: Evaluator = roles.evaluator
+        self.modules = [module for module in modules if _may_train(module)]
+        self._spots: dict[Function, list[Spot]] = {}
+        self._steps: dict[Function, bool] = {}
+        self._names = {function.name for module in modules for function in module.functions.values()}
+        self._names |= {"__call__"}
+
+    @cached_property
+    def loops(self) -> list[HotLoop]:
+        """Every hot loop, in order of place."""
+        return [
+            loop
+            for module in self.modules
+            for function in (module.body, *module.functions.values())
+            for loop in self._of(function)
+        ]
+
+    @cached_property
+    def training(self) -> list[HotLoop]:
+        return [loop for loop in self.loops if loop.trains]
+
+    def once_per_place(self, spots: Iterable[Spot]) -> list[Spot]:
+        """The spots without those that another loop around them brought already."""
+        seen: dict[tuple[str, int, int], Spot] = {}
+        for spot in spots:
+            place = spot.place
+            seen.setdefault((place.path, place.line, place.column), spot)
+        return [spot for _, spot in sorted(seen.items(), key=lambda item: item[0])]
+
+    def spots(self, function: Function) -> list[Spot]:
+        if function not in self._spots:
+            self._spots[function] = spots_of(function)
+        return self._spots[function]
+
+    def sites(self, function: Function) -> list[Spot]:
+        """The calls of a function in the modules that train."""
+        return [spot for spot in self._by_name.get(function.name, ()) if function in self.callees(spot)]
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Spot]]:
+        """Last name of the callee -> the calls of it."""
+        found: dict[str, list[Spot]] = {}
+        for module in self.modules:
+            for function in (module.body, *module.functions.values()):
+                for spot in self.spots(function):
+                    if isinstance(spot.node, ast.Call):
+                        found.setdefault(last_name(spot.node.func), []).append(spot)
+        return found
+
+    # -- which loops are hot -----------------------------------------------------------------------------------
+
+    def _of(self, function: Function) -> Iterator[HotLoop]:
+        found: dict[Loop, HotLoop] = {}
+        for spot in self.spots(function):
+            if not (isinstance(spot.node, ast.Call) and spot.loops):
+                continue
+            loop = spot.loops[-1]
+            trains = self._is_step(spot) or self._calls_a_step(spot)
+            if not trains and not (self.over_loader(loop, function) and self.is_model(spot.node.func, function)):
+                continue
+            over = self.over_loader(loop, function)
+            hot = found.setdefault(loop, HotLoop(function, loop, trains, over))
+            hot.trains = hot.trains or trains
+        for hot in found.values():
+            if not any(inner in found for inner in ast.walk(hot.node) if inner is not hot.node) or hot.trains:
+                hot.turns = list(self._turns(hot))
+                yield hot
+
+    def _is_step(self, spot: Spot) -> bool:
+        """A backward, or the step of an optimizer or a scaler."""
+        call = spot.node
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            return False
+        if call.func.attr == "backward":
+            return True
+        if call.func.attr != "step":
+            return False
+        frame = self.evaluator.root_frame(spot.function)
+        receiver = call.func.value
+        return self.roles.is_optimizer(receiver, frame) or self.roles.scaler(receiver, frame) is not None
+
+    def _calls_a_step(self, spot: Spot) -> bool:
+        return any(self.takes_one_step(callee) for callee in self.callees(spot))
+
+    def takes_one_step(self, function: Function) -> bool:
+        """Whether a call of the function is one step of training: it, or what it calls, steps outside of loops."""
+        if function not in self._steps:
+            self._steps[function] = False
+            loose = [spot for spot in self.spots(function) if isinstance(spot.node, ast.Call) and not spot.loops]
+            self._steps[function] = any(self._is_step(spot) or self._calls_a_step(spot) for spot in loose)
+        return self._steps[function]
+
+    def callees(self, spot: Spot) -> list[Function]:
+        """The project's functions that a call runs, but for constructors and what a module computes forward."""
+        call = spot.node
+        if not isinstance(call, ast.Call):
+            return []
+        frame = self.evaluator.root_frame(spot.function)
+        if last_name(call.func) not in self._names:
+            values = self.evaluator.values(call.func, frame)
+            if not any(isinstance(value, Object | FunctionValue) for value in values):
+                return []
+        found = [callee.function for callee in self.evaluator.callees(call, frame)]
+        return [function for function in found if function.name not in ("__init__", "forward")]
+
+    def over_loader(self, loop: Loop, function: Function) -> bool:
+        """Whether a loop draws batches from a loader."""
+        if isinstance(loop, ast.While):
+            return False
+        frame = self.evaluator.root_frame(function)
+        for node in ast.walk(loop.iter):
+            if isinstance(node, ast.Name | ast.Attribute):
+                if _LOADER_NAME.search(last_name(node)):
+                    return True
+                values = self.evaluator.values(node, frame)
+                if any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values):
+                    return True
+        return False
+
+    def is_model(self, func: ast.expr, function: Function) -> bool:
+        """Whether calling `func` runs a model forward."""
+        for value in self.evaluator.values(func, self.evaluator.root_frame(function)):
+            match value:
+                case Object():
+                    bases = self.evaluator.outside_bases(value.made)
+                    return any(base.startswith("torch.nn.") for base in bases) and "oss" not in value.made.symbol
+                case Made(name=name) if name.startswith("torch.nn."):
+                    return "oss" not in name
+                case FunctionValue():
+                    return False
+        return bool(_MODEL_NAME.search(last_name(func))) and "oss" not in last_name(func)
+
+    # -- what runs in every turn -------------------------------------------------------------------------------
+
+    def _turns(self, hot: HotLoop) -> Iterator[Spot]:
+        bound = _bound_in(hot.node)
+        seen: set[Function] = {hot.function}
+        for spot in self.spots(hot.function):
+            if hot.node not in spot.loops or spot.leaves:
+                continue
+            if any(hot.node in test.loops and self._differs(test, bound, spot.function) for test in spot.tests):
+                continue
+            yield spot
+            yield from self._called(spot, seen, _DEPTH)
+
+    def _called(self, spot: Spot, seen: set[Function], depth: int) -> Iterator[Spot]:
+        """What the functions that a spot calls do each time they run; not those that loop over batches themselves."""
+        for function in self.callees(spot) if depth else ():
+            if function in seen or self._loops_over_batches(function):
+                continue
+            seen.add(function)
+            bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind != "parameter"}
+            for inner in self.spots(function):
+                if inner.leaves or any(self._differs(test, bound, function) for test in inner.tests):
+                    continue
+                yield inner
+                yield from self._called(inner, seen, depth - 1)
+
+    def _loops_over_batches(self, function: Function) -> bool:
+        loops = {loop for spot in self.spots(function) for loop in spot.loops}
+        return any(self.over_loader(loop, function) for loop in loops)
+
+    def _differs(self, test: Test, bound: set[str], function: Function) -> bool:
+        """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
+        if any(self._steps_in(node, function) for part in test.body for node in ast.walk(part)):
+            return False
+        for node in ast.walk(test.expr):
+            if isinstance(node, ast.Call) and last_name(node.func) not in _STEADY_CALLS:
+                return True
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                return True
+            if isinstance(node, ast.Name | ast.Attribute):
+                name = last_name(node)
+                if name in bound or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name):
+                    return True
+        return False
+
+    def _steps_in(self, node: ast.AST, function: Function) -> bool:
+        return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
+
+
+def _may_train(module: Module) -> bool:
+    data = module.file.data
+    return module.file.mentions_amp or (b"DataLoader" in data and b"backward(" in data)
+
+
+def _bound_in(loop: Loop) -> set[str]:
+    """Names that a turn of the loop binds."""
+    nodes = tuple(ast.walk(loop))
+    return {target.id for target, _ in bound_targets(nodes) if isinstance(target, ast.Name)} | {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }

@@ -1,0 +1,104 @@
+"""The DataLoaders of a project: what they are built with."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from verifygate.static.hot import HotLoop
+from verifygate.static.program import Function
+from verifygate.static.values import Bound, DictLiteral, Frame, Literal, Made, Value, dict_items
+
+if TYPE_CHECKING:
+    from verifygate.static.analysis import Analysis
+
+DATA_LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+_POSITIONS = (
+    *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory"),
+    *("drop_last", "timeout", "worker_init_fn", "multiprocessing_context", "generator"),
+)
+
+
+class _Absent:
+    """Stands for a value that cannot be told."""
+
+
+ABSENT: Final = _Absent()
+
+
+@dataclass(frozen=True, eq=False)
+class Loader:
+    """One call of DataLoader."""
+
+    call: ast.Call
+    frame: Frame
+    function: Function
+    analysis: Analysis
+
+    def given(self, option: str) -> Bound | _Absent | None:
+        """What an option is given: None where it is not, ABSENT where `**options` may or may not hold it."""
+        for word in self.call.keywords:
+            if word.arg == option:
+                return Bound(word.value, self.frame)
+        if any(isinstance(argument, ast.Starred) for argument in self.call.args):
+            return ABSENT
+        if option in _POSITIONS and (position := _POSITIONS.index(option)) < len(self.call.args):
+            return Bound(self.call.args[position], self.frame)
+        for word in self.call.keywords:
+            if word.arg is None and (found := self._spread(word.value, option)) is not None:
+                return found
+        return None
+
+    def _spread(self, options: ast.expr, name: str) -> Bound | _Absent | None:
+        """What a dict of options holds; sure only where it is one dict written out with known keys."""
+        values = self.analysis.evaluator.values(options, self.frame)
+        shapes = self.analysis.shapes.of(options, self.frame)
+        if shapes is None or len(values) != 1 or not isinstance(only := next(iter(values)), DictLiteral):
+            return ABSENT
+        item = dict_items(only.node).get(name)
+        if item is not None:
+            return Bound(item, only.frame)
+        return ABSENT if name in shapes[0].keys else None
+
+    def constant(self, option: str, default: object) -> object:
+        """The one constant that an option is; ABSENT where it may be anything."""
+        given = self.given(option)
+        if given is None:
+            return default
+        if isinstance(given, _Absent):
+            return ABSENT
+        values = self.analysis.evaluator.values(given.expr, given.frame)
+        only = next(iter(values)) if len(values) == 1 else None
+        return only.value if isinstance(only, Literal) else ABSENT
+
+    def values(self, option: str) -> frozenset[Value]:
+        """All that an option can be; nothing where it is not given or cannot be told."""
+        given = self.given(option)
+        if given is None or isinstance(given, _Absent):
+            return frozenset()
+        return self.analysis.evaluator.values(given.expr, given.frame)
+
+
+def loaders(analysis: Analysis) -> Iterator[Loader]:
+    """Every DataLoader that the picked modules build."""
+    for call, function in analysis.calls():
+        if getattr(call.func, "attr", getattr(call.func, "id", "")).endswith("DataLoader"):
+            frame = analysis.evaluator.root_frame(function)
+            if analysis.roles.known_name(call.func, frame) in DATA_LOADERS:
+                yield Loader(call, frame, function, analysis)
+
+
+def loaders_of(analysis: Analysis, loop: HotLoop) -> list[Loader]:
+    """The DataLoaders that a loop draws from; empty where one of the things it may draw from is something else."""
+    if isinstance(loop.node, ast.While):
+        return []
+    frame = analysis.evaluator.root_frame(loop.function)
+    return [
+        Loader(*value.calls[-1], value.calls[-1][1].function, analysis)
+        for node in ast.walk(loop.node.iter)
+        if isinstance(node, ast.Name | ast.Attribute)
+        for value in analysis.evaluator.values(node, frame)
+        if isinstance(value, Made) and value.name in DATA_LOADERS
+    ]

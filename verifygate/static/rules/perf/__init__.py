@@ -1,0 +1,1 @@
+"""Hazards in hot loops: advice, unless a benchmark confirms it."""

@@ -1,0 +1,142 @@
+"""The host waits for the GPU in every step of training.
+
+## What it does
+Reports reads of a tensor on the host that run in every step of a training loop: `.item()`, `float(loss)`, `.cpu()`,
+`.numpy()`, `.tolist()` and printing a tensor of the step, in the loop or in a function of the project that it calls.
+One finding per function names all of them. What stands behind a condition that holds in some steps only
+(`if step % 50 == 0:`) is clean.
+
+## Why is this bad
+CUDA work is queued: Python runs ahead and the GPU never idles. Reading one number makes Python wait until the queue is
+empty, and the GPU then waits for Python to fill it again. In a loop of short steps that can cost more than the
+arithmetic.
+
+## What happens at run time
+The numbers are right; the step takes longer. On a CPU there is no queue and no difference to measure. A step through
+an enabled GradScaler reads its inf check on the host anyway (torch 2.13, GradScaler._maybe_opt_step): a second read
+right behind it is cheap, one between forward and backward is not.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    total = 0.0
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        total += loss.item()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return total
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    total = torch.zeros((), device=device)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        total += loss.detach()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return total.item()
+```
+
+## Fix safety
+No fix: what is read, and how often it is needed, is a decision.
+
+## What it cannot see
+Evaluation loops are left alone: their results have to reach the host. Reads inside libraries, and tests of a tensor
+(`if loss > 1:`), which wait as well. A read in a called function is only likely: it may be of a tensor on the CPU.
+
+## References
+- https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.hot import HotLoop
+from verifygate.static.program import Function
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.spots import Spot
+from verifygate.static.tensors import StepTensors, names_in
+
+RULE = Rule(
+    code="PERF101",
+    name="host-sync-in-loop",
+    severity=Severity.LOW,
+    summary="the host waits for the GPU in every step",
+    remedy="sum on the device (`total += loss.detach()`) and read it once, or every n-th step",
+    words=("autocast", "GradScaler", "unscale_", "DataLoader"),
+)
+
+_METHODS = frozenset({"cpu", "numpy", "tolist"})
+_BUILTINS = frozenset({"float", "print"})
+_HOST_LIBRARIES = ("np.", "numpy.", "math.", "random.")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """For each function that runs in every step, the reads on the host in it."""
+    found: dict[Function, dict[tuple[int, int], tuple[Spot, bool]]] = {}
+    for loop in analysis.hot.training:
+        for spot, certain in _reads(loop, StepTensors(analysis.hot, loop)):
+            place = (spot.place.line, spot.place.column)
+            found.setdefault(spot.function, {}).setdefault(place, (spot, certain))
+    for reads in found.values():
+        ordered = [reads[place] for place in sorted(reads)]
+        first, certain = next(((spot, sure) for spot, sure in ordered if sure), ordered[0])
+        others = [spot for spot, _ in ordered if spot is not first]
+        more = f", and {len(others)} more" if others else ""
+        yield Match(
+            first.place,
+            f"`{statement_text(first.place)}` waits for the GPU in every step{more}",
+            certain=certain,
+            steps=tuple((spot.place, "waits, too") for spot in others),
+        )
+
+
+def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
+    """Reads on the host, and whether what is read is surely a tensor of the step."""
+    for spot in loop.turns:
+        call = spot.node
+        if not isinstance(call, ast.Call):
+            continue
+        own = spot.function is loop.function
+        surely = own and bool(set(_read(call)) & tensors.on_device)
+        name = last_name(call.func)
+        if isinstance(call.func, ast.Attribute) and name == "item" and not call.args and not call.keywords:
+            text = ast.unparse(call.func.value)
+            if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text and ".cpu()" not in text:
+                yield spot, surely
+        elif surely and name in (_METHODS if isinstance(call.func, ast.Attribute) else _BUILTINS):
+            yield spot, True
+
+
+def _read(call: ast.Call) -> Iterator[str]:
+    """The names whose tensors a call reads: of its receiver, or of what it is given as it stands."""
+    if isinstance(call.func, ast.Attribute):
+        yield from names_in(call.func.value, leaving_device=True)
+        return
+    for argument in call.args:
+        if isinstance(argument, ast.Name | ast.Attribute):
+            yield from names_in(argument)
+        elif isinstance(argument, ast.JoinedStr):
+            for part in argument.values:
+                if isinstance(part, ast.FormattedValue):
+                    yield from names_in(part.value)
+        elif last_name(call.func) == "float":
+            yield from names_in(argument)

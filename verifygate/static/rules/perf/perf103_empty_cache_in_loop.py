@@ -1,0 +1,77 @@
+"""Every step gives the cached memory back to the device.
+
+## What it does
+Reports `torch.cuda.empty_cache()` that runs in every step of training.
+
+## Why is this bad
+The allocator keeps freed blocks so that the next step gets them at once. Emptying it makes each step ask the driver
+for its memory again, and giving blocks back waits for the GPU. It does not lower the memory that tensors hold, so it
+does not cure an out-of-memory error either.
+
+## What happens at run time
+The numbers are the same and the step is slower. Without CUDA in use it does nothing.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        torch.cuda.empty_cache()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.cuda.empty_cache()
+```
+
+## Fix safety
+Safe for the numbers; no automatic fix, because memory that is short for other reasons may then show.
+
+## What it cannot see
+Whether another process needs the memory. Calls in handlers of out-of-memory errors, and behind conditions that hold in
+some steps only, are left alone.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
+"""
+
+from collections.abc import Iterable
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.rule import Match, Rule
+from verifygate.static.turns import calls_each_turn
+
+RULE = Rule(
+    code="PERF103",
+    name="empty-cache-in-loop",
+    severity=Severity.MEDIUM,
+    summary="every step gives the cached memory back to the device",
+    remedy="drop it, or call it once between phases",
+    words=("empty_cache",),
+)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Calls in every turn of a loop that trains."""
+    for spot, own in calls_each_turn(analysis, "torch.cuda.empty_cache"):
+        yield Match(spot.place, "`torch.cuda.empty_cache()` runs in every step", certain=own)

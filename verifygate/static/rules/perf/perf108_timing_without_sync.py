@@ -1,0 +1,214 @@
+"""A clock is read around CUDA work that may not have run yet.
+
+## What it does
+Reports a span between two reads of a clock that holds a model's forward, a backward or a benchmark loop of them, and
+nothing that waits for the GPU: no `synchronize()`, no event, no read of a result on the host.
+
+## Why is this bad
+CUDA work is queued and returns at once. The clock then measures how long queueing took, and whatever waits next gets
+the rest of the time: the forward looks cheap, the logging looks slow, and tuning goes the wrong way.
+
+## What happens at run time
+The time is too short on a CUDA device. On a CPU it is right, so a test there shows nothing.
+
+## Example
+```python
+import time
+
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    forward_seconds = 0.0
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        start = time.perf_counter()
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        forward_seconds += time.perf_counter() - start
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return forward_seconds
+```
+
+## Use instead
+```python
+import time
+
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else int
+    forward_seconds = 0.0
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        wait()
+        start = time.perf_counter()
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        wait()
+        forward_seconds += time.perf_counter() - start
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return forward_seconds
+```
+
+## Fix safety
+No fix: whether to wait or to record events is a decision, and waiting has a price in a training loop.
+
+## What it cannot see
+Spans that wrap around a turn of the loop, and spans over a whole pass through a loader: over many steps the queue is
+bounded and the mean is right. A scaler's step waits for its inf check, so a span with one is taken to be fenced. Only
+what names CUDA is certain.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.clocks import reads_clock
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule
+from verifygate.static.spots import Spot
+from verifygate.static.values import Frame
+
+RULE = Rule(
+    code="PERF108",
+    name="timing-without-sync",
+    severity=Severity.HIGH,
+    summary="a clock is read around CUDA work that may not have run yet",
+    remedy="call `torch.cuda.synchronize()` before both reads, or time with `torch.cuda.Event`",
+    words=("perf_counter", "time.time(", "time()", "monotonic", "default_timer"),
+)
+
+_WAITS = frozenset({"item", "cpu", "numpy", "tolist", "synchronize", "elapsed_time", "wait", "barrier", "nonzero"})
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Spans in one block from a first to a second read of a clock, with GPU work and no wait between."""
+    for module in analysis.hot.modules:
+        if b"cuda" not in module.file.data and not module.file.mentions_amp:
+            continue
+        for function in (module.body, *module.functions.values()):
+            frame = analysis.evaluator.root_frame(function)
+            if not any(reads_clock(node, frame, analysis) for node in function.own_nodes):
+                continue
+            for start, name in _starts(analysis, function, frame):
+                yield from _span(analysis, start, name, frame)
+
+
+def _starts(analysis: Analysis, function: Function, frame: Frame) -> Iterator[tuple[Spot, str]]:
+    for spot in analysis.hot.spots(function):
+        match spot.node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if reads_clock(value, frame, analysis):
+                yield spot, name
+
+
+def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[Match]:
+    """From a start to the first statement of the same block that takes the difference to it, or sets it anew."""
+    between: list[ast.stmt] = []
+    ends: set[str] = set()
+    for statement in start.block[start.block.index(start.statement) + 1 :]:
+        if _rebinds(statement, name):
+            return
+        if isinstance(statement, ast.Assign) and reads_clock(statement.value, frame, analysis):
+            ends |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+            if not ends:
+                return
+            after = start.block[start.block.index(statement) + 1 :]
+            if any(_difference(each, name, ends, frame, analysis) for each in after):
+                yield from _judge(analysis, start, between, statement)
+            return
+        if _difference(statement, name, ends, frame, analysis):
+            yield from _judge(analysis, start, between, statement)
+            return
+        between.append(statement)
+
+
+def _rebinds(statement: ast.stmt, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(statement)
+    )
+
+
+def _difference(statement: ast.stmt, name: str, ends: set[str], frame: Frame, analysis: Analysis) -> bool:
+    """Whether a simple statement subtracts the start from a clock, or from a later read of one."""
+    if isinstance(statement, ast.For | ast.While | ast.With | ast.If | ast.Try):
+        return False
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Sub)
+        and isinstance(node.right, ast.Name)
+        and node.right.id == name
+        and (reads_clock(node.left, frame, analysis) or (isinstance(node.left, ast.Name) and node.left.id in ends))
+        for node in ast.walk(statement)
+    )
+
+
+def _judge(analysis: Analysis, start: Spot, between: list[ast.stmt], stop: ast.stmt) -> Iterator[Match]:
+    nodes = [node for statement in between for node in ast.walk(statement)]
+    if any(isinstance(node, ast.While) or (isinstance(node, ast.For) and not _over_range(node)) for node in nodes):
+        return
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    works = [call for call in calls if _works(analysis, call, start.function)]
+    if not works or any(_waits(analysis, call, start.function, 3) for call in calls):
+        return
+    first = Place(start.function, works[0])
+    yield Match(
+        Place(start.function, stop),
+        f"the clock is read before `{ast.unparse(works[0])[:60]}` is sure to have run: nothing waits for the GPU",
+        certain=_names_cuda(start.function),
+        steps=((start.place, "the span begins"), (first, "this is queued and returns at once")),
+    )
+
+
+def _over_range(loop: ast.For) -> bool:
+    return isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in ("range", "trange")
+
+
+def _works(analysis: Analysis, call: ast.Call, function: Function) -> bool:
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+        return True
+    return bool(call.args or call.keywords) and analysis.hot.is_model(call.func, function)
+
+
+def _waits(analysis: Analysis, call: ast.Call, function: Function, depth: int) -> bool:
+    """Whether a call waits for the GPU, itself or in a function of the project; one that cannot be followed may."""
+    name = last_name(call.func)
+    if name in _WAITS or "sync" in name or (isinstance(call.func, ast.Name) and name in ("float", "print", "wait")):
+        return True
+    frame = analysis.evaluator.root_frame(function)
+    if name == "step" and isinstance(call.func, ast.Attribute) and analysis.roles.scaler(call.func.value, frame):
+        return True
+    callees = analysis.evaluator.callees(call, frame)
+    for callee in (each.function for each in callees):
+        inner = [node for node in callee.own_nodes if isinstance(node, ast.Call)]
+        if not depth or any(_waits(analysis, each, callee, depth - 1) for each in inner):
+            return True
+    return False
+
+
+def _names_cuda(function: Function) -> bool:
+    """Whether the function itself puts its work on a CUDA device, whatever is there."""
+    return any(
+        isinstance(node, ast.Call)
+        and (
+            (isinstance(node.func, ast.Attribute) and node.func.attr == "cuda")
+            or (last_name(node.func) == "to" and any(_is_cuda(argument) for argument in node.args))
+        )
+        for node in function.own_nodes
+    )
+
+
+def _is_cuda(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and str(node.value).startswith("cuda")
