@@ -23,6 +23,7 @@ class Callers:
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
         self._sites: dict[Function, list[Site]] = {}
         self._callees: dict[ast.Call, list[Function]] = {}
+        self._above: dict[Function, frozenset[Function]] = {}
         for module in modules:
             for function in (module.body, *module.functions.values()):
                 frame = evaluator.root_frame(function)
@@ -39,3 +40,18 @@ class Callers:
     def callees(self, call: ast.Call) -> list[Function]:
         """The project's functions that a call may run."""
         return self._callees.get(call, [])
+
+    def above(self, function: Function) -> frozenset[Function]:
+        """The function, the functions around it, and everything that calls any of them."""
+        if function not in self._above:
+            seen = {function}
+            stack = [function]
+            while stack:
+                here = stack.pop()
+                outer = {site.caller for site in self.sites(here)}
+                if here.enclosing is not None and here.enclosing.symbol:
+                    outer.add(here.enclosing)
+                stack += outer - seen
+                seen |= outer
+            self._above[function] = frozenset(seen)
+        return self._above[function]

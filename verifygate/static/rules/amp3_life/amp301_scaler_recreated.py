@@ -188,7 +188,7 @@ def _ends_at_once(loop: Loop) -> bool:
 
 
 def _trains_whole(scaler: MadeScaler, analysis: Analysis) -> bool:
-    """Whether the function that builds the scaler loops over epochs itself: being called again may be a new training."""
+    """Whether the function that builds it loops over epochs itself: being called again may be a new training."""
     return any(
         isinstance(node, ast.Call)
         and last_name(node.func) == "backward"

@@ -151,13 +151,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _related(
     place: Place, scalers: list[MadeScaler], analysis: Analysis
 ) -> Iterator[tuple[MadeScaler, frozenset[str], bool]]:
-    """The scalers of programs in which the place runs, the files of the program, and whether one run surely has both."""
+    """The scalers of programs that run the place, their files, and whether one run surely has both."""
     if _TESTS.search(place.path):
         return
-    above = _above(place.function, analysis)
+    above = analysis.callers.above(place.function)
     for scaler in scalers:
         together = _is_together(place.function, scaler.function, analysis) or bool(
-            above & _above(scaler.function, analysis)
+            above & analysis.callers.above(scaler.function)
         )
         programs = [files for files in analysis.companions.programs(scaler.place.path) if place.path in files]
         if programs and (together or _is_mentioned(place.function, programs, analysis)):
@@ -168,21 +168,6 @@ def _is_together(one: Function, other: Function, analysis: Analysis) -> bool:
     if one.module is not other.module:
         return False
     return one.owner is other.owner or not analysis.callers.sites(one)
-
-
-def _above(function: Function, analysis: Analysis) -> set[Function]:
-    """The function, the functions around it, and everything that calls them."""
-    seen = {function}
-    stack = [function]
-    while stack:
-        here = stack.pop()
-        outer = {site.caller for site in analysis.callers.sites(here)}
-        if here.enclosing is not None and here.enclosing.symbol:
-            outer.add(here.enclosing)
-        for each in outer - seen:
-            seen.add(each)
-            stack.append(each)
-    return seen
 
 
 def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: Analysis) -> bool:

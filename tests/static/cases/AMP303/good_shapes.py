@@ -1,0 +1,65 @@
+"""Switches that go together, or do no harm."""
+
+import torch
+from torch.cuda.amp import GradScaler, autocast
+
+
+def step(scaler, optimizer, loss):
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+
+
+def same(model, optimizer, batches, args):
+    scaler = GradScaler(enabled=args.amp)
+    for batch in batches:
+        with autocast(enabled=args.amp):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def renamed(model, optimizer, batches, args):
+    use_amp = args.fp16 and torch.cuda.is_available()
+    scaler = GradScaler(enabled=use_amp)
+    for batch in batches:
+        with autocast(enabled=args.fp16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def narrower(model, optimizer, batches, args):
+    scaling = args.mixed and args.dtype == "float16"
+    dtype = torch.float16 if args.dtype == "float16" else torch.bfloat16
+    scaler = GradScaler(enabled=scaling)
+    for batch in batches:
+        with autocast(enabled=args.mixed, dtype=dtype):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def off_in_bfloat16(model, optimizer, batches):
+    scaler = GradScaler(enabled=False)
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def on_without_a_region(model, optimizer, batches, args):
+    """Pays for nothing, and is right."""
+    scaler = GradScaler()
+    for batch in batches:
+        with autocast(enabled=args.amp):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -1,0 +1,67 @@
+"""Scalers that are on for bfloat16."""
+
+import torch
+from torch.cuda.amp import GradScaler, autocast
+
+
+def always(model, optimizer, batches):
+    scaler = GradScaler()  # expect: AMP304
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def inverted(model, optimizer, batches, config):
+    types = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
+    scaler = GradScaler(enabled=(config.dtype == "bfloat16"))  # expect: AMP304
+    for batch in batches:
+        with torch.autocast("cuda", dtype=types[config.dtype]):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def by_the_flag(model, optimizer, batches, config):
+    scaler = GradScaler(enabled=config.bf16_run)  # expect: AMP304
+    for batch in batches:
+        with autocast(enabled=config.bf16_run, dtype=torch.bfloat16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def chosen(model, optimizer, batches, args):
+    dtype = torch.float16
+    if args.bf16:
+        dtype = torch.bfloat16
+    scaler = GradScaler()  # expect: AMP304 likely
+    for batch in batches:
+        with torch.autocast("cuda", dtype=dtype):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def options(args):
+    return {"device_type": "cuda", "enabled": args.amp, "dtype": torch.bfloat16}
+
+
+def spread(model, optimizer, batches, args):
+    scaler = torch.amp.GradScaler("cuda", enabled=args.amp)  # expect: AMP304
+    for batch in batches:
+        with torch.autocast(**options(args)):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

@@ -1,0 +1,8 @@
+import torch
+from engine import Engine
+from stepping import Stepper
+
+
+def main(model, optimizer, batches):
+    engine = Engine(Stepper())
+    engine.run(model, optimizer, batches)

@@ -1,0 +1,54 @@
+"""bfloat16, float32, dtypes nobody can tell, and inference."""
+
+import torch
+
+
+def bfloat16(model, optimizer, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+
+
+def on_the_cpu(model, optimizer, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cpu"):
+            loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+
+
+def not_said(model, optimizer, batches, device, dtype):
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast(device, dtype=dtype):
+            loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+
+
+def inference(model, batches):
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
+        return [model(batch) for batch in batches]
+
+
+def evaluated_beside_training(model, optimizer, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
+        scores = model(batches[0])
+    return scores
+
+
+def input_gradients(model, batch):
+    """No optimizer steps on it."""
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = model(batch).mean()
+    loss.backward()
+    return batch.grad

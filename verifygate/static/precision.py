@@ -1,0 +1,218 @@
+"""Which dtype an autocast region computes in, and which regions a scaler serves."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from verifygate.static.callers import Callers
+from verifygate.static.companions import Companions
+from verifygate.static.made_scalers import MadeScaler
+from verifygate.static.nesting import Nesting
+from verifygate.static.program import Binding, Function
+from verifygate.static.regions import WrittenRegion, WrittenRegions
+from verifygate.static.roles import Roles, last_name
+from verifygate.static.values import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items
+
+
+class Dtype(StrEnum):
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+
+_NAMES = {
+    "torch.float16": Dtype.FLOAT16,
+    "torch.half": Dtype.FLOAT16,
+    "torch.bfloat16": Dtype.BFLOAT16,
+    "torch.float32": Dtype.OTHER,
+    "torch.float": Dtype.OTHER,
+    "torch.float64": Dtype.OTHER,
+}
+_DEFAULTS = {"cuda": Dtype.FLOAT16, "cpu": Dtype.BFLOAT16, "mps": Dtype.FLOAT16, "xpu": Dtype.FLOAT16}
+_SPEAKS_OF_DTYPE = re.compile(r"b?f(?:loat|p)?_?16|half|dtype|precision|mixed", re.IGNORECASE)
+_BFLOAT = re.compile(r"bf(?:loat)?_?16", re.IGNORECASE)
+_FLOAT = re.compile(r"(?<![bB])(?:float|fp|f)_?16|half", re.IGNORECASE)
+_MAX_STEPS = 5
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Use:
+    """One place at which a scaler comes to be, with the conditions on it and the training regions it serves."""
+
+    scaler: MadeScaler
+    call: ast.Call
+    function: Function
+    """The call that builds the scaler, or the object of the project that holds it."""
+    regions: tuple[WrittenRegion, ...]
+
+
+class Precision:
+    def __init__(
+        self, roles: Roles, regions: WrittenRegions, callers: Callers, companions: Companions, nesting: Nesting
+    ) -> None:
+        self.roles = roles
+        self.evaluator = roles.evaluator
+        self.regions = regions
+        self.callers = callers
+        self.companions = companions
+        self.nesting = nesting
+
+    # -- dtypes ------------------------------------------------------------------------------------------------
+
+    def of_region(self, region: WrittenRegion) -> frozenset[Dtype]:
+        """The dtypes that a region may compute in."""
+        if region.region.made is None:
+            return frozenset({Dtype.UNKNOWN})
+        dtype = region.region.dtype
+        if dtype is not None and not self._is_none(dtype):
+            return self.dtypes(dtype.expr, dtype.frame)
+        spread = list(self._spread(region))
+        if spread:
+            return frozenset().union(*spread)
+        return self._default(region.region.device)
+
+    def _is_none(self, bound: Bound) -> bool:
+        return isinstance(bound.expr, ast.Constant) and bound.expr.value is None
+
+    def _spread(self, region: WrittenRegion) -> Iterator[frozenset[Dtype]]:
+        """The dtypes in what a call takes as `**options`."""
+        made = region.region.made
+        for call, frame in made.calls if made else ():
+            for word in call.keywords:
+                if word.arg is not None:
+                    continue
+                for value in self.evaluator.values(word.value, frame):
+                    item = dict_items(value.node).get("dtype") if isinstance(value, DictLiteral) else None
+                    known = isinstance(value, DictLiteral) and item is not None
+                    yield self.dtypes(item, value.frame) if known else frozenset({Dtype.UNKNOWN})  # type: ignore[arg-type, union-attr]
+
+    def _default(self, device: Bound | str | None) -> frozenset[Dtype]:
+        if isinstance(device, str):
+            return frozenset({_DEFAULTS.get(device, Dtype.UNKNOWN)})
+        if device is None:
+            return frozenset({Dtype.UNKNOWN})
+        found = {
+            _DEFAULTS.get(value.value.partition(":")[0], Dtype.UNKNOWN)
+            if isinstance(value, Literal) and isinstance(value.value, str)
+            else Dtype.UNKNOWN
+            for value in self.evaluator.values(device.expr, device.frame)
+        }
+        return frozenset(found)
+
+    def dtypes(self, expr: ast.expr, frame: Frame, steps: int = 0) -> frozenset[Dtype]:
+        """The dtypes that an expression may be, through names, attributes and tables of dtypes."""
+        if steps > _MAX_STEPS:
+            return frozenset({Dtype.UNKNOWN})
+        if isinstance(expr, ast.IfExp):
+            return self.dtypes(expr.body, frame, steps + 1) | self.dtypes(expr.orelse, frame, steps + 1)
+        if isinstance(expr, ast.Subscript):
+            tables = [value for value in self.evaluator.values(expr.value, frame) if isinstance(value, DictLiteral)]
+            items = [(item, table.frame) for table in tables for item in dict_items(table.node).values()]
+            if items:
+                return frozenset().union(*(self.dtypes(item, home, steps + 1) for item, home in items))
+        found: set[Dtype] = set()
+        for value in self.evaluator.values(expr, frame):
+            match value:
+                case Known(name=name):
+                    found.add(_NAMES.get(name, Dtype.OTHER if name.startswith("torch.") else Dtype.UNKNOWN))
+                case Literal(value=None):
+                    pass
+                case _:
+                    found.add(Dtype.UNKNOWN)
+        if Dtype.UNKNOWN in found:
+            bound = list(self._bindings(expr, frame))
+            if bound:
+                found.discard(Dtype.UNKNOWN)
+                for binding, home in bound:
+                    known = binding.kind == "value" and binding.expr is not None
+                    found |= self.dtypes(binding.expr, home, steps + 1) if known else {Dtype.UNKNOWN}  # type: ignore[arg-type]
+        return frozenset(found or {Dtype.UNKNOWN})
+
+    def _bindings(self, expr: ast.expr, frame: Frame) -> Iterator[tuple[Binding, Frame]]:
+        if isinstance(expr, ast.Name) and (found := self.evaluator.lookup(expr.id, frame)):
+            yield from ((binding, found[1]) for binding in found[0])
+        elif isinstance(expr, ast.Attribute):
+            for value in self.evaluator.values(expr.value, frame):
+                if isinstance(value, Object):
+                    for made in self.evaluator.linearised(value.made):
+                        for binding, owner in made.attributes.get(expr.attr, ()):
+                            if owner is not None:
+                                yield binding, self.evaluator.root_frame(owner)
+
+    # -- conditions --------------------------------------------------------------------------------------------
+
+    def explained(self, expr: ast.expr, frame: Frame, steps: int = 0) -> str:
+        """The text of a condition, and of what its variables were given."""
+        parts = [ast.unparse(expr)]
+        if steps < _MAX_STEPS:
+            for node in ast.walk(expr):
+                if isinstance(node, ast.Name | ast.Attribute):
+                    for binding, home in self._bindings(node, frame):
+                        if binding.kind == "value" and binding.expr is not None:
+                            parts.append(self.explained(binding.expr, home, steps + 2))
+        return " ; ".join(parts)
+
+    def conditions(self, use: Use) -> list[tuple[str, bool]]:
+        """What must hold for the scaler to be built and on: each explained, and whether it holds or fails."""
+        found = []
+        if use.scaler.enabled is not None:
+            found.append((self.explained(use.scaler.enabled.expr, use.scaler.enabled.frame), True))
+        places = {(use.call, use.function), (use.scaler.call, use.scaler.function)}
+        for call, function in sorted(places, key=lambda each: (each[1].module.path, each[0].lineno)):
+            frame = self.evaluator.root_frame(function)
+            for test, holds in self.nesting.conditions(call, function):
+                found.append((self.explained(test, frame), holds))
+        return found
+
+    @staticmethod
+    def asks_for_dtype(text: str) -> bool:
+        return bool(_SPEAKS_OF_DTYPE.search(text))
+
+    @staticmethod
+    def asks_for_bfloat16_only(text: str, holds: bool) -> bool:
+        """Whether a condition that holds says bfloat16, and nothing says float16."""
+        first = text.partition(" ; ")[0]
+        negated = "not " in first or "!=" in first
+        return holds and not negated and bool(_BFLOAT.search(first)) and not _FLOAT.search(first)
+
+    # -- which regions a scaler serves ---------------------------------------------------------------------------
+
+    def use_of(self, scaler: MadeScaler) -> list[Use]:
+        """Where the scaler comes to be, with the active regions whose losses it scales."""
+        homes = [(scaler.call, scaler.function)]
+        if scaler.function.owner is not None and scaler.function.name == "__init__" and not self._serves_own(scaler):
+            homes = [(site.call, site.caller) for site in self.callers.sites(scaler.function)] or homes
+        return [Use(scaler, call, function, tuple(self._served(function))) for call, function in homes]
+
+    def _serves_own(self, scaler: MadeScaler) -> bool:
+        """Whether the class that builds the scaler enters autocast itself: it is no mere wrapper."""
+        return any(region.function.owner is scaler.function.owner for region in self.regions.all)
+
+    def _served(self, function: Function) -> Iterator[WrittenRegion]:
+        files = frozenset().union(*self.companions.programs(function.module.path))
+        above = self.callers.above(function)
+        for region in self.regions.all:
+            if not region.is_active or region.function.module.path not in files or not self.scales(region.function):
+                continue
+            same = function.owner is not None and region.function.owner is function.owner
+            own = region.function.module is function.module and not function.symbol
+            if same or own or region.function is function or above & self.callers.above(region.function):
+                yield region
+
+    def scales(self, function: Function) -> bool:
+        """Whether a function scales a loss: through a scaler, or a wrapper that is called like one."""
+        frame = self.evaluator.root_frame(function)
+        for node in function.own_nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
+                if self.roles.scaler(node.func.value, frame) is not None:
+                    return True
+            elif "scaler" in last_name(node.func).lower() and node.args and last_name(node.func).islower():
+                return True
+        return False

@@ -1,0 +1,143 @@
+"""Scaler and autocast are switched by different conditions.
+
+## What it does
+Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
+the source under a float16 region that is on, and two settings that have nothing to do with each other.
+
+## Why is this bad
+With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
+training pays for a scaler that it does not need, and everybody who reads the loss or the gradients has to know.
+Whoever sets one of the two settings expects the other to follow.
+
+## What happens at run time
+Silent on every torch: a disabled scaler hands everything on unchanged, and gradients below about 3e-8 are zero in
+float16 (seen on 2.13, CPU).
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    scaler = torch.amp.GradScaler(device, enabled=False)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    use_amp = True
+    scaler = torch.amp.GradScaler(device, enabled=use_amp)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16, enabled=use_amp):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: which of the two conditions is meant is for people to say.
+
+## What it cannot see
+Settings that are kept in step outside the source. Two settings are reported only where they share no word and neither
+is computed from what the other is.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html
+"""
+
+import re
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.precision import Dtype, Use
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.rule import Match, Rule
+
+RULE = Rule(
+    code="AMP303",
+    name="enabled-mismatch",
+    severity=Severity.HIGH,
+    summary="scaler and autocast are switched by different conditions",
+    remedy="give `enabled=` of both the same variable",
+    words=("GradScaler", "autocast"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_WORD = re.compile(r"[a-z]+|\d+")
+_ASKS_FOR_DEVICE = re.compile(r"is_available|device|cuda|backend", re.IGNORECASE)
+_EMPTY_WORDS = frozenset(
+    """self args arg cfg config conf opt opts hps params settings
+    train training trainer model use enable enabled is with
+    torch not and or if else none true false get bool str int""".split()  # noqa: SIM905
+)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Scalers that are off, or may be, where the region is on."""
+    for scaler in analysis.made_scalers:
+        for use in analysis.precision.use_of(scaler):
+            for region in use.regions:
+                if Dtype.FLOAT16 not in analysis.precision.of_region(region):
+                    continue
+                if match := _off(use, region, analysis) if scaler.off else _by_another(use, region, analysis):
+                    yield match
+                    break
+
+
+def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A scaler that the source switches off, under a region that is on in float16 whatever the configuration."""
+    conditions = analysis.nesting.conditions(use.call, use.function)
+    always = region.region.enabled is None and analysis.precision.of_region(region) == {Dtype.FLOAT16}
+    if not always or conditions or analysis.nesting.conditions(region.context, region.function):
+        return None
+    return Match(
+        Place(use.function, use.call),
+        "the scaler is switched off, the float16 region whose loss it scales is on",
+        certain=use.function is region.function,
+        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+    )
+
+
+def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """Two settings with nothing in common, neither of which asks for the device."""
+    scaler, enabled = use.scaler.enabled, region.region.enabled
+    conditions = [text for text, _ in analysis.precision.conditions(use)]
+    if scaler is None or enabled is None or len(conditions) != 1:
+        return None
+    texts = (conditions[0], analysis.precision.explained(enabled.expr, enabled.frame))
+    if any(_ASKS_FOR_DEVICE.search(text) for text in texts):
+        return None
+    ours, theirs = (_words(text) for text in texts)
+    if not ours or not theirs or ours & theirs or not _comparable(ours, theirs):
+        return None
+    return Match(
+        Place(use.function, use.call),
+        "the scaler and the region whose loss it scales are switched by different settings",
+        certain=False,
+        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+    )
+
+
+def _comparable(ours: set[str], theirs: set[str]) -> bool:
+    """Whether both sides speak of precision: a flag without a word in common may still be the same flag."""
+    speaks = {"amp", "fp", "half", "mixed", "precision", "float", "autocast", "scaler", "scaling", "scale", "16"}
+    return bool(ours & speaks) and bool(theirs & speaks)
+
+
+def _words(text: str) -> set[str]:
+    split = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
+    return set(_WORD.findall(split)) - _EMPTY_WORDS

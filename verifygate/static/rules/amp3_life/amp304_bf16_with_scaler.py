@@ -1,0 +1,101 @@
+"""A GradScaler is on where autocast computes in bfloat16.
+
+## What it does
+Reports a scaler that can be enabled while the regions whose losses it scales compute in bfloat16: always, because the
+dtype is written there, or for one of the configurations between which the dtype is chosen. Also a condition that is
+the wrong way round: a scaler that is on for bfloat16 and off for float16.
+
+## Why is this bad
+bfloat16 has the exponent range of float32: no gradient that float32 holds flushes to zero in it, so there is nothing
+for the scale to save. What is left is the cost: a multiplication, a pass over all gradients that looks for inf, a
+synchronisation with the host in every step, and steps that may be skipped. Where the condition is the wrong way
+round, float16 trains with no scaling at all (AMP305).
+
+## What happens at run time
+Silent on every torch with float32 weights; the gradients are the same after unscaling. With bfloat16 weights,
+`unscale_` works on the CPU in 2.13 and is not implemented on CUDA.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    scaler = torch.amp.GradScaler(device)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    scaler = torch.amp.GradScaler(device, enabled=False)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: whether the scaler is to be switched by the dtype or to go is for people to say.
+
+## What it cannot see
+Dtypes from command lines and configuration files, unless the source lists what they may be. A scaler and regions
+that no call connects.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.precision import Dtype, Use
+from verifygate.static.rule import Match, Rule
+
+RULE = Rule(
+    code="AMP304",
+    name="bf16-with-scaler",
+    severity=Severity.LOW,
+    summary="a GradScaler is on where autocast computes in bfloat16",
+    remedy="enable the scaler for float16 only: `enabled=(dtype == torch.float16)`",
+    words=("GradScaler", "autocast"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every scaler that may be on for bfloat16."""
+    for scaler in analysis.made_scalers:
+        if not scaler.off:
+            for use in analysis.precision.use_of(scaler):
+                yield from _judge(use, analysis)
+
+
+def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
+    precision = analysis.precision
+    place = Place(use.function, use.call)
+    conditions = precision.conditions(use)
+    dtypes = [precision.of_region(region) for region in use.regions]
+    steps = ((place, "the scaler"), *((region.place, "the region") for region in use.regions))
+    if any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
+        yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
+        return
+    asked = any(precision.asks_for_dtype(text) for text, _ in conditions)
+    if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
+        yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
+    elif not asked and any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes):
+        yield Match(place, "the scaler stays on when bfloat16 is chosen, which needs none", certain=False, steps=steps)

@@ -1,0 +1,165 @@
+"""Training runs under float16 autocast with no scaler.
+
+## What it does
+Reports an autocast region in float16 whose loss is back-propagated and stepped on with no GradScaler anywhere in the
+program. float16 counts where it is written, and where it is the default: `torch.cuda.amp.autocast()` and
+`torch.autocast("cuda")` without a dtype.
+
+## Why is this bad
+Gradients below about 3e-8 become zero in float16, and those below 6e-5 lose digits. Small gradients are what most of
+a network has once training is under way: whole layers stop learning, without any error.
+
+## What happens at run time
+Silent on every torch (seen on 2.13, CPU): gradients below 3e-8 are zero under float16 autocast, and are there with
+a scale of 65536.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: a scaler needs `unscale_` wherever gradients are touched, and a place in checkpoints. bfloat16 needs none, where
+the device computes in it.
+
+## What it cannot see
+A loss that a function outside the project back-propagates, and regions whose dtype comes from a configuration. Any
+mention of a scaler, of apex, deepspeed, accelerate or lightning in the file keeps the rule silent.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.precision import Dtype
+from verifygate.static.program import Function, Module
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import identifiers, last_name
+from verifygate.static.rule import Match, Rule
+
+RULE = Rule(
+    code="AMP305",
+    name="fp16-without-scaler",
+    severity=Severity.HIGH,
+    summary="training runs under float16 autocast with no scaler",
+    remedy="scale the loss with a `torch.amp.GradScaler`, or compute in bfloat16",
+    words=("autocast", "GradScaler"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_ANOTHER_PROTOCOL = re.compile(rb"apex|deepspeed|accelerat|lightning|fabric|loss_scal|manual_backward")
+_OTHER_SCALERS = ("standardscaler", "minmaxscaler", "robustscaler")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every region in float16 whose loss is back-propagated as it is."""
+    seen: set[Function] = set()
+    for region in analysis.written_regions.all:
+        function = region.function
+        dtypes = analysis.precision.of_region(region)
+        if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
+            continue
+        if _may_scale_otherwise(function.module) or not _steps(function, analysis):
+            continue
+        backward = _backward(region)
+        if backward is None or _has_scaler(function, analysis):
+            continue
+        seen.add(function)
+        certain = dtypes == {Dtype.FLOAT16}
+        yield Match(
+            region.place,
+            "the loss of this float16 region is back-propagated without a scaler: small gradients become zero",
+            certain=certain,
+            steps=((region.place, "the region"), (Place(function, backward), "the backward")),
+        )
+    yield from _inverted(analysis)
+
+
+def _may_scale_otherwise(module: Module) -> bool:
+    """Whether the file speaks of another way to scale, or uses anything that is called a scaler."""
+    if _ANOTHER_PROTOCOL.search(module.file.data):
+        return True
+    for node in ast.walk(module.tree):
+        name = getattr(node, "id", None) or getattr(node, "attr", None)
+        if name is None and isinstance(node, ast.alias):
+            name = node.name
+        if isinstance(name, str) and "scaler" in name.lower() and name.lower() not in _OTHER_SCALERS:
+            return True
+    return False
+
+
+def _backward(region: WrittenRegion) -> ast.Call | None:
+    """The backward of something that the region computed."""
+    made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in region.function.own_nodes:
+        is_backward = isinstance(node, ast.Call) and last_name(node.func) == "backward"
+        if is_backward and identifiers(node.func) & made:  # type: ignore[attr-defined]
+            return node  # type: ignore[return-value]
+    return None
+
+
+def _steps(function: Function, analysis: Analysis) -> bool:
+    """Whether an optimizer steps in the function."""
+    frame = analysis.evaluator.root_frame(function)
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and last_name(node.func) == "step"
+        and analysis.roles.is_optimizer(node.func.value, frame)
+        for node in function.own_nodes
+    )
+
+
+def _has_scaler(function: Function, analysis: Analysis) -> bool:
+    """Whether any program that runs the function speaks of a GradScaler."""
+    files = frozenset().union(*analysis.companions.programs(function.module.path))
+    sources = (analysis.program.sources.get(path) for path in files)
+    return any(file is not None and b"GradScaler" in file.data for file in sources)
+
+
+def _inverted(analysis: Analysis) -> Iterable[Match]:
+    """Scalers that are on for bfloat16 only, over regions that may compute in float16."""
+    precision = analysis.precision
+    for scaler in analysis.made_scalers:
+        for use in [] if scaler.off else precision.use_of(scaler):
+            if not any(precision.asks_for_bfloat16_only(text, holds) for text, holds in precision.conditions(use)):
+                continue
+            for region in use.regions:
+                if Dtype.FLOAT16 in precision.of_region(region):
+                    yield Match(
+                        Place(use.function, use.call),
+                        "the scaler is off for float16, in which the region may compute: small gradients become zero",
+                        certain=False,
+                        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+                    )
+                    break
