@@ -93,7 +93,7 @@ def _movable(
     if found.scope is tree.global_scope and _taken_elsewhere(tree, root.value, sources):
         return None
     alias = next((each for each in statement.names if _bound(each) == root.value), None)
-    return (statement, alias) if alias is not None and _splittable(tree, statement, alias) else None
+    return (statement, alias) if alias is not None and _splittable(tree, statement) else None
 
 
 def _annotates(tree: Tree, node: cst.CSTNode) -> bool:
@@ -112,13 +112,13 @@ def _bound(alias: cst.ImportAlias) -> str:
     return ".".join(dotted(alias.name))
 
 
-def _splittable(tree: Tree, statement: _Import, alias: cst.ImportAlias) -> bool:
-    """A statement that must be split stands on a line of its own, and no comment belongs to the name taken out."""
+def _splittable(tree: Tree, statement: _Import) -> bool:
+    """A statement that must be split stands on a line of its own, with no comments among its names."""
     if isinstance(statement, cst.Import) or isinstance(statement.names, cst.ImportStar) or len(statement.names) == 1:
         return True
     line = tree.parent(statement)
     alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-    return alone and "#" not in tree.module.code_for_node(alias)
+    return alone and "#" not in tree.module.code_for_node(statement)
 
 
 def _taken_elsewhere(tree: Tree, name: str, sources: Sources) -> bool:

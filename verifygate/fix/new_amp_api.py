@@ -125,7 +125,7 @@ def _rewritten(site: Site, callee: cst.BaseExpression) -> Change:
             arguments = [_named(argument, PARAMETERS[site.name][at]) for at, argument in enumerate(arguments)]
         device = _keyword("device_type", _text(site.device)) if custom else cst.Arg(_text(site.device))
         place = sum(argument.keyword is None and not argument.star for argument in arguments) if custom else 0
-        return node.with_changes(func=callee, args=_inserted(arguments, place, device, node))
+        return _inserted(node.with_changes(func=callee, args=arguments), place, device)
 
     return change
 
@@ -146,22 +146,22 @@ def _named(argument: cst.Arg, parameter: str) -> cst.Arg:
     return argument.with_changes(keyword=named.keyword, equal=named.equal)
 
 
-def _inserted(arguments: list[cst.Arg], place: int, new: cst.Arg, call: cst.Call) -> list[cst.Arg]:
-    """The arguments with one more, on a line of its own where the others have theirs."""
-    space = call.whitespace_before_args
-    spread = isinstance(space, cst.ParenthesizedWhitespace)
-    gap: cst.BaseParenthesizableWhitespace = space if spread else cst.SimpleWhitespace(" ")
-    if spread and isinstance(space, cst.ParenthesizedWhitespace) and space.first_line.comment is not None:
-        gap = cst.ParenthesizedWhitespace(indent=True, last_line=space.last_line)
-    if place < len(arguments):
-        return [*arguments[:place], new.with_changes(comma=cst.Comma(whitespace_after=gap)), *arguments[place:]]
+def _inserted(call: cst.Call, place: int, new: cst.Arg) -> cst.Call:
+    """The call with one more argument, on a line of its own where the others have theirs."""
+    arguments, space = list(call.args), call.whitespace_before_args
     if not arguments:
-        return [new]
-    last = arguments[-1]
-    if isinstance(last.comma, cst.Comma):
-        return [
-            *arguments[:-1],
-            last.with_changes(comma=cst.Comma(whitespace_after=gap)),
-            new.with_changes(comma=last.comma),
-        ]
-    return [*arguments[:-1], last.with_changes(comma=cst.Comma(whitespace_after=gap)), new]
+        return call.with_changes(args=[new])
+    gap: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+    if isinstance(space, cst.ParenthesizedWhitespace):
+        if place == 0:  # comments above the first argument stay above it
+            gap = space.with_changes(first_line=cst.TrailingWhitespace())
+            call = call.with_changes(whitespace_before_args=space.with_changes(empty_lines=[]))
+        else:
+            gap = cst.ParenthesizedWhitespace(indent=True, last_line=space.last_line)
+    if place < len(arguments):
+        arguments.insert(place, new.with_changes(comma=cst.Comma(whitespace_after=gap)))
+    else:
+        last = arguments[-1]
+        arguments[-1] = last.with_changes(comma=cst.Comma(whitespace_after=gap))
+        arguments.append(new.with_changes(comma=last.comma))
+    return call.with_changes(args=arguments)

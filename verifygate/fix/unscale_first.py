@@ -31,7 +31,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     else:
         edits.removed.add(moved)
         edits.before[anchor] = [moved]
-        lines.append(_with_leading(tree, moved))
+        lines.append((_with_leading(tree, anchor)[0], tree.lines(moved)[1]))
     certain = finding.certainty is Certainty.CERTAIN
     return tree.draft(edits, findings, lines, Applicability.SAFE if certain else Applicability.UNSAFE)
 

@@ -60,7 +60,7 @@ def claim_from(code: str, name: str, method: str, example: str, instead: str) ->
 def prove(claims: Sequence[Claim], interpreter: Path) -> list[Proof]:
     """Run all examples in one process of the interpreter. Raises UsageError where it has no torch."""
     jobs = [job for claim in claims for source in (claim.bad, claim.good) for job in _jobs(claim, source)]
-    runs = iter(_run(jobs, interpreter))
+    runs = iter(run_jobs(jobs, interpreter))
     proofs = []
     for claim in claims:
         count = len(METHODS[claim.method].settings)
@@ -77,7 +77,8 @@ def _jobs(claim: Claim, source: str) -> list[dict[str, Any]]:
     ]
 
 
-def _run(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, Any]]:
+def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, Any]]:
+    """What the harness saw in each job, all in one process. Raises UsageError where the interpreter has no torch."""
     with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
         # The examples run in an empty folder: no module of the project can take the place of torch.
         asked, answer = Path(folder, "jobs.json"), Path(folder, "results.json")

@@ -1,0 +1,96 @@
+"""Each fix on its own cases: before.py becomes after.py, byte for byte, and after.py trains as the known-good program.
+
+A case is a folder below cases/CODE/. The known-good program is good.py beside it or above it; where there is none, the
+fix must keep the meaning, so before.py is the measure.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from verifygate.config import StaticSettings
+from verifygate.fix import FIXES, repaired
+from verifygate.model.check_report import CheckReport
+from verifygate.proof.method import Setting
+from verifygate.proof.prove import run_jobs
+from verifygate.source import SourceFile, Sources
+from verifygate.static.engine import analyse
+from verifygate.static.registry import load_rules
+
+CASES = Path(__file__).parent / "cases"
+ALL = sorted(path.parent for path in CASES.glob("*/*/before.py"))
+IDS = [f"{case.parent.name}-{case.name}" for case in ALL]
+
+
+def scan(sources: Sources) -> CheckReport:
+    outcome = analyse(sources, StaticSettings())
+    return CheckReport(
+        files_checked=outcome.files_checked,
+        findings=outcome.findings,
+        not_analysed=outcome.not_analysed,
+        not_followed=outcome.not_followed,
+    )
+
+
+def fixed(data: bytes, code: str) -> bytes:
+    repair = repaired(Sources([SourceFile("train.py", data)]), scan, [code], unsafe=True)
+    assert not repair.refused
+    assert code not in {finding.rule for finding in repair.report.findings}
+    file = repair.after.get("train.py")
+    assert file is not None
+    return file.data
+
+
+@pytest.mark.parametrize("case", ALL, ids=IDS)
+def test_before_becomes_after_and_stays_so(case: Path):
+    """The fix gives exactly the expected file, and a second one changes nothing."""
+    after = (case / "after.py").read_bytes()
+
+    assert fixed((case / "before.py").read_bytes(), case.parent.name) == after
+    assert fixed(after, case.parent.name) == after
+
+
+@pytest.mark.parametrize("case", ALL, ids=IDS)
+def test_other_line_ends_are_kept(case: Path):
+    """A file with CRLF line ends and no last one is fixed in its own manner."""
+    before, after = ((case / name).read_bytes() for name in ("before.py", "after.py"))
+    windows = before.replace(b"\n", b"\r\n").removesuffix(b"\r\n")
+
+    assert fixed(windows, case.parent.name).removesuffix(b"\r\n") == after.replace(b"\n", b"\r\n").removesuffix(b"\r\n")
+
+
+@pytest.mark.slow
+def test_every_fixed_program_trains_as_the_known_good_one():
+    """The fixed programs run on a CPU, give no FutureWarning, and end in the bits of the known-good weights."""
+    pairs = [(case / "after.py", good_of(case)) for case in ALL]
+    jobs = [
+        {"source": path.read_text(encoding="utf-8"), "name": str(path.relative_to(CASES)), **Setting()._asdict()}
+        for pair in pairs
+        for path in pair
+    ]
+
+    runs = iter(run_jobs(jobs, Path(sys.executable)))
+
+    for after, good in zip(runs, runs, strict=True):
+        assert after["error"] is None
+        assert good["error"] is None
+        assert after["losses"][-1] != after["losses"][0]
+        assert after["weights"]
+        assert after["weights"] == good["weights"]
+        assert not [text for text in after["warnings"] if text.startswith("FutureWarning: `torch.c")]
+
+
+def good_of(case: Path) -> Path:
+    places = (case / "good.py", case.parent / "good.py", case / "before.py")
+    return next(path for path in places if path.exists())
+
+
+def test_a_rule_says_fix_where_there_is_one():
+    """The rules whose record promises a fix are those that have one, and each has cases."""
+    promised = {code for code, loaded in load_rules().items() if loaded.rule.fix is not None}
+
+    assert promised == set(FIXES)
+    assert {case.parent.name for case in ALL} == set(FIXES)

@@ -1,0 +1,93 @@
+"""Every rule shows its harm on this machine, or says why it cannot; and a claim without harm is not proved."""
+
+from __future__ import annotations
+
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from verifygate.commands import cli
+from verifygate.errors import UsageError
+from verifygate.proof import METHODS, Claim, claim_from, prove, table
+from verifygate.static.registry import load_rules
+
+CLAIMING = {code: loaded for code, loaded in load_rules().items() if loaded.rule.proof}
+GOOD = """import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+@pytest.mark.parametrize("code", load_rules())
+def test_each_rule_has_a_proof_or_a_reason(code: str):
+    """One of the two, and the method exists."""
+    rule = load_rules()[code].rule
+
+    assert bool(rule.proof) != bool(rule.no_proof)
+    assert not rule.proof or rule.proof in METHODS
+
+
+@pytest.mark.slow
+def test_every_claimed_proof_holds():
+    """All examples, bad and good, in one child: the harm of each rule is measured, and its remedy is free of it."""
+    claims = [
+        claim_from(
+            code, loaded.rule.name, loaded.rule.proof, loaded.sections["Example"], loaded.sections["Use instead"]
+        )
+        for code, loaded in CLAIMING.items()
+    ]
+
+    proofs = prove(claims, Path(sys.executable))
+
+    assert not [table(proof) for proof in proofs if not proof.proved]
+
+
+@pytest.mark.slow
+def test_no_method_proves_harm_where_there_is_none():
+    """The same right code on both sides is NOT PROVED by every method."""
+    claims = [Claim("X1", method, method, GOOD, GOOD + "\n") for method in METHODS]
+
+    proofs = prove(claims, Path(sys.executable))
+
+    assert not [table(proof) for proof in proofs if proof.proved]
+    assert all("NOT PROVED" in table(proof) for proof in proofs)
+
+
+@pytest.mark.slow
+def test_a_remedy_that_raises_proves_nothing():
+    """What to use instead must work."""
+    claim = Claim("X1", "remedy", "raised-error", GOOD, GOOD.replace("1.0)", "1.0, maximum=2)"))
+
+    (proof,) = prove([claim], Path(sys.executable))
+
+    assert not proof.proved
+    assert "what to use instead raises TypeError" in table(proof)
+
+
+def test_without_torch_the_command_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """One line with the way to install it, before anything is claimed."""
+    venv.create(tmp_path / "bare", with_pip=False)
+    (tmp_path / "verifygate.toml").write_text('[execution]\ninterpreter = "bare/bin/python"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match=r"torch.*pip install"):
+        CliRunner().invoke(cli, ["explain", "AMP201", "--prove"], standalone_mode=False, catch_exceptions=False)
+
+
+def test_a_rule_without_a_proof_says_why():
+    """A note is not measured, and the command does not pretend."""
+    with pytest.raises(UsageError, match="a note"):
+        CliRunner().invoke(cli, ["explain", "AMP503", "--prove"], standalone_mode=False, catch_exceptions=False)
