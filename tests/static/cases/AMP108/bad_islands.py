@@ -1,0 +1,20 @@
+"""Islands that compute with what the outer region made, as it is."""
+
+import torch
+from torch.cuda.amp import autocast
+
+
+def loss_island(model, criterion, scaler, batches, amp):
+    for inputs, targets in batches:
+        with autocast(enabled=amp):
+            outputs, _ = model(inputs)
+            with autocast(enabled=False):  # expect: AMP108 likely
+                loss = criterion(outputs, targets)
+        scaler.scale(loss).backward()
+
+
+@torch.autocast("cuda", dtype=torch.float16)
+def norm_island(backbone, inputs):
+    features = backbone(inputs)
+    with torch.autocast("cuda", enabled=False):  # expect: AMP108 likely
+        return torch.linalg.norm(features)

@@ -1,0 +1,161 @@
+"""A forward is handed to another thread, where the region does not reach.
+
+## What it does
+Reports a model that is run by a thread started inside a region (`Thread(target=...)`, `pool.submit`, `pool.map`)
+without a region of its own; and a model in `DataParallel` that runs in a bfloat16 region.
+
+## Why is this bad
+Autocast is a state of the thread. A new thread starts without it, so its forwards run in float32. `DataParallel` tells
+its threads that autocast is on, but not which dtype: they use the default of the device, float16, whose range the rest
+of the training is not prepared for (no loss scaling).
+
+## What happens at run time
+Silent. Seen on torch 2.13 (CPU): the outputs of a model that a pool's thread runs are float32. `DataParallel` by
+torch's source (2.13, `parallel_apply`), which passes on `is_autocast_enabled()` alone; not run on several devices.
+
+## Example
+```python
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    with ThreadPoolExecutor(1) as pool:
+        for inputs, targets in batches:
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast(device, dtype=torch.float16):
+                outputs = pool.submit(model, inputs).result()
+                loss = loss_fn(outputs, targets)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+```
+
+## Use instead
+```python
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+
+def forward(model, inputs, device):
+    with torch.autocast(device, dtype=torch.float16):
+        return model(inputs)
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    with ThreadPoolExecutor(1) as pool:
+        for inputs, targets in batches:
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast(device, dtype=torch.float16):
+                outputs = pool.submit(forward, model, inputs, device).result()
+                loss = loss_fn(outputs, targets)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+```
+
+## Fix safety
+No automatic fix: the region has to move into the function that the thread runs, or the forward of the model.
+
+## What it cannot see
+Threads of libraries, queues that worker threads read, and models that wrap their own forward in a region.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-gpus
+"""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.values import Frame, FunctionValue, Made, Object
+
+RULE = Rule(
+    code="AMP107",
+    name="autocast-lost-in-threads",
+    severity=Severity.MEDIUM,
+    summary="a forward runs in another thread, which the autocast region or its dtype does not reach",
+    remedy="enter the region in the function that the thread runs, or in the model's forward",
+    words=("autocast",),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_POOLS = re.compile(r"(^|\.)(ThreadPoolExecutor|ThreadPool)$")
+_MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|backbone)$|^forward$")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Calls written in active regions."""
+    for region in analysis.written_regions.all:
+        if not region.is_active:
+            continue
+        frame = analysis.evaluator.root_frame(region.function)
+        is_bfloat16 = region.region.dtype is not None and analysis.written_regions.half_types(region) == {
+            "torch.bfloat16"
+        }
+        for call in region.calls:
+            text = statement_text(Place(region.function, call))
+            work = _handed_over(call, frame, analysis)
+            if work is not None and _runs_a_model(work, frame, analysis):
+                yield Match(
+                    Place(region.function, call),
+                    f"`{text}` runs a model in another thread, without autocast",
+                    certain=False,
+                    steps=((region.place, "autocast region"),),
+                )
+            elif is_bfloat16 and _is_data_parallel(call, frame, analysis):
+                yield Match(
+                    Place(region.function, call),
+                    f"`{text}` runs the replicas of DataParallel in float16: the region's bfloat16 is not passed on",
+                    certain=False,
+                    steps=((region.place, "autocast region"),),
+                    remedy="use DistributedDataParallel, or enter the bfloat16 region in the model's forward",
+                )
+
+
+def _handed_over(call: ast.Call, frame: Frame, analysis: Analysis) -> ast.expr | None:
+    """What a call gives to another thread to run, or None."""
+    if analysis.roles.known_name(call.func, frame) == "threading.Thread":
+        return next((word.value for word in call.keywords if word.arg == "target"), None)
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("submit", "map", "apply_async") and call.args:
+        return call.args[0] if _is_pool(call.func.value, frame, analysis) else None
+    return None
+
+
+def _is_pool(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether an expression is a pool of threads, also one that a `with` has named."""
+    makers: list[ast.expr] = [expr]
+    if isinstance(expr, ast.Name) and (found := analysis.evaluator.lookup(expr.id, frame)):
+        makers = [each.expr for each in found[0] if each.expr is not None]
+    return any(
+        isinstance(value, Made) and bool(_POOLS.search(value.name))
+        for maker in makers
+        for value in analysis.evaluator.values(maker, frame)
+    )
+
+
+def _runs_a_model(work: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether what a thread runs is a model, or a function that calls one without entering a region."""
+    values = analysis.evaluator.values(work, frame)
+    functions = [value.function for value in values if isinstance(value, FunctionValue)]
+    if not functions:
+        outside = any(isinstance(value, Object) for value in values)
+        return not outside and bool(_MODEL.search(last_name(work)))
+    return any(
+        "autocast" not in ast.unparse(function.node)
+        and any(isinstance(node, ast.Call) and _MODEL.search(last_name(node.func)) for node in function.own_nodes)
+        for function in functions
+    )
+
+
+def _is_data_parallel(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:
+    names = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}
+    values = analysis.evaluator.values(call.func, frame)
+    return any(isinstance(value, Made) and value.name in names for value in values)

@@ -1,0 +1,124 @@
+"""An island of `autocast(enabled=False)` computes in half precision all the same: nobody cast what goes in.
+
+## What it does
+Reports a region with `enabled=False` inside an active one, in one function, that computes with what a call in the
+outer region returned, where nothing in the island casts anything, neither written there nor in the functions it calls.
+
+## Why is this bad
+Switching autocast off casts nothing back. What the outer region made is half precision, and operations in the island
+keep its dtype: the very sums and logarithms for which somebody wrote the island round and overflow in float16, without
+even the float32 that autocast would have given them.
+
+## What happens at run time
+Silent where all operands are half (seen on torch 2.13, CPU: `(h**2).sum()` stays float16, a loss in such an island
+makes the first step overflow); raises a dtype mismatch where a layer with float32 weights is among them.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+            with torch.autocast(device, enabled=False):
+                loss = loss_fn(outputs, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+            with torch.autocast(device, enabled=False):
+                loss = loss_fn(outputs.float(), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: which of the inputs are half precision is not certain.
+
+## What it cannot see
+Islands whose outer region is in another function, and what dtype a call returns: findings are likely, never certain.
+An island in which anything is cast is taken to be careful.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.program import bound_targets
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.rule import Match, Rule
+from verifygate.static.values import Known
+
+RULE = Rule(
+    code="AMP108",
+    name="float32-island-uncast",
+    severity=Severity.MEDIUM,
+    summary="an `autocast(enabled=False)` region computes with half-precision inputs that nothing casts",
+    remedy="cast what goes into the island with `.float()`",
+    words=("autocast",),
+)
+
+_CASTS = re.compile(r"\.float\(|float32|float64|\.double\(|\.to\(|\.type\(|\.type_as\(|\.item\(|\.int\(|\.long\(")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Islands whose nearest region around them is active."""
+    for region in analysis.written_regions.all:
+        if region.is_active or region.around is None or not region.around.is_active or not region.calls:
+            continue
+        used = sorted(_made_around(region, region.around, analysis) & _read(region))
+        if used and not _is_careful(region, analysis):
+            message = f"nothing casts `{used[0]}`, which the outer region may leave in half precision"
+            yield Match(region.place, message, certain=False)
+
+
+def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysis) -> set[str]:
+    """Variables that hold, where the island begins, what a call of no known library function in the region returned."""
+    frame = analysis.evaluator.root_frame(island.function)
+    start = island.block.lineno  # type: ignore[attr-defined]
+    names: set[str] = set()
+    for target, binding in bound_targets(around.nodes):
+        if not isinstance(target, ast.Name) or getattr(binding.node, "lineno", start) >= start:
+            continue
+        names.discard(target.id)
+        call = binding.expr
+        if binding.kind in ("value", "item") and isinstance(call, ast.Call) and not _CASTS.search(ast.unparse(call)):
+            values = analysis.evaluator.values(call.func, frame)
+            is_method = isinstance(call.func, ast.Attribute) and call.func.attr not in ("forward", "model", "net")
+            if not is_method and not any(isinstance(value, Known) for value in values):
+                names.add(target.id)
+    return names
+
+
+def _read(island: WrittenRegion) -> set[str]:
+    """Variables that go into a call of the island as they are."""
+    return {argument.id for call in island.calls for argument in call.args if isinstance(argument, ast.Name)}
+
+
+def _is_careful(island: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether anything in the island, or in a function of the project that it calls, casts."""
+    if any(_CASTS.search(ast.unparse(node)) for node in island.calls):
+        return True
+    frame = analysis.evaluator.root_frame(island.function)
+    callees = (callee for call in island.calls for callee in analysis.evaluator.callees(call, frame))
+    return any(_CASTS.search(ast.unparse(callee.function.node)) for callee in callees)
