@@ -39,9 +39,15 @@ class SourceFile:
     def digest(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
-    @property
+    @cached_property
     def mentions_amp(self) -> bool:
         return AMP_WORDS.search(self.data.replace(b"\0", b"")) is not None  # UTF-16 puts a NUL between the letters
+
+    @property
+    def is_test(self) -> bool:
+        """Whether the file is one of the project's tests, by the names that pytest goes by."""
+        *folders, name = self.path.split("/")
+        return name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py" or "tests" in folders
 
     @cached_property
     def text(self) -> str:

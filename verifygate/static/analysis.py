@@ -117,12 +117,18 @@ class Analysis:
     def _walk_all(self) -> Iterator[Hit]:
         """Walk every root; one that is too large is walked as the functions it calls, and the report says so."""
         reach = Reach(self.evaluator)
-        queue = reach.roots(self.modules)
+        queue = sorted(reach.roots(self.modules), key=lambda root: root.module.file.is_test)
         seen: set[Function] = set(queue)
         walked: set[Function] = set()
         nodes_left = NODES_AT_LEAST + NODES_PER_MODULE * len(self.modules)
         while queue:
             root = queue.pop(0)
+            if root.module.file.is_test and not reach.has_own_events(root):
+                # a test that only calls the program: the program is walked once, not once a test
+                inner = _in_order(reach.callees(root) - seen)
+                seen.update(inner)
+                queue += inner
+                continue
             if nodes_left <= 0:
                 self._not_walked(root, "is not walked: the program is too large")
                 continue
@@ -135,7 +141,7 @@ class Analysis:
             except (TooLargeError, TooManyStatesError):
                 self._not_walked(root, "has too many paths to walk whole: walked in parts")
                 walked.add(root)
-                inner = sorted(reach.callees(root) - seen, key=lambda function: (function.module.path, function.symbol))
+                inner = _in_order(reach.callees(root) - seen)
                 seen.update(inner)
                 queue += inner
             nodes_left -= len(lowering.graph.nodes)
@@ -156,3 +162,7 @@ class Analysis:
 
     def parsed(self) -> list[Module]:
         return self.program.parsed
+
+
+def _in_order(functions: set[Function]) -> list[Function]:
+    return sorted(functions, key=lambda function: (function.module.path, function.symbol))

@@ -27,6 +27,9 @@ SYNTAX_CHECK_BYTES = 4 * 1024 * 1024
 
 RECURSION_LIMIT = 30_000
 
+_CORE = (b"autocast", b"GradScaler", b"unscale_")
+"""What a file that does AMP itself names; keys and calls are followed from there to its neighbours."""
+
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)|import[ \t]+([\w.]+))", re.MULTILINE)
 
 
@@ -83,18 +86,17 @@ def _room_for_nesting() -> Iterator[None]:
 
 
 def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
-    """The files that some rule's words ask for, and the files next to them in the import graph."""
-    rules = list(loaded)
-    words = sorted({word for rule in rules for word in rule.rule.words})
-    if not words:
-        return []
-    pattern = re.compile("|".join(map(re.escape, words)).encode())
-    first = {file.path for file in sources if pattern.search(file.data)}
+    """The files that some rule's words ask for, and the files next to AMP code in the import graph."""
+    words = sorted({word.encode() for rule in loaded for word in rule.rule.words})
+    first = {file.path for file in sources if any(word in file.data for word in words)}
+    core = {file.path for file in sources if file.path in first and any(word in file.data for word in _CORE)}
+    if not core:
+        return sorted(first)
     imports = {file.path: _imported_stems(file) for file in sources}
-    stems = {_stem(path) for path in first}
-    wanted = {stem for path in first for stem in imports[path]}
+    stems = {_stem(path) for path in core}
+    wanted = {stem for path in core for stem in imports[path]}
     near = {path for path, names in imports.items() if names & stems or _stem(path) in wanted}
-    return sorted(first | (near if first else set()))
+    return sorted(first | near)
 
 
 def _imported_stems(file: SourceFile) -> set[str]:

@@ -8,15 +8,33 @@ themselves and independent branches do not multiply.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
-from verifygate.static.graph import Assign, Atom, Backward, Branch, Enter, Graph, Leave, Node, Place, Signal, is_below
+from verifygate.static.graph import (
+    Assign,
+    Atom,
+    Backward,
+    Branch,
+    Enter,
+    Fact,
+    Graph,
+    Leave,
+    Member,
+    Node,
+    Part,
+    Place,
+    Signal,
+    is_below,
+)
+from verifygate.static.liveness import ended, live
 
 MAX_STATES = 40_000
 
 _BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
+_SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
 _SCALER_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED, Gradients.MIXED})
 
 
@@ -30,6 +48,10 @@ class Track:
 
     state: OptimizerState = field(default_factory=OptimizerState)
     marks: frozenset[tuple[Event, int]] = frozenset()
+    weak: bool = False
+    """Its gradients come from a backward that may have been another optimizer's."""
+    other: Track | None = None
+    """In a loop over a collection: the state of the members whose turn has not come."""
 
     def mark(self, event: Event) -> int | None:
         return next((node for kind, node in self.marks if kind is event), None)
@@ -88,13 +110,24 @@ class Walk:
     _switches: dict[str, Atom] = field(default_factory=dict)
     """Canonical path of a variable -> the condition that asks for nothing but it."""
     _alive: list[list[str]] = field(default_factory=list)
+    _scalers: dict[str, set[str]] = field(default_factory=dict)
+    """Optimizer -> the scalers that are seen to unscale or step it."""
+    _voids: list[frozenset[Atom]] = field(default_factory=list)
+    """Node -> the conditions that it makes void."""
 
     def run(self) -> list[Hit]:
         """Walk everything. Raises TooManyStatesError past the limit."""
+        if not self.graph.scalers and not any(_is_mixed(node) for node in self.graph.nodes):
+            return []  # neither scaling nor autocast: no breach can be met
         volatile = self.graph.volatile()
+        self._voids = ended(self.graph)
+        matters = live(self.graph, self._voids)
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
         self._alive = [self.graph.alive(node) for node in self.graph.nodes]
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
+        for node in self.graph.nodes:
+            if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
+                self._scalers.setdefault(node.payload.optimizer, set()).add(node.payload.scaler)
         start = State(tuple((name, Track()) for name in sorted(self.graph.optimizers)))
         queue = deque([(0, start)])
         self.parents[(0, start)] = None
@@ -103,7 +136,7 @@ class Walk:
             node = self.graph.nodes[number]
             after = self._apply(number, node, state)
             for successor, fact in node.successors:
-                following = _decided(after, fact)
+                following = _decided(after, fact, matters[successor])
                 if following is None or (successor, following) in self.parents:
                     continue
                 if len(self.parents) > MAX_STATES:
@@ -137,7 +170,9 @@ class Walk:
             case Leave():
                 return replace(state, regions=state.regions[:-1], span=state.span if state.regions[1:] else None)
             case Assign() as assign:
-                return self._assign(assign, state)
+                return self._assign(number, assign, state)
+            case Member() as member:
+                return _member(member, state)
         return state
 
     def _in_region(self, rule: str, number: int, state: State) -> None:
@@ -156,8 +191,16 @@ class Walk:
 
     def _signal(self, number: int, signal: Signal, state: State) -> State:
         if signal.event is Event.UPDATE:
-            return self._each(number, signal.event, state, [name for name, _ in state.tracks])
+            served = self._served_by(signal.scaler, state)
+            tracks = dict(state.tracks)
+            if served and not signal.told and all(tracks[name].state.window is Window.READY for name in served):
+                self._sight("AMP210", number, number, state, served[0])
+            return self._each(number, signal.event, state, served)
         return self._each(number, signal.event, state, self._targets(number, signal, state))
+
+    def _served_by(self, scaler: str, state: State) -> list[str]:
+        """The optimizers that a scaler's update is about: not those that only other scalers are seen to serve."""
+        return [name for name, _ in state.tracks if scaler in self._scalers.get(name, {scaler})]
 
     def _targets(self, number: int, signal: Signal, state: State) -> list[str]:
         """The optimizers whose gradients a signal is about; where that cannot be told, none that could be innocent."""
@@ -169,7 +212,7 @@ class Walk:
         related = [name for name in names if self.graph.optimizers[name] & signal.names]
         if related:
             return related
-        if signal.event is Event.CLIP:
+        if signal.event in (Event.CLIP, Event.READ):
             tracks = dict(state.tracks)
             at_fault = [advance(tracks[name].state, signal.event)[1] is not None for name in names]
             return names if at_fault and all(at_fault) else []
@@ -189,28 +232,45 @@ class Walk:
         tracks = []
         for name, track in state.tracks:
             if name in names:
-                after, breach = advance(track.state, event)
+                after, breach = self._advance(track, event)
                 marks = track.marks
                 if breach is not None:
                     blamed = number if breach.blame is event and not _earlier(breach) else track.mark(breach.blame)
                     self._sight(breach.rule, blamed if blamed is not None else number, number, state, name)
                 if event in _BLAMED:
                     marks = frozenset(mark for mark in marks if mark[0] is not event) | {(event, number)}
-                track = Track(after, marks)
+                weak = track.weak and event not in _SETTLING
+                track = Track(after, marks, weak, self._bystander(number, track.other, event))
             tracks.append((name, track))
         return replace(state, tracks=tuple(tracks))
+
+    def _advance(self, track: Track, event: Event) -> tuple[OptimizerState, Breach | None]:
+        after, breach = advance(track.state, event)
+        if event is Event.ZERO_GRAD and track.weak:
+            return replace(after, gradients=Gradients.NONE), None  # what another's backward left here was to go
+        return after, breach
+
+    def _bystander(self, number: int, other: Track | None, event: Event) -> Track | None:
+        """What an event does to the other members of a collection: only what is about all of them."""
+        payload = self.graph.nodes[number].payload
+        if other is None or (isinstance(payload, Signal) and payload.optimizer):
+            return other
+        marks = frozenset(mark for mark in other.marks if mark[0] is not event) | {(event, number)}
+        return Track(self._advance(other, event)[0], marks if event in _BLAMED else other.marks, other.weak)
 
     def _sight(self, rule: str, blamed: int, number: int, state: State, optimizer: str) -> None:
         sightings = self.sightings.setdefault((rule, blamed), [])
         sightings.append(_Sighting(rule, blamed, number, state, optimizer))
 
-    def _assign(self, assign: Assign, state: State) -> State:
+    def _assign(self, number: int, assign: Assign, state: State) -> State:
         scaled = state.scaled
         if assign.scaled or assign.sources & scaled:
             scaled = scaled | {assign.target}
         elif not assign.keeps:
             scaled = scaled - {assign.target}
-        facts = frozenset(fact for fact in state.facts if not _concerns(fact[0], assign.target))
+        facts = state.facts
+        if voids := self._voids[number]:
+            facts = frozenset(fact for fact in facts if fact[0] not in voids)
         if assign.truth is not None and (atom := self._switches.get(assign.target)):
             facts |= {(atom, assign.truth)}
         span = state.span
@@ -218,9 +278,14 @@ class Walk:
             # another optimizer goes by this name now
             kept = frozenset(each for each in span.stepped if not is_below(each[0], assign.target))
             span = replace(span, stepped=kept)
-        if scaled == state.scaled and facts == state.facts and span == state.span:
+        tracks = state.tracks
+        if any(is_below(name, assign.target) for name, _ in tracks):
+            tracks = tuple(
+                (name, Track(other=track.other) if is_below(name, assign.target) else track) for name, track in tracks
+            )
+        if (scaled, facts, span, tracks) == (state.scaled, state.facts, state.span, state.tracks):
             return state
-        return replace(state, scaled=scaled, facts=facts, span=span)
+        return replace(state, scaled=scaled, facts=facts, span=span, tracks=tracks)
 
     # -- from sightings to hits --------------------------------------------------------------------------------
 
@@ -246,31 +311,37 @@ class Walk:
         nodes = {sighting.node for sighting in sightings}
         broken = {(sighting.node, sighting.state) for sighting in sightings}
         innocent = [
-            state
+            (node, state)
             for node in nodes
             for state in self.arrivals.get(node, ())
             if (node, state) not in broken and _concerned(state, sightings[0])
         ]
         if not innocent:
             return True
-        guilty_facts = frozenset.intersection(*(sighting.state.facts for sighting in sightings))
-        for atom, truth in guilty_facts:
-            if not _changing(atom, volatile) and all((atom, not truth) in state.facts for state in innocent):
+        guilty = frozenset.intersection(*(self._settings(each.node, each.state, volatile) for each in sightings))
+        for atom, truth in guilty:
+            if all((atom, not truth) in self._settings(*each, volatile) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
         decisions = {
             fact[0].text
-            for number, successor in self._edges(sightings[0])
-            for next_node, fact in self.graph.nodes[number].successors
-            if next_node == successor and fact is not None and _changing(fact[0], volatile)
+            for fact in self._decisions(sightings[0].node, sightings[0].state)
+            if _changing(fact[0], volatile)
         }
         return len(decisions) <= 1
 
-    def _edges(self, sighting: _Sighting) -> list[tuple[int, int]]:
-        numbers = [number for number, _ in self._steps(sighting)]
-        return list(pairwise(numbers))
+    def _settings(self, node: int, state: State, volatile: set[str]) -> frozenset[Fact]:
+        """What the way to a state decided about conditions that never change while it runs."""
+        return frozenset(fact for fact in self._decisions(node, state) if not _changing(fact[0], volatile))
 
-    def _steps(self, sighting: _Sighting) -> list[tuple[int, State]]:
-        here: tuple[int, State] | None = (sighting.node, sighting.state)
+    def _decisions(self, node: int, state: State) -> Iterator[Fact]:
+        """Every condition decided on the way to a state."""
+        for (number, _), (successor, _) in pairwise(self._steps(node, state)):
+            facts = [fact for each, fact in self.graph.nodes[number].successors if each == successor]
+            if len(facts) == 1 and facts[0] is not None:
+                yield facts[0]
+
+    def _steps(self, node: int, state: State) -> list[tuple[int, State]]:
+        here: tuple[int, State] | None = (node, state)
         steps = []
         while here is not None:
             steps.append(here)
@@ -281,7 +352,7 @@ class Walk:
         """The events on the way to the breach, from the last point at which nothing was pending."""
         numbers = [
             number
-            for number, _ in self._steps(sighting)
+            for number, _ in self._steps(sighting.node, sighting.state)
             if isinstance(self.graph.nodes[number].payload, Signal | Backward | Enter | Leave)
         ]
         start = 0
@@ -292,6 +363,10 @@ class Walk:
             if number == sighting.blamed:
                 break
         return numbers[start:]
+
+
+def _is_mixed(node: Node) -> bool:
+    return isinstance(node.payload, Enter) or (isinstance(node.payload, Backward | Assign) and node.payload.scaled)
 
 
 def _label(node: Node) -> str:
@@ -305,18 +380,20 @@ def _label(node: Node) -> str:
     return "leave autocast"
 
 
-def _decided(state: State, fact: tuple[Atom, bool] | None) -> State | None:
-    """The state with a condition decided; None where this path has decided it the other way."""
-    if fact is None or fact[0].opaque:
-        return state
-    atom, truth = fact
-    if (atom, not truth) in state.facts:
-        return None
-    return state if fact in state.facts else replace(state, facts=state.facts | {fact})
+def _decided(state: State, fact: Fact | None, matters: frozenset[Atom]) -> State | None:
+    """The state with a condition decided; None where this path has decided it the other way.
 
-
-def _concerns(atom: Atom, target: str) -> bool:
-    return any(is_below(path, target) for path in atom.mentions)
+    Of all that is decided it keeps what still matters.
+    """
+    facts = state.facts
+    if fact is not None and not fact[0].opaque:
+        atom, truth = fact
+        if (atom, not truth) in facts:
+            return None
+        if atom in matters:
+            facts = facts | {fact}
+    facts = frozenset(each for each in facts if each[0] in matters)
+    return state if facts == state.facts else replace(state, facts=facts)
 
 
 def _changing(atom: Atom, volatile: set[str]) -> bool:
@@ -349,4 +426,20 @@ def _weakly(track: Track, event: Event, number: int) -> Track:
     marks = track.marks
     if not scaled:
         marks = frozenset(mark for mark in marks if mark[0] is not event) | {(event, number)}
-    return Track(OptimizerState(gradients, track.state.window), marks)
+    other = _weakly(track.other, event, number) if track.other else None
+    return Track(OptimizerState(gradients, track.state.window), marks, weak=True, other=other)
+
+
+def _member(member: Member, state: State) -> State:
+    """Loops over a collection: each member comes in the state in which the loop found it, but for what was for all."""
+    tracks = []
+    for name, track in state.tracks:
+        if is_below(name, member.target):
+            if member.part is Part.ENTER:
+                track = replace(track, other=replace(track, other=None))
+            elif member.part is Part.NEXT and track.other is not None:
+                track = replace(track.other, other=track.other)
+            elif member.part is Part.LEAVE:
+                track = replace(track, other=None)
+        tracks.append((name, track))
+    return replace(state, tracks=tuple(tracks))

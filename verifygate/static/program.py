@@ -178,6 +178,7 @@ class Program:
         self.failures: dict[str, str] = {}
         """Path -> why it could not be parsed."""
         self._modules: dict[str, Module | None] = {}
+        self._imports: dict[tuple[str, str, int], Module | None] = {}
 
     def module(self, path: str) -> Module | None:
         """The parsed file at `path`, or None where there is none or it cannot be parsed (see `failures`)."""
@@ -198,6 +199,12 @@ class Program:
 
     def imported(self, name: str, importer: Module, level: int = 0) -> Module | None:
         """The project's module that `import name` means in `importer`: next to it, or below one of its parents."""
+        key = (name, str(PurePosixPath(importer.path).parent), level)
+        if key not in self._imports:
+            self._imports[key] = self._find_import(name, importer, level)
+        return self._imports[key]
+
+    def _find_import(self, name: str, importer: Module, level: int) -> Module | None:
         folder = PurePosixPath(importer.path).parent
         parts = name.split(".") if name else []
         if level:

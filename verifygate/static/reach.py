@@ -30,6 +30,10 @@ class Reach:
             self._known[function] = own or bool(leads)
         return self._known[function]
 
+    def has_own_events(self, function: Function) -> bool:
+        """Whether the function's own body, without what it calls, names an event."""
+        return _names_an_event(function)
+
     def callees(self, function: Function) -> set[Function]:
         """Functions with events that it calls."""
         self.has_events(function)
