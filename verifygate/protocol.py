@@ -30,6 +30,8 @@ class Event(StrEnum):
     """A direct step that a hand-written test for inf and NaN guards."""
     UPDATE = "update"
     ZERO_GRAD = "zero_grad"
+    READ = "gradients read"
+    """A norm, a histogram or another measure of the gradients that is not linear in them, or noise added to them."""
 
 
 class Gradients(StrEnum):
@@ -102,8 +104,11 @@ _G, _W, _E = Gradients, Window, Event
 MOVES: tuple[Move, ...] = (
     # A backward adds scaled gradients to whatever is there.
     _move(_E.SCALED_BACKWARD, None, _W.UNSCALED, to=_G.MIXED, breach="AMP203", blame=_E.UNSCALE),
+    _move(_E.SCALED_BACKWARD, _G.UNSCALED, to=_G.MIXED, breach="AMP203", blame=_E.UNSCALE),
+    _move(_E.SCALED_BACKWARD, _G.STALE, breach="AMP210", blame=_E.UPDATE),
     _move(_E.SCALED_BACKWARD, _G.PLAIN, to=_G.MIXED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
     _move(_E.SCALED_BACKWARD, _G.SPENT, to=_G.SCALED, breach="AMP212"),
+    _move(_E.SCALED_BACKWARD, _G.CLEARED, to=_G.SCALED, breach="AMP212", blame=_E.ZERO_GRAD),
     _move(_E.SCALED_BACKWARD, _G.MIXED),
     _move(_E.SCALED_BACKWARD, to=_G.SCALED),
     # A backward without scale is right as long as no scaler ever divides what it made.
@@ -111,6 +116,7 @@ MOVES: tuple[Move, ...] = (
     _move(_E.PLAIN_BACKWARD, (_G.UNSCALED, _G.MIXED)),
     _move(_E.PLAIN_BACKWARD, to=_G.PLAIN),
     # unscale_ divides once per window, and only what a scaled backward made in this window.
+    _move(_E.UNSCALE, _G.MIXED, _W.UNSCALED),  # the backward between the two was the fault
     _move(_E.UNSCALE, None, _W.UNSCALED, to=_G.UNSCALED, breach="AMP202"),
     _move(_E.UNSCALE, None, _W.STEPPED, to_window=_W.UNSCALED, breach="AMP202"),
     _move(_E.UNSCALE, _G.PLAIN, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
@@ -120,6 +126,7 @@ MOVES: tuple[Move, ...] = (
     # A clip compares a norm with a threshold: the scale must be out of it, and the step still ahead.
     _move(_E.CLIP, (_G.SCALED, _G.STALE), breach="AMP201"),
     _move(_E.CLIP, _G.SPENT, _W.STEPPED, breach="AMP211"),
+    _move(_E.CLIP, _G.SPENT, _W.READY, breach="AMP211"),
     _move(_E.CLIP, _G.UNKNOWN, _W.UNKNOWN, to=_G.UNKNOWN_CLIPPED),
     _move(_E.CLIP),
     # scaler.step unscales what is not unscaled yet, skips on inf, and may come once per window.
@@ -130,6 +137,7 @@ MOVES: tuple[Move, ...] = (
     _move(_E.SCALER_STEP, to=_G.SPENT, to_window=_W.STEPPED),
     # The optimizer's own step knows nothing of the scale, and nothing of inf.
     _move(_E.OPTIMIZER_STEP, _G.SPENT, _W.STEPPED, breach="AMP208"),
+    _move(_E.OPTIMIZER_STEP, _G.SPENT, _W.READY, breach="AMP208"),
     _move(_E.OPTIMIZER_STEP, (_G.SCALED, _G.STALE, _G.UNSCALED), to=_G.SPENT, breach="AMP207"),
     _move(_E.OPTIMIZER_STEP, to=_G.SPENT),
     _move(_E.CHECKED_STEP, _G.SPENT, _W.STEPPED, breach="AMP208"),
@@ -137,12 +145,16 @@ MOVES: tuple[Move, ...] = (
     _move(_E.CHECKED_STEP, to=_G.SPENT),
     # update opens the next window; scaled gradients that are still waiting keep the old scale.
     _move(_E.UPDATE, _G.SCALED, _W.READY, to=_G.STALE),
+    _move(_E.UPDATE, _G.SCALED, _W.UNKNOWN, to=_G.STALE, to_window=_W.READY),
     _move(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _W.UNKNOWN),
     _move(_E.UPDATE, to_window=_W.READY),
     # Zeroing what no step has used yet throws a backward away.
     _move(_E.ZERO_GRAD, (_G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),
     _move(_E.ZERO_GRAD, _G.CLEARED),
     _move(_E.ZERO_GRAD, to=_G.NONE),
+    # Only unscaled gradients can be compared with anything.
+    _move(_E.READ, (_G.SCALED, _G.STALE), breach="AMP204"),
+    _move(_E.READ),
 )
 
 _BY_EVENT: dict[Event, tuple[Move, ...]] = {

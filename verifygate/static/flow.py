@@ -29,6 +29,7 @@ from verifygate.static.graph import (
     Signal,
     is_below,
 )
+from verifygate.static.judgement import Way
 from verifygate.static.liveness import ended, live
 
 MAX_STATES = 40_000
@@ -290,24 +291,35 @@ class Walk:
     # -- from sightings to hits --------------------------------------------------------------------------------
 
     def _hits(self, volatile: set[str]) -> list[Hit]:
-        hits = []
+        hits: dict[tuple[str, int], Hit] = {}
         for (rule, blamed), sightings in self.sightings.items():
             first = sightings[0]
-            path = self._path(first)
-            hits.append(
+            way = Way(self.graph, [number for number, _ in self._steps(first.node, first.state)], blamed)
+            certain = self._certain(sightings, volatile, way)
+            verdict = way.verdict(rule) if certain is not None else ""
+            if not verdict:
+                continue
+            hits.setdefault(
+                (verdict, blamed),
                 Hit(
-                    rule,
+                    verdict,
                     self.graph.nodes[blamed].place,
                     self.graph.nodes[first.node].place,
-                    self._certain(sightings, volatile),
-                    tuple((self.graph.nodes[number].place, _label(self.graph.nodes[number])) for number in path),
+                    bool(certain),
+                    tuple(
+                        (self.graph.nodes[number].place, _label(self.graph.nodes[number]))
+                        for number in self._path(first)
+                    ),
                     first.optimizer,
-                )
+                ),
             )
-        return hits
+        return list(hits.values())
 
-    def _certain(self, sightings: list[_Sighting], volatile: set[str]) -> bool:
-        """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later."""
+    def _certain(self, sightings: list[_Sighting], volatile: set[str], way: Way) -> bool | None:
+        """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later.
+
+        None where the way found needs two conditions that change as it runs: it may not be feasible at all.
+        """
         nodes = {sighting.node for sighting in sightings}
         broken = {(sighting.node, sighting.state) for sighting in sightings}
         innocent = [
@@ -322,12 +334,10 @@ class Walk:
         for atom, truth in guilty:
             if all((atom, not truth) in self._settings(*each, volatile) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
-        decisions = {
-            fact[0].text
-            for fact in self._decisions(sightings[0].node, sightings[0].state)
-            if _changing(fact[0], volatile)
-        }
-        return len(decisions) <= 1
+        choices = way.choices(volatile)
+        if len(choices) > 1:
+            return None if sightings[0].optimizer else False
+        return True
 
     def _settings(self, node: int, state: State, volatile: set[str]) -> frozenset[Fact]:
         """What the way to a state decided about conditions that never change while it runs."""

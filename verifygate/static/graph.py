@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from verifygate.protocol import Event
 from verifygate.static.program import Function
@@ -57,6 +58,8 @@ class Signal:
     """Canonical path; empty where it may be any optimizer."""
     names: frozenset[str] = frozenset()
     """What a clip is over: names that may tell whose gradients they are."""
+    told: bool = False
+    """An update that is given the new scale: it asks for no inf check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ class Leave:
 @dataclass(frozen=True, slots=True)
 class Branch:
     atom: Atom
+    turns: bool = False
+    """It asks a `while` whether to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +106,28 @@ class Assign:
     """An augmented assignment: the old value is part of the new one."""
 
 
+class Part(StrEnum):
+    """Parts of a walk over a collection."""
+
+    ENTER = "enter"
+    NEXT = "next"
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A loop goes over a collection of objects that share one canonical path."""
+
+    target: str
+    part: Part
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """A join: the head of a loop, or the entry."""
 
 
-Payload = Signal | Backward | Enter | Leave | Branch | Assign | Pass
+Payload = Signal | Backward | Enter | Leave | Branch | Assign | Member | Pass
 
 
 @dataclass(slots=True)
@@ -116,6 +137,8 @@ class Node:
     homes: frozenset[str]
     """`path:symbol` of the function and of its callers: whose local variables are alive here."""
     successors: list[tuple[int, Fact | None]] = field(default_factory=list)
+    loops: tuple[int, ...] = ()
+    """The loops around it, through calls, outermost first, by number."""
 
 
 @dataclass(slots=True)
@@ -152,7 +175,7 @@ class Graph:
             number
             for number, node in enumerate(self.nodes)
             if number
-            and isinstance(node.payload, Assign)
+            and isinstance(node.payload, Assign | Member)
             and node.payload.target not in flows
             and not any(is_below(path, node.payload.target) for path in (*read, *self.optimizers))
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from verifygate.model import NotFollowed
 from verifygate.static import torch_api
@@ -19,7 +19,9 @@ from verifygate.static.graph import (
     Fact,
     Graph,
     Leave,
+    Member,
     Node,
+    Part,
     Pass,
     Payload,
     Place,
@@ -77,7 +79,8 @@ class Lowering:
         self.graph = Graph(root)
         self.not_followed: list[NotFollowed] = []
         self._loose: Edges = []
-        self._loop_depth = 0
+        self._loops: list[int] = []
+        self._loops_seen = 0
         self._calls = 0
         self._returned: dict[int, str] = {}
 
@@ -96,7 +99,7 @@ class Lowering:
         number = len(self.graph.nodes)
         if number >= MAX_NODES:
             raise TooLargeError
-        self.graph.nodes.append(Node(payload, Place(here.frame.function, node), here.homes))
+        self.graph.nodes.append(Node(payload, Place(here.frame.function, node), here.homes, loops=tuple(self._loops)))
         self._connect(self._loose, number)
         self._loose = [(number, None)]
         return number
@@ -112,7 +115,9 @@ class Lowering:
         jumps = self._jump_count
         yield
         added = self.graph.nodes[start:]
-        if self._jump_count != jumps or not all(isinstance(node.payload, Branch | Assign | Pass) for node in added):
+        if self._jump_count != jumps or not all(
+            isinstance(node.payload, Branch | Assign | Member | Pass) for node in added
+        ):
             return
         if any(isinstance(node.payload, Assign) and node.payload.truth is not None for node in added):
             return
@@ -124,7 +129,7 @@ class Lowering:
         for node in added:
             if isinstance(node.payload, Assign):
                 number = len(self.graph.nodes)
-                self.graph.nodes.append(Node(node.payload, node.place, node.homes))
+                self.graph.nodes.append(Node(node.payload, node.place, node.homes, loops=node.loops))
                 self._connect(self._loose, number)
                 self._loose = [(number, None)]
 
@@ -231,25 +236,42 @@ class Lowering:
         jumps = self._jump_count
         if not isinstance(node, ast.While):
             self._expression(node.iter, here)
+        members = [] if isinstance(node, ast.While) else self._members(node.target, here)
+        for member in members:
+            self._emit(Member(member, Part.ENTER), node, here)
         head = self._emit(Pass(), node, here)
-        self._loop_depth += 1
+        self._loops_seen += 1
+        self._loops.append(self._loops_seen)
         loop = _Loop()
         here.loops.append(loop)
         if isinstance(node, ast.While):
             self._loose, leave = self._condition(node.test, here.frame, here)
+            for test in self.graph.nodes[head + 1 :]:
+                if isinstance(test.payload, Branch):
+                    test.payload = replace(test.payload, turns=True)
         else:
             leave = None  # a loop over data runs at least once: nobody trains on nothing
             self._assign(node.target, None, node, here)
+            for member in members:
+                self._emit(Member(member, Part.NEXT), node, here)
         self._body(node.body, here)
         turns = self._loose + loop.continues
         self._connect(turns, head)
         here.loops.pop()
-        self._loop_depth -= 1
+        self._loops.pop()
         self._loose = turns if leave is None else leave
         self._body(node.orelse, here)
         self._loose = self._loose + loop.breaks
+        for member in members if self._loose else ():
+            self._emit(Member(member, Part.LEAVE), node, here)
         if not any(isinstance(inner, ast.Return | ast.Raise) for inner in ast.walk(node)):
             self._jump_count = jumps  # its own break and continue do not leave it
+
+    def _members(self, target: ast.expr, here: _Activation) -> list[str]:
+        """Canonical paths of loop variables that stand for every element of a collection."""
+        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        paths = [self.roles.path(part, here.frame) for part in parts if isinstance(part, ast.Name)]
+        return [path for path in paths if path.endswith("[*]")]
 
     def _with(self, node: ast.With | ast.AsyncWith, index: int, here: _Activation) -> None:
         if index == len(node.items):
@@ -322,6 +344,8 @@ class Lowering:
         if not isinstance(target, ast.Name | ast.Attribute) or not self._loose:
             return
         path = self.roles.path(target, here.frame)
+        if isinstance(value, ast.Name | ast.Attribute) and self.roles.path(value, here.frame) == path:
+            return  # a second name for the same object
         if isinstance(value, ast.IfExp) and self.roles.scaler(target, here.frame):
             yes, no = self._condition(value.test, here.frame, here)
             self._loose = yes
@@ -333,7 +357,7 @@ class Lowering:
         payload = (
             self._assigned(path, value, here, keeps=keeps, known=self._is_switch(target, here))
             if value is not None
-            else Assign(path, in_loop=self._loop_depth > 0)
+            else Assign(path, in_loop=bool(self._loops))
         )
         self._emit(payload, node, here)
 
@@ -345,7 +369,7 @@ class Lowering:
         scale = self.signals.scale_in(value, here.frame)
         scaled = scale is not None and scale[0].kind != "idle"
         truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
-        return Assign(path, sources | inlined, scaled, truth, self._loop_depth > 0, keeps)
+        return Assign(path, sources | inlined, scaled, truth, bool(self._loops), keeps)
 
     def _is_switch(self, target: ast.expr, here: _Activation) -> bool:
         """Whether what is assigned may decide later on if AMP is on: only such facts are worth a path of their own."""

@@ -53,7 +53,8 @@ class Signals:
         off = direct if event is Event.SCALER_STEP else None
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(off)
-        return Meaning(Signal(event, path, target), off, scaler.enabled)
+        told = event is Event.UPDATE and bool(call.args or call.keywords)
+        return Meaning(Signal(event, path, target, told=told), off, scaler.enabled)
 
     def _of_method(
         self, call: ast.Call, receiver: ast.expr, method: str, frame: Frame, guarded: bool

@@ -1,0 +1,114 @@
+"""What a breach that was met on one way through a graph is worth: the rule's, another rule's, or nothing.
+
+The walk takes every branch; whether two conditions that change from turn to turn can hold together as a way needs
+them to is beyond it. A way that needs two such decisions proves nothing. And the same breach means something else
+where a hand-written check for inf and NaN led past the step.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import pairwise
+
+from verifygate.protocol import Event
+from verifygate.static import torch_api
+from verifygate.static.graph import Backward, Branch, Fact, Graph, Signal
+
+_BY_GUARD = {"AMP202": "AMP214", "AMP203": "AMP214", "AMP209": "AMP214", "AMP210": "AMP214"}
+_COUNTS = re.compile(r" Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step", re.IGNORECASE)
+_ZEROES = re.compile(r"(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\(", re.IGNORECASE)
+
+
+class Way:
+    """The nodes on the shortest way to a breach."""
+
+    def __init__(self, graph: Graph, numbers: list[int], blamed: int) -> None:
+        self.graph = graph
+        self.numbers = numbers
+        self.blamed = blamed
+        self.shown = numbers[-1]
+        self._since = max((index for index, number in enumerate(numbers) if number == blamed), default=0)
+
+    def decisions(self, start: int = 0) -> list[tuple[int, Fact]]:
+        """The conditions decided from a position on, and the nodes that ask; not those that keep a `while` going."""
+        found = []
+        for number, successor in pairwise(self.numbers[start:]):
+            payload = self.graph.nodes[number].payload
+            facts = [fact for each, fact in self.graph.nodes[number].successors if each == successor]
+            if isinstance(payload, Branch) and not payload.turns and len(facts) == 1 and facts[0] is not None:
+                found.append((number, facts[0]))
+        return found
+
+    def choices(self, volatile: set[str]) -> set[str]:
+        """The conditions decided that may change from turn to turn; finite checks come out as they come out."""
+        return {
+            fact[0].text
+            for number, fact in self.decisions()
+            if (fact[0].opaque or fact[0].mentions & volatile) and not self._checks_finite(number)
+        }
+
+    def verdict(self, rule: str) -> str:
+        """The code of the rule that this way breaks; empty where it breaks none."""
+        guarded = any(self._checks_finite(number) for number, _ in self.decisions(self._since))
+        if guarded and rule in _BY_GUARD:
+            return _BY_GUARD[rule]
+        if rule == "AMP212" and not self._is_misplaced_zero():
+            return ""
+        return "" if rule in ("AMP208", "AMP211") and self._turns_since_step() else rule
+
+    # -- zero_grad ---------------------------------------------------------------------------------------------
+
+    def _is_misplaced_zero(self) -> bool:
+        if not isinstance(self.graph.nodes[self.shown].payload, Backward):
+            return True  # a step on gradients that were thrown away
+        return self._is_never_zeroed() if self.blamed == self.shown else self._is_wiped_window()
+
+    def _is_never_zeroed(self) -> bool:
+        """Whether nothing on the way looks as if it zeroed by means that the walk does not know."""
+        functions = {node.place.function for node in self.graph.nodes}
+        return not any(_ZEROES.search(text) for function in functions for text in _names(function.own_nodes))
+
+    def _is_wiped_window(self) -> bool:
+        """Whether a zero_grad of every turn throws away what an accumulation counts on.
+
+        A zero_grad further out drops the rest of an epoch, and one behind a check drops a bad batch: on purpose.
+        """
+        wiped = max(
+            (
+                index
+                for index, number in enumerate(self.numbers[: self._since])
+                if isinstance(self.graph.nodes[number].payload, Backward)
+            ),
+            default=None,
+        )
+        if wiped is None:
+            return False
+        loops = {self.graph.nodes[number].loops for number in (self.numbers[wiped], self.blamed, self.shown)}
+        decided = self.decisions(wiped)
+        if len(loops) != 1 or not all(loops) or len({fact[0].text for _, fact in decided}) != 1:
+            return False
+        return bool(_COUNTS.search(decided[0][1][0].text))
+
+    # -- what the way holds ------------------------------------------------------------------------------------
+
+    def _turns_since_step(self) -> bool:
+        """Whether a new turn of a loop began between the scaler's step and where the breach showed."""
+        steps = [
+            index
+            for index, number in enumerate(self.numbers[:-1])
+            if isinstance(payload := self.graph.nodes[number].payload, Signal) and payload.event is Event.SCALER_STEP
+        ]
+        after = self.numbers[steps[-1] :] if steps else self.numbers
+        return any(successor < number for number, successor in pairwise(after))
+
+    def _checks_finite(self, number: int) -> bool:
+        return any(word in ast.unparse(self.graph.nodes[number].place.node) for word in torch_api.FINITE_WORDS)
+
+
+def _names(nodes: tuple[ast.AST, ...]) -> list[str]:
+    """Names called or handed over, but for `zero_grad` itself, which is an event."""
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    called = [node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func) for node in calls]
+    words = [word.arg or "" for node in calls for word in node.keywords]
+    return [name for name in called if name != "zero_grad"] + [word for word in words if word != "set_to_none"]
