@@ -11,6 +11,8 @@ from verifygate.source import Sources
 from verifygate.static.callers import Callers
 from verifygate.static.checkpoints import Checkpoints
 from verifygate.static.companions import Companions
+from verifygate.static.covered import Covered
+from verifygate.static.devices import Devices
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit, TooManyStatesError, Walk
 from verifygate.static.graph import Place
@@ -21,7 +23,7 @@ from verifygate.static.nesting import Nesting
 from verifygate.static.precision import Precision
 from verifygate.static.program import Function, Module, Program
 from verifygate.static.reach import Reach
-from verifygate.static.regions import WrittenRegions
+from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles
 from verifygate.static.shapes import Shapes
 
@@ -91,6 +93,25 @@ class Analysis:
     def precision(self) -> Precision:
         """Which dtype regions compute in, and which of them a scaler serves."""
         return Precision(self.roles, self.written_regions, self.callers, self.companions, self.nesting)
+
+    @cached_property
+    def covered(self) -> Covered:
+        """Which functions run inside a region."""
+        return Covered(self.roles, self.written_regions, self.callers, self.companions, self.modules)
+
+    @cached_property
+    def devices(self) -> Devices:
+        """Which device types an expression may name."""
+        return Devices(self.roles)
+
+    def region_devices(self, region: WrittenRegion) -> frozenset[str]:
+        """The device types that a region is for; `?` stands for one that the source does not tell."""
+        device = region.region.device
+        if device is None:
+            return frozenset({"?"})
+        if isinstance(device, str):
+            return frozenset({device})
+        return self.devices.types(device.expr, device.frame)
 
     @cached_property
     def companions(self) -> Companions:

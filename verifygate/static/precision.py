@@ -102,7 +102,7 @@ class Precision:
             else Dtype.UNKNOWN
             for value in self.evaluator.values(device.expr, device.frame)
         }
-        return frozenset(found)
+        return frozenset(found if len(found) == 1 else {Dtype.UNKNOWN})  # the device decides, not a choice of dtypes
 
     def dtypes(self, expr: ast.expr, frame: Frame, steps: int = 0) -> frozenset[Dtype]:
         """The dtypes that an expression may be, through names, attributes and tables of dtypes."""

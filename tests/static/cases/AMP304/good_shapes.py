@@ -72,3 +72,16 @@ def not_said(model, optimizer, batches, dtype):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def off_without_a_gpu(model, optimizer, batches):
+    use_cuda = torch.cuda.is_available()
+    device = "cuda" if use_cuda else "cpu"
+    scaler = GradScaler(enabled=use_cuda)
+    for batch in batches:
+        with torch.autocast(device_type=device, enabled=use_cuda):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

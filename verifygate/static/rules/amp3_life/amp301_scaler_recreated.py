@@ -77,6 +77,7 @@ RULE = Rule(
     remedy="build the scaler once, where the optimizer is built, and pass it on",
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="scale-trace-inf",
 )
 
 _MAX_CALLS = 6

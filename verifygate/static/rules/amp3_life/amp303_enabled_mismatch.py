@@ -75,6 +75,7 @@ RULE = Rule(
     remedy="give `enabled=` of both the same variable",
     words=("GradScaler", "autocast"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="gradient-flush",
 )
 
 _WORD = re.compile(r"[a-z]+|\d+")

@@ -75,6 +75,7 @@ RULE = Rule(
     remedy="scale the loss with a `torch.amp.GradScaler`, or compute in bfloat16",
     words=("autocast", "GradScaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="gradient-flush",
 )
 
 _ANOTHER_PROTOCOL = re.compile(rb"apex|deepspeed|accelerat|lightning|fabric|loss_scal|manual_backward")

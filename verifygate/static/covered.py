@@ -1,0 +1,146 @@
+"""Which functions run inside an autocast region: called from one, at any depth, as far as calls can be followed.
+
+Models are often built by name from a registry, and then nothing in the source says whose `forward` a call runs. Such
+a call is taken to reach every module of the program that has a method of that name; what is found through it is
+only likely.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+
+from verifygate.static.callers import Callers
+from verifygate.static.companions import Companions
+from verifygate.static.program import Function, Module
+from verifygate.static.regions import WrittenRegion, WrittenRegions
+from verifygate.static.roles import Roles, last_name
+from verifygate.static.values import Unknown
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cover:
+    """How a place comes to run inside a region."""
+
+    region: WrittenRegion
+    certain: bool
+    """Every call between was followed."""
+
+
+class Covered:
+    def __init__(
+        self,
+        roles: Roles,
+        regions: WrittenRegions,
+        callers: Callers,
+        companions: Companions,
+        modules: list[Module],
+    ) -> None:
+        self.roles = roles
+        self.evaluator = roles.evaluator
+        self.regions = regions
+        self.callers = callers
+        self.companions = companions
+        self.modules = modules
+
+    def cover(self, node: ast.AST, function: Function) -> Cover | None:
+        """The region that is open where a node runs, or None: the nearest one written around it decides."""
+        written = self.written_around(node, function)
+        if written is not None:
+            return Cover(written, True) if written.is_active else None
+        return self.reached.get(function)
+
+    def written_around(self, node: ast.AST, function: Function) -> WrittenRegion | None:
+        """The innermost region of the same function that a node stands in."""
+        found = [region for region in self.regions.by_function.get(function, ()) if node in self._inside(region)]
+        return found[-1] if found else None
+
+    def _inside(self, region: WrittenRegion) -> frozenset[ast.AST]:
+        if region not in self._sets:
+            self._sets[region] = frozenset(region.nodes)
+        return self._sets[region]
+
+    @cached_property
+    def _sets(self) -> dict[WrittenRegion, frozenset[ast.AST]]:
+        return {}
+
+    @cached_property
+    def reached(self) -> dict[Function, Cover]:
+        """Functions that are called inside a region, and how: a way that was followed wins."""
+        found: dict[Function, Cover] = {}
+        for certain in (True, False):
+            queue: deque[tuple[Function, Cover]] = deque()
+            for region in self.regions.all:
+                if region.is_active:
+                    self._calls(region.calls, region.function, Cover(region, True), queue, follow_only=certain)
+            for function, cover in [] if certain else list(found.items()):
+                self._calls(_calls_of(function), function, cover, queue, follow_only=False)
+            while queue:
+                function, cover = queue.popleft()
+                if function not in found:
+                    found[function] = cover
+                    self._calls(_calls_of(function), function, cover, queue, follow_only=certain)
+        return found
+
+    def _calls(
+        self,
+        calls: list[ast.Call] | tuple[ast.Call, ...],
+        function: Function,
+        cover: Cover,
+        queue: deque[tuple[Function, Cover]],
+        *,
+        follow_only: bool,
+    ) -> None:
+        for call in calls:
+            written = self.written_around(call, function)
+            if written is not None and (not written.is_active or written is not cover.region):
+                continue  # an island, or a region that starts a search of its own
+            callees = self.callers.callees(call)
+            queue.extend((callee, cover) for callee in callees)
+            if not callees and not follow_only:
+                guess = Cover(cover.region, False)
+                queue.extend((callee, guess) for callee in self._by_name(call, function, cover.region))
+
+    def _by_name(self, call: ast.Call, function: Function, region: WrittenRegion) -> list[Function]:
+        """The methods of the program's modules that a call which cannot be followed may run."""
+        values = self.evaluator.values(call.func, self.evaluator.root_frame(function))
+        if not any(isinstance(value, Unknown) for value in values):
+            return []
+        name = last_name(call.func)
+        loss = "loss" in name.lower() or "crit" in name.lower()
+        direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
+        candidates = self._methods.get("forward" if direct else name, [])
+        files = self._files(region.function.module.path)
+        found = []
+        for method in candidates:
+            owner = method.owner.node.name.lower() if method.owner else ""
+            if method.module.path in files and (not direct or loss == ("loss" in owner or "crit" in owner)):
+                found.append(method)
+        return found
+
+    def _files(self, path: str) -> frozenset[str]:
+        if path not in self._programs:
+            self._programs[path] = frozenset().union(*self.companions.programs(path))
+        return self._programs[path]
+
+    @cached_property
+    def _programs(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    @cached_property
+    def _methods(self) -> dict[str, list[Function]]:
+        """Name -> the methods of that name in the modules (of torch) that the project defines."""
+        found: dict[str, list[Function]] = {}
+        for module in self.modules:
+            for made in module.classes.values():
+                if made.methods and any(base.startswith("torch.nn.") for base in self.evaluator.outside_bases(made)):
+                    for name, method in made.methods.items():
+                        if not name.startswith("__"):
+                            found.setdefault(name, []).append(method)
+        return found
+
+
+def _calls_of(function: Function) -> list[ast.Call]:
+    return [node for node in function.own_nodes if isinstance(node, ast.Call)]

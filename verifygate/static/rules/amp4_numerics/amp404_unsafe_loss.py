@@ -1,0 +1,118 @@
+"""Binary cross entropy on probabilities is computed inside a CUDA autocast region.
+
+## What it does
+Reports `BCELoss` and `F.binary_cross_entropy` where an autocast region for CUDA is open: written around the call, or
+around a call of the function or the model that computes the loss, in this file or another.
+
+## Why is this bad
+Autocast for CUDA refuses the operator, since the logarithms of half-precision probabilities overflow. On the CPU it is
+allowed, so tests pass there, and training stops at its first step as soon as AMP is switched on with a GPU.
+
+## What happens at run time
+`RuntimeError: torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast` under CUDA
+autocast, whatever the dtype of the inputs; nothing on the CPU. (From the operator lists of 2.13 and from running it
+with CUDA's kernels put in place on the CPU.)
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+            chances = torch.sigmoid(outputs)
+            loss = torch.nn.functional.binary_cross_entropy(chances, torch.full_like(chances, 0.5))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            outputs = model(inputs)
+            halves = torch.full_like(outputs, 0.5)
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(outputs, halves)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: the sigmoid that belongs to the loss may stand far away. Where probabilities are all there is, compute the loss
+in a region with `enabled=False`, on `.float()` inputs.
+
+## What it cannot see
+Losses that are looked up by name. A model that is built from a registry is followed by the names of its methods, so
+what is found there is only likely.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-binary-cross-entropy
+"""
+
+import ast
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.values import Known, Made
+
+RULE = Rule(
+    code="AMP404",
+    name="unsafe-loss",
+    severity=Severity.HIGH,
+    summary="binary cross entropy on probabilities inside a CUDA autocast region",
+    remedy="use the `with_logits` form, or compute it with autocast off on `.float()` inputs",
+    words=("BCELoss", "binary_cross_entropy(", "autocast"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_FUNCTION = "torch.nn.functional.binary_cross_entropy"
+_OBJECTS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss", "torch.nn.modules.BCELoss"})
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every call of the loss that a region for CUDA covers."""
+    if not any(region.is_active for region in analysis.written_regions.all):
+        return
+    for function in analysis.functions:
+        data = function.module.file.data
+        if b"BCELoss" not in data and b"binary_cross_entropy" not in data:
+            continue
+        for node in function.own_nodes:
+            if isinstance(node, ast.Call) and (unsafe := _is_unsafe(node, function, analysis)) is not None:
+                cover = analysis.covered.cover(node, function)
+                devices = analysis.region_devices(cover.region) if cover else frozenset()
+                if cover is None or not devices & {"cuda", "?"}:
+                    continue
+                place = Place(function, node)
+                yield Match(
+                    place,
+                    f"`{statement_text(place)}` runs inside a CUDA autocast region, which refuses it",
+                    certain=unsafe and cover.certain and devices == {"cuda"},
+                    steps=((cover.region.place, "the region"), (place, "the loss")),
+                )
+
+
+def _is_unsafe(call: ast.Call, function: Function, analysis: Analysis) -> bool | None:
+    """True where the call surely computes the loss, False where it may, None where it does not."""
+    values = analysis.evaluator.values(call.func, analysis.evaluator.root_frame(function))
+    hits = [
+        value
+        for value in values
+        if (isinstance(value, Known) and value.name == _FUNCTION)
+        or (isinstance(value, Made) and value.name in _OBJECTS and value.calls)
+    ]
+    return len(hits) == len(values) if hits else None
