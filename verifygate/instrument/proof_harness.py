@@ -1,7 +1,7 @@
 """Runs inside the subject's interpreter: train a tiny model with the `train` of a rule's example, and measure it.
 
-Usage: python proof_harness.py JOBS.json RESULTS.json. A job is `{"source", "name", "scale", "bfloat16", "inf_at",
-"one_batch"}`; its result is what `run` returns. Imports torch and the standard library only, once for all jobs.
+Usage: python proof_harness.py JOBS.json RESULTS.json. A job is what verifygate.proof's Setting says, with `source` and
+`name`; its result is what `run` returns. Imports torch and the standard library only, once for all jobs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     torch.manual_seed(20260101)
-    model, batches = tiny_model(), training_data(job["one_batch"])
+    model, batches = tiny_model(), training_data(job["one_batch"], job["target_factor"])
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     scaler = torch.amp.GradScaler("cpu", init_scale=job["scale"])
     seen = Seen(f"<{job['name']}>")
@@ -60,7 +60,9 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
             poison(model, job["inf_at"])
         try:
             train = load(job["source"], seen.filename)
-            returned = train(model, seen.recorded(torch.nn.MSELoss()), optimizer, scaler, batches, "cpu")
+            returned = train(
+                model, seen.recorded(mean_squared_error, job["loss_factor"]), optimizer, scaler, batches, "cpu"
+            )
         except Exception as raised:
             error = {"type": type(raised).__name__, "message": " ".join(str(raised).split())}
     weights = torch.cat([parameter.detach().double().flatten() for parameter in model.parameters()])
@@ -100,13 +102,20 @@ def tiny_model() -> torch.nn.Module:
     return Tiny()
 
 
-def training_data(one_batch: bool) -> Batches:
+def mean_squared_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Computed in the dtype of the outputs, as cross entropy is; inside an autocast region, in float32."""
+    import torch
+
+    return torch.nn.functional.mse_loss(outputs, targets.to(outputs.dtype))
+
+
+def training_data(one_batch: bool, target_factor: float) -> Batches:
     """Batches whose gradients are far longer than 1, so that a clip to 1 has something to do."""
     import torch
 
     generator = torch.Generator().manual_seed(7)
     inputs = torch.randn(BATCHES, ROWS, WIDTH, generator=generator)
-    targets = 3 + 2 * torch.randn(BATCHES, ROWS, WIDTH, generator=generator)
+    targets = target_factor * (3 + 2 * torch.randn(BATCHES, ROWS, WIDTH, generator=generator))
     pairs = list(zip(inputs, targets, strict=True))
     return pairs[:1] * BATCHES if one_batch else pairs
 
@@ -158,11 +167,13 @@ class Seen:
 
         stack.enter_context(replaced(torch.amp.GradScaler, "update", recorded_update))
 
-    def recorded(self, loss_fn: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-        """The loss function, which also keeps what it returned."""
+    def recorded(self, loss_fn: Callable[..., torch.Tensor], factor: float) -> Callable[..., torch.Tensor]:
+        """The loss function times a factor, which also keeps what it returned."""
 
         def loss(*arguments: Any, **keywords: Any) -> torch.Tensor:
             value = loss_fn(*arguments, **keywords)
+            if factor != 1.0:
+                value = value * factor
             self.losses.append(float(value.detach().mean()))
             return value
 

@@ -23,6 +23,10 @@ class Setting(NamedTuple):
     """The backward that gets an inf into one gradient; 0 for none."""
     one_batch: bool = False
     """Whether every batch is the same one."""
+    loss_factor: float = 1.0
+    """What the loss is multiplied with: a small one gives gradients that float16 cannot hold."""
+    target_factor: float = 1.0
+    """What the targets are multiplied with: with small ones, right code keeps even a large scale."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,12 @@ def _update_norm(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
         ("steps made", str(made[0]), str(made[1])),
     )
     return Judgement(rows, made[0] != made[1] or not math.isclose(before, after, rel_tol=0.01))
+
+
+def _gradient_flush(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    before, after = (max(run[0]["updates"], default=0.0) for run in (bad, good))
+    rows = (("longest update / learning rate", _number(before), _number(after)),)
+    return Judgement(rows, before < after / 2)
 
 
 def _dtype_census(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
@@ -163,6 +173,11 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         ),
         "raised-error": Method("whether the code raises", _ONCE, _raised_error),
         "update-norm": Method("the updates that reach the weights", _ONCE, _update_norm),
+        "gradient-flush": Method(
+            "the updates where the loss is so small (2^-24) that float16 gradients without a scale are zero",
+            (Setting(scale=2.0**16, loss_factor=2.0**-24),),
+            _gradient_flush,
+        ),
         "dtype-census": Method("the dtypes that the layers compute in", _ONCE, _dtype_census),
         "warning-seen": Method("the warnings that torch gives", _ONCE, _warning_seen),
         "graph-growth": Method(
@@ -175,7 +190,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "scale-trace": Method("the loss scale after each update", _ONCE, _scale_trace),
         "scale-trace-default": Method(
             "the loss scale after each update, from torch's default of 65536",
-            (Setting(scale=2.0**16),),
+            (Setting(scale=2.0**16, target_factor=0.1),),
             _scale_trace,
         ),
         "scale-trace-inf": Method("the loss scale after each update, with one overflow", (INJECTED,), _scale_trace),

@@ -72,6 +72,7 @@ RULE = Rule(
     summary="an autocast context is built but never entered, or entered inside itself",
     remedy="enter a context of its own around the forward and the loss: `with torch.autocast(...):`",
     words=("autocast",),
+    proof="dtype-census",
 )
 
 

@@ -85,6 +85,7 @@ RULE = Rule(
     remedy="enter the region in the function that the thread runs, or in the model's forward",
     words=("autocast",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="dtype-census",
 )
 
 _POOLS = re.compile(r"(^|\.)(ThreadPoolExecutor|ThreadPool)$")

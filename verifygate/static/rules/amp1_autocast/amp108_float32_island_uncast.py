@@ -76,6 +76,7 @@ RULE = Rule(
     summary="an `autocast(enabled=False)` region computes with half-precision inputs that nothing casts",
     remedy="cast what goes into the island with `.float()`",
     words=("autocast",),
+    proof="scale-trace-default",
 )
 
 _CASTS = re.compile(r"\.float\(|float32|float64|\.double\(|\.to\(|\.type\(|\.type_as\(|\.item\(|\.int\(|\.long\(")

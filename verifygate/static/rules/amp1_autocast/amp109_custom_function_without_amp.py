@@ -93,7 +93,7 @@ from collections.abc import Iterable
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.program import Class, Function
+from verifygate.static.program import Class, Function, Module
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.values import ClassValue, ModuleValue
@@ -105,6 +105,7 @@ RULE = Rule(
     summary="an autograd.Function is used in a project with autocast, without custom_fwd and custom_bwd",
     remedy="decorate forward with `torch.amp.custom_fwd(device_type=...)` and backward with `torch.amp.custom_bwd`",
     words=("autocast", "autograd.Function", "autograd import Function", "autograd.function import Function"),
+    proof="raised-error",
 )
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
@@ -177,11 +178,18 @@ def _sites(made: Class, analysis: Analysis) -> list[Function]:
             names |= {last_name(each) for each in target.targets}
     return [
         function
-        for function in analysis.functions
-        if function.symbol
-        and function.owner is not made
+        for module in _modules_naming(names, analysis)
+        for function in module.functions.values()
+        if function.owner is not made
         and any(isinstance(node, ast.Call) and _applies(node, names) for node in function.own_nodes)
     ]
+
+
+def _modules_naming(names: set[str], analysis: Analysis) -> list[Module]:
+    """Every file that names one of them: the rule's words need not have picked the code that applies a function."""
+    words = [name.encode() for name in sorted(names)]
+    paths = [file.path for file in analysis.program.sources if any(word in file.data for word in words)]
+    return [module for path in paths if (module := analysis.program.module(path)) is not None]
 
 
 def _applies(call: ast.Call, names: set[str]) -> bool:

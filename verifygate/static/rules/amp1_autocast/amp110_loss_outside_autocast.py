@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a loss, called after a float16 region and outside every other, that gets what a call in that region returned,
-where nothing casts it in between. Losses of the project that cast their inputs themselves are left alone.
+where nothing casts it in between. Losses of the project that cast their inputs themselves are left alone, and so are
+those of torch in which float32 targets promote the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
 
 ## Why is this bad
 Inside the region autocast runs losses in float32. Outside it nothing does: logarithms, exponentials and sums run in
@@ -77,10 +78,13 @@ RULE = Rule(
     remedy="compute the loss inside the region, or cast the outputs with `.float()` first",
     words=("autocast",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="scale-trace-default",
 )
 
 _LOSS = re.compile(r"(^|_)(loss|losses|criterion|criterions|crit)(_fn|_func|_function|_\d+)?$|^criterion_|Loss$")
 _LOSS_FUNCTIONS = re.compile(r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$")
+_PROMOTES = re.compile(r"mse|l1|huber|with_?logits|kl_?div|poisson|gaussian", re.IGNORECASE)
+"""Losses of torch that take float32 targets beside the outputs, and by that compute in float32 anywhere."""
 _NO_LOSS = re.compile(r"scale|log_loss|meter|print|track", re.IGNORECASE)
 _CASTS = re.compile(r"\.float\(|float32|\.double\(|float64|autocast")
 _SAME_DTYPE = frozenset(
@@ -166,7 +170,10 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     name = last_name(call.func)
     known = analysis.roles.known_name(call.func, frame)
     values = analysis.evaluator.values(call.func, frame)
-    is_torch = any(isinstance(value, Made) and re.match(r"torch\.nn\.\w*Loss$", value.name) for value in values)
+    made = {value.name for value in values if isinstance(value, Made)}
+    is_torch = any(re.match(r"torch\.nn\.\w*Loss$", each) for each in made)
+    if any(each.startswith("torch.nn.") and _PROMOTES.search(each) for each in (known, *made)):
+        return False
     if not (is_torch or _LOSS_FUNCTIONS.match(known) or (_LOSS.search(name) and not _NO_LOSS.search(name))):
         return False
     callees = analysis.evaluator.callees(call, frame)

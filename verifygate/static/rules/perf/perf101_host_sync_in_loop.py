@@ -82,6 +82,7 @@ RULE = Rule(
     summary="the host waits for the GPU in every step",
     remedy="sum on the device (`total += loss.detach()`) and read it once, or every n-th step",
     words=("autocast", "GradScaler", "unscale_", "DataLoader"),
+    no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
 )
 
 _METHODS = frozenset({"cpu", "numpy", "tolist"})

@@ -71,6 +71,7 @@ RULE = Rule(
     summary="every step waits for the GPU with torch.cuda.synchronize()",
     remedy="drop it, or keep it to the steps that are timed",
     words=("synchronize",),
+    no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
 )
 
 

@@ -68,6 +68,7 @@ RULE = Rule(
     summary="every step gives the cached memory back to the device",
     remedy="drop it, or call it once between phases",
     words=("empty_cache",),
+    no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
 )
 
 

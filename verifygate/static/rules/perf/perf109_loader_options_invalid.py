@@ -66,6 +66,7 @@ RULE = Rule(
     summary="a DataLoader without workers is given options that need them",
     remedy="give `num_workers` above 0, or leave the option out",
     words=("persistent_workers", "prefetch_factor", "multiprocessing_context"),
+    proof="raised-error",
 )
 
 

@@ -73,6 +73,7 @@ RULE = Rule(
     summary="losses are kept together with their graphs",
     remedy="keep `loss.detach()`, and evaluate under `torch.no_grad()`",
     words=("autocast", "GradScaler", "unscale_", "DataLoader"),
+    proof="graph-growth",
 )
 
 _SWITCHES = (b"set_grad_enabled", b"inference_mode(mode")
