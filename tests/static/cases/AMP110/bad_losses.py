@@ -17,7 +17,7 @@ def plain(model, criterion, optimizer, scaler, batches):
 
 
 def one_arm_and_parts(net, optimizer, scaler, batches, amp):
-    measure = nn.MSELoss()
+    measure = nn.CrossEntropyLoss()
     for inputs, targets in batches:
         if amp:
             with torch.autocast("cuda", dtype=torch.float16):
@@ -26,7 +26,7 @@ def one_arm_and_parts(net, optimizer, scaler, batches, amp):
             predicted = net(inputs)
         mean, spread = predicted
         loss = measure(mean, targets)  # expect: AMP110 likely
-        loss = loss + F.l1_loss(spread, targets)  # expect: AMP110 likely
+        loss = loss + F.nll_loss(spread, targets)  # expect: AMP110 likely
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
