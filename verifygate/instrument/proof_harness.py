@@ -56,6 +56,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         seen.watch(stack, model)
         if job["bfloat16"]:
             stack.enter_context(bfloat16_for_float16())
+        if job["cuda_ban"]:
+            stack.enter_context(refused_as_on_cuda())
         if job["inf_at"]:
             poison(model, job["inf_at"])
         try:
@@ -239,6 +241,24 @@ def bfloat16_for_float16() -> Iterator[None]:
 
     with replaced(torch.amp.autocast_mode.autocast, "__init__", init):
         yield
+
+
+@contextlib.contextmanager
+def refused_as_on_cuda() -> Iterator[None]:
+    """Autocast on the CPU refuses binary cross entropy on probabilities, as it does on CUDA."""
+    import torch
+
+    def refuse(*_arguments: object, **_keywords: object) -> None:
+        raise RuntimeError("binary_cross_entropy and BCELoss are unsafe to autocast (as on CUDA, emulated)")
+
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that the CPU has a rule of its own, which is the point
+        library.impl("binary_cross_entropy", refuse, "AutocastCPU", allow_override=True)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        library._destroy()  # type: ignore[no-untyped-call]
 
 
 @contextlib.contextmanager

@@ -27,6 +27,8 @@ class Setting(NamedTuple):
     """What the loss is multiplied with: a small one gives gradients that float16 cannot hold."""
     target_factor: float = 1.0
     """What the targets are multiplied with: with small ones, right code keeps even a large scale."""
+    cuda_ban: bool = False
+    """Whether autocast on the CPU refuses `binary_cross_entropy`, as autocast on CUDA does."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,11 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             _inf_injection,
         ),
         "raised-error": Method("whether the code raises", _ONCE, _raised_error),
+        "raised-error-on-cuda": Method(
+            "whether the code raises where autocast refuses what it refuses on CUDA (emulated on the CPU)",
+            (Setting(cuda_ban=True),),
+            _raised_error,
+        ),
         "update-norm": Method("the updates that reach the weights", _ONCE, _update_norm),
         "gradient-flush": Method(
             "the updates where the loss is so small (2^-24) that float16 gradients without a scale are zero",

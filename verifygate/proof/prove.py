@@ -112,7 +112,9 @@ def _judged(claim: Claim, bad: list[dict[str, Any]], good: list[dict[str, Any]])
                 claim, nothing, f"what to use instead raises {run['error']['type']}: {run['error']['message']}"
             )
     judgement = METHODS[claim.method].judge
-    if claim.method != "raised-error" and (raised := next((run["error"] for run in bad if run["error"]), None)):
+    if not claim.method.startswith("raised-error") and (
+        raised := next((run["error"] for run in bad if run["error"]), None)
+    ):
         return Proof(claim, nothing, f"the example raises {raised['type']}: {raised['message']}")
     return Proof(claim, judgement(bad, good))
 

@@ -77,6 +77,7 @@ RULE = Rule(
     remedy="use the `with_logits` form, or compute it with autocast off on `.float()` inputs",
     words=("BCELoss", "binary_cross_entropy(", "autocast"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="raised-error-on-cuda",
 )
 
 _FUNCTION = "torch.nn.functional.binary_cross_entropy"
