@@ -74,7 +74,11 @@ class Devices:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 moved = node.func.value
                 if isinstance(moved, ast.Name | ast.Attribute) and last_name(moved) in used - results:
-                    found |= self._placement(node, frame)
+                    types = self._placement(node, frame)
+                    if (
+                        types != {"cpu"} or node not in region.calls
+                    ):  # what goes to the CPU in the region goes out of it
+                        found |= types
         return found
 
     def _placement(self, call: ast.Call, frame: Frame) -> frozenset[str]:

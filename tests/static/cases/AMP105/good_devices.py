@@ -62,3 +62,11 @@ def result_moved_afterwards(model, inputs, seen):
 def result_moved_inside(model, loader):
     with torch.no_grad(), torch.autocast("cuda"):
         return [model(inputs).cpu() for inputs in loader]
+
+
+def targets_kept_on_the_cpu(model, loader):
+    kept = []
+    with torch.no_grad(), torch.autocast("cuda"):
+        for inputs, targets in loader:
+            kept.append((model(inputs), targets.to("cpu")))
+    return kept

@@ -47,7 +47,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: how far the region should reach is for the author to say.
 
 ## What it cannot see
-Contexts handed to other code, attributes that nothing enters, and re-entry through a call.
+Contexts handed to other code, attributes that nothing enters, re-entry through a call, and constructors that a file
+without the word `autocast` gets from another.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -79,6 +80,8 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterable[Match]:
     """What is built and dropped, then decorators, then re-entry."""
     for function in analysis.functions:
+        if b"autocast" not in function.module.file.data:
+            continue
         yield from _dropped(function, analysis)
         yield from _decorators(function, analysis)
     for region in analysis.written_regions.all:
