@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
@@ -34,6 +33,11 @@ class Shapes:
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
         self.evaluator = evaluator
         self.modules = modules
+        self._read: set[Module] = set()
+        """Modules whose writes are noted."""
+        self._found: dict[ast.AST, Shape] = {}
+        """Dict expression -> the keys that statements elsewhere add to it."""
+        self._elsewhere: set[tuple[str, object]] = set()
         self._open_ended: set[ast.AST] = set()
         """Dicts being looked into: one that spreads itself may hold anything."""
 
@@ -55,11 +59,13 @@ class Shapes:
 
     def written_elsewhere(self, name: str, key: str) -> bool:
         """Whether the key is put into something of this name that cannot be followed: `trainer.env[key] = ...`."""
-        _ = self._added  # the one pass over all writes fills both
+        self._read_all()
         return (name, key) in self._elsewhere
 
     def _shape(self, value: DictLiteral) -> Shape:
-        added = self._added.get(value.node)
+        self._read_all()
+        self._read_writes(value.frame.function.module)
+        added = self._found.get(value.node)
         shape = Shape(Place(value.frame.function, value.node))
         for key, item in dict_items(value.node).items():
             shape.keys[key] = Place(value.frame.function, item)
@@ -89,17 +95,21 @@ class Shapes:
                 shape.keys.update(each.keys)
         return False
 
-    @cached_property
-    def _added(self) -> dict[ast.AST, Shape]:
-        """Dict expression -> the keys that statements elsewhere add to it."""
-        self._found: dict[ast.AST, Shape] = {}
-        self._elsewhere: set[tuple[str, object]] = set()
-        for module in self.modules:
-            for function in (module.body, *module.functions.values()):
-                frame = self.evaluator.root_frame(function)
-                for node in function.own_nodes:
-                    self._note(node, function, frame)
-        return self._found
+    def _read_all(self) -> None:
+        """Note every write in the picked modules, once."""
+        if not self._read:
+            for module in self.modules:
+                self._read_writes(module)
+
+    def _read_writes(self, module: Module) -> None:
+        """Note every write in a module, once: also in one that was parsed only because a dict is built there."""
+        if module in self._read:
+            return
+        self._read.add(module)
+        for function in (module.body, *module.functions.values()):
+            frame = self.evaluator.root_frame(function)
+            for node in function.own_nodes:
+                self._note(node, function, frame)
 
     def _note(self, node: ast.AST, function: Function, frame: Frame) -> None:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
