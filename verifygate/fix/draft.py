@@ -18,6 +18,7 @@ FIXES = {
     "AMP207": "verifygate.fix.step_by_scaler",
     "AMP209": "verifygate.fix.add_update",
     "AMP501": "verifygate.fix.new_amp_api",
+    "PERF106": "verifygate.fix.copy_ahead",
 }
 """Code of a rule -> the module that fixes it. The module loads libcst, so it is imported when there is a finding."""
 

@@ -174,6 +174,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             _inf_injection,
         ),
         "raised-error": Method("whether the code raises", _ONCE, _raised_error),
+        "raised-error-inf": Method("whether the code raises after one overflow", (INJECTED,), _raised_error),
         "raised-error-on-cuda": Method(
             "whether the code raises where autocast refuses what it refuses on CUDA (emulated on the CPU)",
             (Setting(cuda_ban=True),),
