@@ -16,6 +16,7 @@ from verifygate.static.devices import Devices
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit, TooManyStatesError, Walk
 from verifygate.static.graph import Place
+from verifygate.static.halves import Halves
 from verifygate.static.hot import Hot
 from verifygate.static.lower import Lowering, TooLargeError
 from verifygate.static.made_scalers import MadeScaler, made_scalers
@@ -42,6 +43,7 @@ class Analysis:
         self.roles = Roles(self.evaluator)
         self.shapes = Shapes(self.evaluator, self.modules)
         self.nesting = Nesting()
+        self.halves = Halves(self.roles)
         self.not_followed: list[NotFollowed] = []
 
     @cached_property

@@ -118,7 +118,26 @@ class Covered:
             owner = method.owner.node.name.lower() if method.owner else ""
             if method.module.path in files and (not direct or loss == ("loss" in owner or "crit" in owner)):
                 found.append(method)
+        if direct and not loss:
+            found += [method for method in self._own_losses if method.module.path in files]
         return found
+
+    @cached_property
+    def _own_losses(self) -> list[Function]:
+        """Methods by which models compute their losses and which nothing seen here calls: their forward may."""
+        outside = {
+            last_name(call.func)
+            for function in self.regions.by_function
+            for call in _calls_of(function)
+            if self.written_around(call, function) is None
+        }
+        return [
+            method
+            for name, methods in self._methods.items()
+            if "loss" in name.lower() and name not in outside
+            for method in methods
+            if not self.callers.sites(method)
+        ]
 
     def _files(self, path: str) -> frozenset[str]:
         if path not in self._programs:

@@ -1,0 +1,42 @@
+"""Epsilons that hold, float32 by the operator policy, and results that nothing divides by."""
+
+import torch
+from torch.cuda.amp import autocast
+
+
+def large_enough(q, k):
+    with autocast():
+        return torch.log((q @ k).sigmoid() + 1e-6)
+
+
+def wide(q, k):
+    with autocast():
+        return torch.log((q @ k).float().sigmoid() + 1e-8) + torch.log(torch.sigmoid((q @ k).float()) + 1e-8)
+
+
+def lifted_by_the_policy(q, k):
+    with autocast():
+        scores = q @ k
+        normed = scores / (scores.norm(dim=-1, keepdim=True) + 1e-8)
+        summed = scores / (scores.sum() + 1e-8)
+        squared = ((scores**2).mean() + 1e-8).sqrt()
+        return normed, summed, squared, torch.log(torch.softmax(scores, -1) + 1e-8)
+
+
+def unknown(x):
+    with autocast():
+        return x / (x + 1e-8)
+
+
+def bfloat16(q, k):
+    with autocast(dtype=torch.bfloat16):
+        return torch.log((q @ k).sigmoid() + 1e-8)
+
+
+def outside(q, k):
+    return torch.log((q @ k).sigmoid() + 1e-8)
+
+
+def only_added(q, k):
+    with autocast():
+        return (q @ k) + 1e-8
