@@ -15,7 +15,7 @@ from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module, bound_targets
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.spots import Loop, Spot, Test, spots_of
-from verifygate.static.values import FunctionValue, Made, Object
+from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
 _LOADER_NAME = re.compile(r"(loader|batches)s?$|(^|_)dl$|^(train|val|test)_?iter$", re.IGNORECASE)
 _MODEL_NAME = re.compile(
@@ -31,6 +31,7 @@ _STEADY_CALLS = frozenset(
     """isinstance hasattr getattr bool len is_available is_initialized is_main_process get_rank get_world_size
     is_bf16_supported device str int is_enabled""".split()  # noqa: SIM905
 )
+_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 _DEPTH = 3
 
 
@@ -163,17 +164,32 @@ class Hot:
 
     def over_loader(self, loop: Loop, function: Function) -> bool:
         """Whether a loop draws batches from a loader."""
+        return any(
+            _LOADER_NAME.search(last_name(node))
+            or any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values)
+            for node, values in self.drawn_from(loop, function)
+        )
+
+    def drawn_from(self, loop: Loop, function: Function) -> list[tuple[ast.expr, Values]]:
+        """The names and calls that a loop's iterable is made of, also through `zip` and progress bars."""
         if isinstance(loop, ast.While):
-            return False
-        frame = self.evaluator.root_frame(function)
-        for node in ast.walk(loop.iter):
-            if isinstance(node, ast.Name | ast.Attribute):
-                if _LOADER_NAME.search(last_name(node)):
-                    return True
-                values = self.evaluator.values(node, frame)
-                if any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values):
-                    return True
-        return False
+            return []
+        found: list[tuple[ast.expr, Values]] = []
+        queue: list[tuple[ast.AST, Frame]] = [(loop.iter, self.evaluator.root_frame(function))]
+        while queue and len(found) < 20:
+            inside, frame = queue.pop()
+            for node in ast.walk(inside):
+                if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+                    values = self.evaluator.values(node, frame)
+                    found.append((node, values))
+                    queue += [
+                        (call, home)
+                        for value in values
+                        if isinstance(value, Made) and value.name.rpartition(".")[2] in _WRAPPERS
+                        for call, home in value.calls
+                        if call is not inside
+                    ]
+        return found
 
     def is_model(self, func: ast.expr, function: Function) -> bool:
         """Whether calling `func` runs a model forward."""

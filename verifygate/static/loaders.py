@@ -92,13 +92,70 @@ def loaders(analysis: Analysis) -> Iterator[Loader]:
 
 def loaders_of(analysis: Analysis, loop: HotLoop) -> list[Loader]:
     """The DataLoaders that a loop draws from; empty where one of the things it may draw from is something else."""
+    found = {
+        value.calls[-1][0]: Loader(*value.calls[-1], value.calls[-1][1].function, analysis)
+        for _, values in analysis.hot.drawn_from(loop.node, loop.function)
+        for value in values
+        if isinstance(value, Made) and value.name in DATA_LOADERS and value.calls
+    }
+    return list(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """A loader, a training loop that draws from it, and where the loop moves the batch to a device."""
+
+    loader: Loader
+    loop: HotLoop
+    moves: tuple[ast.Call, ...]
+
+    @property
+    def blocking(self) -> list[ast.Call]:
+        return [call for call in self.moves if not any(word.arg == "non_blocking" for word in call.keywords)]
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether each move says that it need not wait."""
+        return not self.blocking
+
+
+def feeding_a_gpu(analysis: Analysis) -> Iterator[Feed]:
+    """Each loader that a training loop draws from, where the loop moves the batch to what may be a GPU; once each."""
+    seen: set[ast.Call] = set()
+    for loop in analysis.hot.training:
+        found = loaders_of(analysis, loop)
+        moves = _moves(loop)
+        data = loop.function.module.file.data
+        if not moves or len(found) != 1 or found[0].call in seen:
+            continue
+        if b"cuda" not in data and not loop.function.module.file.mentions_amp:
+            continue
+        seen.add(found[0].call)
+        yield Feed(found[0], loop, moves)
+
+
+def _moves(loop: HotLoop) -> tuple[ast.Call, ...]:
+    """Moves of what the loop draws: `.cuda(...)`, or `.to(...)` a device, in every turn."""
     if isinstance(loop.node, ast.While):
-        return []
-    frame = analysis.evaluator.root_frame(loop.function)
-    return [
-        Loader(*value.calls[-1], value.calls[-1][1].function, analysis)
-        for node in ast.walk(loop.node.iter)
-        if isinstance(node, ast.Name | ast.Attribute)
-        for value in analysis.evaluator.values(node, frame)
-        if isinstance(value, Made) and value.name in DATA_LOADERS
-    ]
+        return ()
+    drawn = {node.id for node in ast.walk(loop.node.target) if isinstance(node, ast.Name)}
+    return tuple(
+        spot.node
+        for spot in loop.own_turns
+        if isinstance(spot.node, ast.Call)
+        and isinstance(spot.node.func, ast.Attribute)
+        and (spot.node.func.attr == "cuda" or (spot.node.func.attr == "to" and _to_device(spot.node)))
+        and any(isinstance(node, ast.Name) and node.id in drawn for node in ast.walk(spot.node.func.value))
+    )
+
+
+def _to_device(call: ast.Call) -> bool:
+    """Whether a `.to(...)` names a device: by a constant, or by a name with `device`, `rank` or `gpu` in it."""
+    given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "device")]
+    for argument in given:
+        text = ast.unparse(argument).lower()
+        if "cpu" in text or "dtype" in text:
+            return False
+        if any(word in text for word in ("device", "cuda", "rank", "gpu")):
+            return True
+    return False

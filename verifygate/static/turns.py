@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.static.analysis import Analysis
-from verifygate.static.roles import last_name
 from verifygate.static.spots import Spot
 
 
@@ -15,7 +14,7 @@ def calls_each_turn(analysis: Analysis, known: str) -> Iterator[tuple[Spot, bool
     own: dict[Spot, bool] = {}
     for loop in analysis.hot.training:
         for spot in loop.turns:
-            if isinstance(spot.node, ast.Call) and last_name(spot.node.func) == known.rpartition(".")[2]:
+            if isinstance(spot.node, ast.Call):
                 frame = analysis.evaluator.root_frame(spot.function)
                 if analysis.roles.known_name(spot.node.func, frame) == known:
                     own[spot] = loop.node in spot.loops

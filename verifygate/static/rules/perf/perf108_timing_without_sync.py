@@ -125,8 +125,7 @@ def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[
             ends |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
             if not ends:
                 return
-            after = start.block[start.block.index(statement) + 1 :]
-            if any(_difference(each, name, ends, frame, analysis) for each in after):
+            if any(_takes(node, name, ends, frame, analysis) for node in start.function.own_nodes):
                 yield from _judge(analysis, start, between, statement)
             return
         if _difference(statement, name, ends, frame, analysis):
@@ -146,13 +145,16 @@ def _difference(statement: ast.stmt, name: str, ends: set[str], frame: Frame, an
     """Whether a simple statement subtracts the start from a clock, or from a later read of one."""
     if isinstance(statement, ast.For | ast.While | ast.With | ast.If | ast.Try):
         return False
-    return any(
+    return any(_takes(node, name, ends, frame, analysis) for node in ast.walk(statement))
+
+
+def _takes(node: ast.AST, name: str, ends: set[str], frame: Frame, analysis: Analysis) -> bool:
+    return (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Sub)
         and isinstance(node.right, ast.Name)
         and node.right.id == name
         and (reads_clock(node.left, frame, analysis) or (isinstance(node.left, ast.Name) and node.left.id in ends))
-        for node in ast.walk(statement)
     )
 
 

@@ -1,0 +1,66 @@
+"""Reads on the host in every step: in the loop, in a helper, behind a constant switch."""
+
+import torch
+from torch.utils.data import DataLoader
+
+
+def sums_the_loss(net, criterion, opt, scaler, loader):
+    running = 0.0
+    for images, labels in loader:
+        opt.zero_grad()
+        with torch.autocast("cuda"):
+            objective = criterion(net(images), labels)
+        running += objective.item()  # expect: PERF101
+        scaler.scale(objective).backward()
+        scaler.step(opt)
+        scaler.update()
+    return running
+
+
+def collects_predictions(model, criterion, optimizer, data):
+    loader = DataLoader(data, batch_size=8)
+    seen = []
+    for images, labels in loader:
+        optimizer.zero_grad()
+        scores = model(images)
+        loss = criterion(scores, labels)
+        loss.backward()
+        optimizer.step()
+        seen.extend(scores.argmax(1).cpu().numpy())  # expect: PERF101
+
+
+def prints(model, criterion, optimizer, loader, chatty):
+    for step, (images, labels) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        if chatty:
+            print(f"{step}: {loss}")  # expect: PERF101
+
+
+def measured_norm(parameters):
+    total = 0.0
+    for p in parameters:
+        total += p.grad.norm(2).item() ** 2  # expect: PERF101 likely
+    return total**0.5
+
+
+class Trainer:
+    def __init__(self, model, optimizer, scaler):
+        self.model, self.optimizer, self.scaler = model, optimizer, scaler
+
+    def one_step(self, batch):
+        self.optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = self.model(batch).mean()
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(self.optimizer)
+        norm = measured_norm(self.model.parameters())
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return norm
+
+    def fit(self, loader):
+        for batch in loader:
+            self.one_step(batch)

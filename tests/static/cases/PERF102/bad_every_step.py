@@ -1,0 +1,42 @@
+"""A wait in every step: in the loop, under another name, in a helper."""
+
+import torch
+from torch.cuda import synchronize as settle
+
+
+def plain(model, criterion, optimizer, scaler, loader):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        torch.cuda.synchronize()  # expect: PERF102
+
+
+def renamed(model, criterion, optimizer, scaler, loader, on_gpu):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        if on_gpu:
+            settle()  # expect: PERF102
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def finish():
+    torch.cuda.synchronize()  # expect: PERF102 likely
+
+
+def through_a_helper(model, criterion, optimizer, scaler, loader):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        finish()

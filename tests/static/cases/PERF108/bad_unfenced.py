@@ -1,0 +1,29 @@
+"""Spans around CUDA work with no wait in them."""
+
+import time
+from time import perf_counter
+
+import torch
+
+
+def forward_only(model, criterion, optimizer, scaler, loader):
+    spent = 0.0
+    for images, labels in loader:
+        begin = perf_counter()
+        with torch.autocast("cuda"):
+            loss = criterion(model(images.cuda()), labels.cuda())
+        spent += perf_counter() - begin  # expect: PERF108
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return spent
+
+
+def benchmark(model, device):
+    batch = torch.randn(8, 3, 64, 64, device=device)
+    with torch.no_grad(), torch.autocast("cuda"):
+        start = time.time()
+        for _ in range(100):
+            model(batch)
+        end = time.time()  # expect: PERF108 likely
+    return (end - start) / 100
