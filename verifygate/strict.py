@@ -19,6 +19,7 @@ from verifygate.errors import UsageError
 M = TypeVar("M", bound=BaseModel)
 Where = tuple[str | int, ...]
 MAX_BYTES = 2 * 1024 * 1024
+MAX_DEPTH = 50
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,11 @@ def read_yaml(path: Path, shown: str) -> Document:
     text = _read(path, shown)
     lines: dict[Where, int] = {}
     try:
+        depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise UsageError(f"nested deeper than {MAX_DEPTH} levels", where=shown, remedy="flatten it")
             if getattr(event, "anchor", None) is not None:
                 raise UsageError(
                     "anchors and aliases are not allowed",

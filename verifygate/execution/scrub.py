@@ -36,6 +36,14 @@ class Scrubber:
 
     def text(self, text: str, limit: int = CHARACTERS) -> str:
         """One line of at most `limit` characters that would read the same on another machine."""
+        text = " ".join(self._anywhere(text).split())
+        return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+    def lines(self, text: str) -> str:
+        """A whole output, its lines and indentation kept, without what only this machine has."""
+        return "\n".join(self._anywhere(line).rstrip() for line in text.splitlines())
+
+    def _anywhere(self, text: str) -> str:
         text = _UNSEEN.sub(" ", text)
         for prefix, shown in self._prefixes:
             text = text.replace(f"{prefix}/", f"{shown}/" if shown != "." else "")
@@ -44,8 +52,7 @@ class Scrubber:
         text = _LIBRARY.sub("python/", text)
         text = _USER.sub("pytest", text)
         text = _ABSOLUTE.sub(".../", text)
-        text = " ".join(_ADDRESS.sub("0x...", text).split())
-        return text if len(text) <= limit else f"{text[: limit - 3]}..."
+        return _ADDRESS.sub("0x...", text)
 
     def identity(self, identity: str) -> str:
         """A test's id; one that is too long keeps a digest, so that two of them stay two."""

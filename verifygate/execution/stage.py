@@ -81,7 +81,7 @@ class ExecutionStage:
                 warnings=warnings,
                 functions=functions,
                 attribution=gap,
-                output_tail=f"{session.completed.stdout_tail}{session.completed.stderr_tail}",
+                output_tail=scrubber.lines(f"{session.completed.stdout_tail}{session.completed.stderr_tail}"),
             ),
         )
 

@@ -1,0 +1,399 @@
+"""The outer contract of the command line: what it prints where, and the exit code it leaves with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from verifygate.cli import main
+from verifygate.model import Report
+from verifygate.report import render
+from verifygate.static import registry
+
+SCHEMAS = Path(__file__).parent.parent / "verifygate" / "docs" / "schemas"
+FINDING = """\
+import torch
+
+
+def train(model, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+CLEAN = FINDING.replace("        torch.nn.utils", "        scaler.unscale_(optimizer)\n        torch.nn.utils")
+REQUIREMENTS = """\
+title: A training loop
+requirements:
+  - id: R-1
+    title: Clip after unscale
+    text: Unscale before clipping.
+    group: data-integrity
+    severity: critical
+    verify:
+      - rule: AMP201
+      - test: test_train.py
+"""
+TEST = "from train import train\n\n\ndef test_train():\n    assert callable(train)\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one sound program, as the working directory; `.git` ends the search for a configuration."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.py").write_text(CLEAN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# -- exit codes and streams --------------------------------------------------------------------------------------
+
+
+def test_check_without_findings_ends_0(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Nothing found: exit code 0, the count on stdout, nothing on stderr."""
+    assert main(["check"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "No findings in 1 file.\n"
+    assert printed.err == ""
+
+
+def test_check_with_findings_ends_1(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Findings: exit code 1, each with its place on stdout, nothing on stderr."""
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    assert main(["check", "train.py"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith("train.py:8:9: AMP201 clip-before-unscale [critical, certain]")
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize(("text", "code"), [("from torch.amp import autocast\ndef f(:\n", 2), ("def f(:\n", 0)])
+def test_file_that_cannot_be_analysed_is_named(project: Path, capsys: pytest.CaptureFixture[str], text: str, code: int):
+    """It stands on stderr either way, and exit code 2 says so where it mentions AMP; other findings still print."""
+    (project / "broken.py").write_text(text, encoding="utf-8")
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    assert main(["check"]) == (code or 1)
+    printed = capsys.readouterr()
+    assert "AMP201" in printed.out
+    assert printed.err.startswith("verifygate: not analysed: broken.py: line ")
+    assert len(printed.err.splitlines()) == 1
+
+
+def test_rule_that_crashes_ends_3(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """A gate that lost a rule must not pass: exit code 3, one line, no traceback."""
+    _break_a_rule(monkeypatch)
+    assert main(["check"]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "the gate itself broke: ZeroDivisionError" in printed.err
+    assert len(printed.err.splitlines()) == 1
+
+
+def test_rule_that_crashes_blocks_a_run(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """In `run` the static stage is errored, its reason names the exception, and the verdict is BLOCK."""
+    _break_a_rule(monkeypatch)
+    assert main(["run", "--stage", "static"]) == 1
+    report = read(project)
+    (stage,) = report["stages"]
+    assert (report["verdict"], stage["outcome"]) == ("BLOCK", "errored")
+    assert "ZeroDivisionError" in stage["reason"]
+
+
+def _break_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = dict(registry.load_rules())
+    code = "AMP201"
+    loaded = broken[code]
+    broken[code] = type(loaded)(loaded.rule, lambda _analysis: 1 // 0, loaded.docs, loaded.module)
+    monkeypatch.setattr(registry, "load_rules", lambda: broken)
+
+
+# -- check --format json -----------------------------------------------------------------------------------------
+
+CONTRACT = {
+    "rule", "name", "path", "line", "column", "end_line", "severity", "certainty", "message", "fingerprint", "fix",
+}  # fmt: skip
+
+
+def test_json_keeps_the_contract(project: Path, capsys: pytest.CaptureFixture[str]):
+    """The object, and each finding in it, has the documented keys and fits the published schema."""
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    (project / "broken.py").write_text("# autocast\ndef f(:\n", encoding="utf-8")
+    assert main(["check", "--format", "json"]) == 2
+    document = json.loads(capsys.readouterr().out)
+
+    assert set(document) == {"schema_version", "files_checked", "findings", "not_analysed", "not_followed"}
+    assert (document["schema_version"], document["files_checked"]) == (1, 2)
+    (finding,) = document["findings"]
+    assert set(finding) >= CONTRACT
+    assert {key: finding[key] for key in ("rule", "path", "line", "certainty")} == {
+        "rule": "AMP201",
+        "path": "train.py",
+        "line": 8,
+        "certainty": "certain",
+    }
+    assert [set(lost) >= {"path", "reason"} for lost in document["not_analysed"]] == [True]
+    schema = json.loads((SCHEMAS / "check.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(document)
+
+
+def test_fingerprint_survives_edits_elsewhere(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Lines put in above a finding move its line and not its fingerprint; the path is printed as it was given."""
+    seen = []
+    for text in (FINDING, "'''Longer.'''\n\n" + FINDING):
+        (project / "train.py").write_text(text, encoding="utf-8")
+        main(["check", "--format", "json", str(project / "train.py")])
+        (finding,) = json.loads(capsys.readouterr().out)["findings"]
+        assert finding["path"] == (project / "train.py").as_posix()
+        seen.append((finding["line"], finding["fingerprint"]))
+    assert seen[0][0] + 2 == seen[1][0]
+    assert seen[0][1] == seen[1][1]
+
+
+def test_select_and_ignore_take_codes_names_and_families(project: Path, capsys: pytest.CaptureFixture[str]):
+    """What is selected runs, what is ignored does not."""
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    assert main(["check", "--select", "clip-before-unscale"]) == 1
+    assert main(["check", "--select", "AMP2,KEY101"]) == 1
+    assert main(["check", "--select", "AMP5"]) == 0
+    assert main(["check", "--ignore", "AMP201"]) == 0
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------
+
+SPEC = '[requirements]\nspec = "spec.yaml"\n'
+WAIVER = '[[waivers]]\nowner = "o"\nexpires = 2030-01-01\n'
+TARGETS = "[performance.targets]\n"
+BAD_CONFIGURATIONS = {
+    "malformed": ("[project\n", "", "verifygate.toml:1: ", "correct this line"),
+    "empty-value": ('[project]\nname = "a"\nsources =\n', "", "verifygate.toml:3: ", "correct this line"),
+    "unknown-key": ('[project]\nsorces = ["."]\n', "", "verifygate.toml:2: ", "did you mean `sources`?"),
+    "unknown-table": ("[projekt]\n", "", "verifygate.toml:1: ", "did you mean `project`?"),
+    "number-in-quotes": (TARGETS + 'speedup = "1.5"\n', "", "verifygate.toml:2: ", "write 1.5 without quotes"),
+    "percentage": (TARGETS + 'memory_reduction = "40%"\n', "", "verifygate.toml:2: ", "write 0.4 without quotes"),
+    "nan": (TARGETS + "speedup = nan\n", "", "verifygate.toml:2: ", "finite"),
+    "out-of-range": (TARGETS + "memory_reduction = 40\n", "", "verifygate.toml:2: ", "less than 1"),
+    "missing-source": ('[project]\nsources = ["nope.py"]\n', "", "verifygate.toml:2: ", "correct the path"),
+    "source-outside": ('[project]\nsources = ["../"]\n', "", "verifygate.toml:2: ", "outside the project's root"),
+    "spec-outside": ('[requirements]\nspec = "/etc/passwd"\n', "", "verifygate.toml:2: ", "outside the project's root"),
+    "unknown-rule": ('[static]\nselect = ["AMP999"]\n', "", "verifygate.toml: ", "no rule `AMP999`"),
+    "waiver-of-all": (WAIVER + 'reason = "r"\nchecks = ["*"]\n', "", "verifygate.toml:1: ", "one by one"),
+    "waiver-without-reason": (WAIVER + 'checks = ["static.AMP201"]\n', "", "verifygate.toml:1: ", "reason"),
+    "spec-missing": (SPEC, None, "verifygate.toml:2: ", "`spec.yaml` does not exist"),
+    "spec-malformed": (SPEC, "title: [\n", "spec.yaml:2: ", "not valid YAML"),
+    "spec-duplicate-key": (SPEC, "title: a\nversion: '1'\ntitle: b\n", "spec.yaml:3: ", "first on line 1"),
+    "spec-anchor": (SPEC, "title: &a x\nother: *a\n", "spec.yaml:1: ", "write the value out"),
+    "spec-list": (SPEC, "- a\n- b\n", "spec.yaml:1: ", "key: value"),
+    "spec-empty": (SPEC, "", "spec.yaml", ""),
+    "spec-tag": (SPEC, "title: !!python/object:os.system x\n", "spec.yaml:1: ", ""),
+    "spec-deep": (SPEC, "title: " + "[" * 5000 + "\n", "spec.yaml", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_CONFIGURATIONS)
+def test_bad_configuration_is_one_clear_line(project: Path, capsys: pytest.CaptureFixture[str], name: str):
+    """One line on stderr names file, line and remedy; exit code 2; nothing is run and nothing written."""
+    text, spec, where, remedy = BAD_CONFIGURATIONS[name]
+    (project / "verifygate.toml").write_text(text, encoding="utf-8")
+    if spec is not None:
+        (project / "spec.yaml").write_text(spec, encoding="utf-8")
+    before = listing(project)
+
+    assert main(["run"]) == 2
+    one_line(capsys, where, remedy)
+    assert listing(project) == before
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"), [("1e-2", "0.01"), ("40%", "0.4"), ("'0.4'", "0.4"), (".9x", "a number")]
+)
+def test_number_that_yaml_reads_as_text_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str], written: str, instead: str
+):
+    """`1e-2` is text to YAML 1.1; a threshold that is text never compares, so it is refused with what to write."""
+    (project / "verifygate.toml").write_text(SPEC, encoding="utf-8")
+    (project / "spec.yaml").write_text(f"{REQUIREMENTS}gates:\n  coverage: {written}\n", encoding="utf-8")
+    assert main(["run", "--stage", "static"]) == 2
+    at = REQUIREMENTS.count("\n") + 2
+    one_line(capsys, f"spec.yaml:{at}: ", "`gates.coverage`", f"write {instead} without quotes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where", "remedy"),
+    [
+        (["check", "nope.py"], "nope.py: ", "give a path that exists"),
+        (["check", "empty"], "empty: ", "no Python file there"),
+        (["check", "--select", "AMP999"], "no rule `AMP999`", "did you mean"),
+        (["check", "--format", "xml"], "xml", "--help"),
+        (["check", "--config", "nope.toml"], "nope.toml: ", "no such file"),
+        (["check", "--config", "empty"], "empty: ", "not a file"),
+        (["check", "--no-such-option"], "--no-such-option", "--help"),
+        (["run", "--format", "xml"], "xml", "md, json, html"),
+        (["run", "--stage", "everything"], "everything", "'static'"),
+        (["run", "--baseline", "nope.json"], "nope.json: ", "report.json"),
+        (["run", "--baseline", "half.json"], "half.json:1: ", "not valid JSON"),
+        (["run", "--baseline", "other.json"], "other.json: ", "not a report of this schema"),
+        (["run", "--stage", "static", "--report-dir", "train.py"], "train.py: ", "--report-dir"),
+        (["run", "--stage", "static", "--report-dir", "."], ": ", "--report-dir"),
+        (["compare", "half.json", "other.json"], ".json", "report"),
+        (["explain", "AMP999"], "no rule `AMP999`", "did you mean"),
+        (["docs", "nope"], "no page `nope`", "there are"),
+        (["nope"], "nope", "--help"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_wrong_usage_is_one_clear_line(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], where: str, remedy: str
+):
+    """Exit code 2, one line that says what was wrong and what would be right, and no file touched."""
+    (project / "empty").mkdir()
+    (project / "half.json").write_text('{"schema_version": 1,', encoding="utf-8")
+    (project / "other.json").write_text("{}", encoding="utf-8")
+    before = listing(project)
+    assert main(arguments) == 2
+    one_line(capsys, where, remedy)
+    assert listing(project) == before
+
+
+def one_line(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("verifygate: error: ")
+    assert printed.err.count("\n") == 1, printed.err
+    for part in parts:
+        assert part in printed.err
+
+
+# -- run ---------------------------------------------------------------------------------------------------------
+
+
+def read(folder: Path, report_dir: str = "reports/latest") -> dict:
+    return json.loads((folder / report_dir / "report.json").read_text(encoding="utf-8"))
+
+
+def test_static_stage_alone(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Only the stage that is asked for runs, with no configuration, and its report lies in reports/latest."""
+    assert main(["run", "--stage", "static"]) == 0
+    report = read(project)
+    assert [stage["stage"] for stage in report["stages"]] == ["static"]
+    assert report["provenance"]["config"] == "none (discovered)"
+    assert {"gate.md", "static.md", "report.json"} <= {path.name for path in (project / "reports" / "latest").iterdir()}
+    printed = capsys.readouterr()
+    assert "PASS" in printed.out
+    assert "reports/latest" in printed.out
+    assert printed.err == ""
+    schema = json.loads((SCHEMAS / "report.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(report)
+
+
+def test_finding_blocks_a_run(project: Path):
+    """A certain critical finding is BLOCK and exit code 1."""
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    assert main(["run", "--stage", "static"]) == 1
+    assert read(project)["verdict"] == "BLOCK"
+
+
+def test_unanalysable_amp_file_blocks_a_run(project: Path):
+    """What could not be read is never a PASS, if it mentions AMP."""
+    (project / "broken.py").write_text("# autocast\ndef f(:\n", encoding="utf-8")
+    assert main(["run", "--stage", "static"]) == 1
+    report = read(project)
+    assert report["verdict"] == "BLOCK"
+    assert report["stages"][0]["details"]["not_analysed"][0]["path"] == "broken.py"
+
+
+def test_stale_reports_are_replaced(project: Path):
+    """A page of an earlier run that this one does not write is gone, and the verdict is this run's."""
+    assert main(["run", "--stage", "static", "--format", "md,html"]) == 0
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    assert main(["run", "--stage", "static", "--format", "json"]) == 1
+    assert [path.name for path in (project / "reports" / "latest").iterdir()] == ["report.json"]
+
+
+def test_baseline_tells_new_from_fixed(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Against an earlier report a finding is new, then open, then fixed, wherever its line moves."""
+    main(["run", "--stage", "static", "--report-dir", "old"])
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    main(["run", "--stage", "static", "--report-dir", "new", "--baseline", "old/report.json"])
+    changes = read(project, "new")["changes"]
+    assert [finding["rule"] for finding in changes["new"]] == ["AMP201"]
+    capsys.readouterr()
+    assert main(["compare", "old/report.json", "new/report.json"]) == 1
+    assert "new: train.py:8: AMP201" in capsys.readouterr().out
+    assert main(["compare", "new/report.json", "old/report.json"]) == 0
+    assert "fixed: train.py:8: AMP201" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_execution_without_configuration(project: Path):
+    """In a folder with pytest tests, `run --stage execution` finds and runs them."""
+    (project / "train.py").write_text("def train():\n    pass\n", encoding="utf-8")
+    (project / "test_train.py").write_text(TEST, encoding="utf-8")
+    assert main(["run", "--stage", "execution"]) == 0
+    (stage,) = read(project)["stages"]
+    assert [test["outcome"] for test in stage["details"]["tests"]] == ["passed"]
+
+
+@pytest.mark.slow
+def test_two_runs_differ_only_in_run(project: Path):
+    """Same inputs, same bytes in report.json but for its `run` object; the Markdown follows from report.json alone."""
+    (project / "train.py").write_text(FINDING.removeprefix("import torch\n"), encoding="utf-8")
+    (project / "test_train.py").write_text(TEST, encoding="utf-8")
+    (project / "verifygate.toml").write_text(SPEC, encoding="utf-8")
+    (project / "spec.yaml").write_text(REQUIREMENTS, encoding="utf-8")
+    seen = []
+    for _ in range(2):
+        stages = [word for stage in ("static", "requirements", "execution") for word in ("--stage", stage)]
+        assert main(["run", *stages, "--report-dir", "report"]) == 1
+        files = {name: data.decode() for name, data in listing(project / "report").items()}
+        assert str(project) not in "".join(files.values())
+        written = files.pop("report.json")
+        assert render(Report.from_json(written), "md", "../") == files
+        report = json.loads(written)
+        assert report.pop("run")["measured"]
+        seen.append(json.dumps(report))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.slow
+def test_sigterm_leaves_the_earlier_report_and_no_child(project: Path):
+    """Killed midway: the report of the last complete run is as it was, and the suite's process is gone."""
+    assert main(["run", "--stage", "static"]) == 0
+    before = listing(project / "reports")
+    pid = project / "pid"
+    (project / "test_train.py").write_text(
+        f"import os, pathlib, time\n\n\ndef test_forever():\n"
+        f"    pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\n    time.sleep(600)\n",
+        encoding="utf-8",
+    )
+    gate = subprocess.Popen(
+        [sys.executable, "-m", "verifygate.cli", "run", "--stage", "execution"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while not (pid.exists() and pid.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child = int(pid.read_text())
+        gate.send_signal(signal.SIGTERM)
+        out, err = gate.communicate(timeout=30)
+    finally:
+        gate.kill()
+        gate.wait()
+    assert gate.returncode == 143
+    assert (out, "Traceback" in err) == ("", False)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+    assert listing(project / "reports") == before

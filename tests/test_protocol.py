@@ -1,0 +1,131 @@
+"""The table of the protocol: complete, silent on the correct order, and naming each wrong move."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifygate.protocol import MOVES, Event, Gradients, OptimizerState, Window, advance
+
+SCALED, PLAIN, UNSCALE, CLIP, STEP, DIRECT, CHECKED, UPDATE, ZERO = (
+    Event.SCALED_BACKWARD,
+    Event.PLAIN_BACKWARD,
+    Event.UNSCALE,
+    Event.CLIP,
+    Event.SCALER_STEP,
+    Event.OPTIMIZER_STEP,
+    Event.CHECKED_STEP,
+    Event.UPDATE,
+    Event.ZERO_GRAD,
+)
+STATES = [OptimizerState(*pair) for pair in product(Gradients, Window)]
+WINDOW = (SCALED, UNSCALE, CLIP, STEP, UPDATE, ZERO)
+
+
+def breaches(*events: Event) -> list[str]:
+    """Rule codes in the order in which the events break them, from a state of which nothing is known."""
+    state, found = OptimizerState(), []
+    for event in events:
+        state, breach = advance(state, event)
+        if breach is not None:
+            found.append(breach.rule)
+    return found
+
+
+@pytest.mark.parametrize("event", Event)
+def test_every_event_may_happen_in_every_state(event: Event):
+    """The table has a row for whatever a program does; no witness can fall through it."""
+    for state in STATES:
+        after, _ = advance(state, event)
+        assert isinstance(after, OptimizerState)
+
+
+def test_every_row_is_reached():
+    """A row that rows above it hide is a rule that never fires."""
+    reached = set()
+    for state, event in product(STATES, Event):
+        after, breach = advance(state, event)
+        for move in MOVES:
+            fits = (
+                move.event is event
+                and (move.when_gradients is None or state.gradients in move.when_gradients)
+                and (move.when_window is None or state.window in move.when_window)
+            )
+            if fits:
+                reached.add(move)
+                assert breach == move.breach
+                assert after.gradients is (move.gradients or state.gradients)
+                break
+    assert reached == set(MOVES)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.booleans(), st.booleans()), min_size=1, max_size=6))
+def test_correct_windows_break_nothing(windows: list[tuple[int, bool, bool]]):
+    """Any number of backwards, then unscale and clip or not, then step, update and zero: silent over many windows."""
+    events: list[Event] = []
+    for backwards, unscales, clips in windows:
+        events += [SCALED] * backwards
+        events += [UNSCALE] if unscales else []
+        events += [CLIP] if unscales and clips else []
+        events += [STEP, UPDATE, ZERO]
+    assert breaches(*events) == []
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=5))
+def test_two_optimizers_share_a_scaler(windows: list[tuple[bool, bool]]):
+    """One update for both, each unscaled or not: neither optimizer's track shows a breach."""
+    tracks = {"d": OptimizerState(), "g": OptimizerState()}
+    for unscales_d, unscales_g in windows:
+        shared = [("d", SCALED), ("d", UNSCALE)] if unscales_d else [("d", SCALED)]
+        shared += [("d", STEP), ("g", SCALED)]
+        shared += [("g", UNSCALE), ("g", CLIP)] if unscales_g else []
+        shared += [("g", STEP), ("d", UPDATE), ("g", UPDATE), ("d", ZERO), ("g", ZERO)]
+        for name, event in shared:
+            tracks[name], breach = advance(tracks[name], event)
+            assert breach is None, (name, event)
+
+
+def test_float32_training_breaks_nothing():
+    """A loop without a scaler is none of the protocol's business."""
+    assert breaches(*(ZERO, PLAIN, CLIP, DIRECT) * 3) == []
+
+
+def test_skipped_update_without_step_breaks_nothing():
+    """unscale_ has recorded the check for inf, so update() may follow without a step."""
+    assert breaches(SCALED, UNSCALE, UPDATE, ZERO, *WINDOW) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "rule"),
+    [
+        ((SCALED, CLIP, UNSCALE, STEP, UPDATE), "AMP201"),
+        ((SCALED, CLIP, STEP, UPDATE), "AMP201"),
+        ((SCALED, UNSCALE, UNSCALE, CLIP, STEP, UPDATE), "AMP202"),
+        ((SCALED, STEP, UNSCALE, UPDATE), "AMP202"),
+        ((SCALED, UNSCALE, SCALED, STEP, UPDATE), "AMP203"),
+        ((PLAIN, STEP, UPDATE), "AMP206"),
+        ((PLAIN, UNSCALE, CLIP, STEP, UPDATE), "AMP206"),
+        ((SCALED, PLAIN, STEP, UPDATE), "AMP206"),
+        ((SCALED, DIRECT, UPDATE), "AMP207"),
+        ((SCALED, UNSCALE, DIRECT, UPDATE), "AMP207"),
+        ((SCALED, CHECKED, UPDATE), "AMP207"),
+        ((SCALED, STEP, DIRECT, UPDATE), "AMP208"),
+        ((SCALED, STEP, ZERO, SCALED, STEP), "AMP209"),
+        ((SCALED, UPDATE, STEP), "AMP210"),
+        ((SCALED, STEP, CLIP, UPDATE), "AMP211"),
+        ((SCALED, ZERO, STEP, UPDATE), "AMP212"),
+        ((SCALED, STEP, UPDATE, SCALED), "AMP212"),
+    ],
+)
+def test_each_wrong_move_has_its_code(events: tuple[Event, ...], rule: str):
+    """After a correct window, one wrong move is named by its rule, and by no other first."""
+    assert breaches(*WINDOW, *events)[:1] == [rule]
+
+
+@given(st.lists(st.sampled_from(Event), max_size=40))
+def test_any_program_can_be_walked(events: list[Event]):
+    """No order of events raises, and every breach bears a code of the scaler's family."""
+    assert all(rule.startswith("AMP2") for rule in breaches(*events))

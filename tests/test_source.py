@@ -1,0 +1,90 @@
+"""Finding and reading sources: what is taken, what is left, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verifygate.errors import UsageError
+from verifygate.source import SourceFile, read_sources
+
+
+def write(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x = 1\n", encoding="utf-8")
+
+
+def paths(root: Path, *given: str, exclude: tuple[str, ...] = ()) -> list[str]:
+    return [file.path for file in read_sources(root, given or (".",), exclude)]
+
+
+def test_only_the_projects_own_python_is_read(tmp_path: Path):
+    """Hidden folders, environments and build outputs hold no project code; other files are no Python."""
+    write(tmp_path, "train.py", "pkg/model.py", "notes.txt", ".hidden/a.py", "build/b.py", "venv/c.py", "wandb/d.py")
+    write(tmp_path, "mine/pyvenv.cfg", "mine/lib/e.py")
+    assert paths(tmp_path) == ["pkg/model.py", "train.py"]
+
+
+def test_a_file_named_outright_is_read_wherever_it_lies(tmp_path: Path):
+    """What somebody names is meant, and is read once however often it is named."""
+    write(tmp_path, "build/b.py")
+    assert paths(tmp_path, "build/b.py", "build", "./build/b.py") == ["build/b.py"]
+
+
+def test_excluded_paths_are_left_out(tmp_path: Path):
+    """Patterns are matched against the path below the root."""
+    write(tmp_path, "train.py", "legacy/old.py", "legacy/deep/older.py")
+    assert paths(tmp_path, exclude=("legacy/*",)) == ["train.py"]
+
+
+def test_links_that_circle_come_to_an_end(tmp_path: Path):
+    """Links to folders are not followed."""
+    write(tmp_path, "pkg/a.py")
+    (tmp_path / "pkg" / "again").symlink_to(tmp_path, target_is_directory=True)
+    assert paths(tmp_path) == ["pkg/a.py"]
+
+
+def test_path_that_leaves_the_root_is_refused(tmp_path: Path):
+    """By `..` or by a link: what the gate reports on must be part of what it reads."""
+    write(tmp_path, "outside.py", "root/inside.py")
+    (tmp_path / "root" / "link").symlink_to(tmp_path, target_is_directory=True)
+    for given in ("../outside.py", "link", str(tmp_path / "outside.py")):
+        with pytest.raises(UsageError, match="outside the project's root"):
+            read_sources(tmp_path / "root", [given])
+
+
+def test_special_files_are_no_sources(tmp_path: Path):
+    """A pipe that would never answer, and a link to nothing, are passed over."""
+    import os
+
+    write(tmp_path, "a.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    assert paths(tmp_path) == ["a.py"]
+
+
+def test_the_digest_is_of_paths_and_bytes(tmp_path: Path):
+    """The same tree has the same digest; a renamed file or a changed byte has another."""
+    write(tmp_path, "a.py", "b.py")
+    first = read_sources(tmp_path, ["."]).digest
+    assert read_sources(tmp_path, ["b.py", "a.py"]).digest == first
+    (tmp_path / "b.py").rename(tmp_path / "c.py")
+    assert read_sources(tmp_path, ["."]).digest != first
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions"),
+    [
+        ("from torch.amp import autocast", True),
+        ("Trainer(precision=16)", True),
+        ("x = 1", False),
+        ("example = 1", False),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_amp_is_recognised_in_any_bytes(text: str, mentions: bool, encoding: str):
+    """Also in a file that cannot be decoded: it must not pass for one without AMP."""
+    assert SourceFile("a.py", text.encode(encoding)).mentions_amp is mentions
