@@ -114,6 +114,7 @@ MOVES: tuple[Move, ...] = (
     # A backward without scale is right as long as no scaler ever divides what it made.
     _move(_E.PLAIN_BACKWARD, (_G.SCALED, _G.STALE), to=_G.MIXED, breach="AMP206"),
     _move(_E.PLAIN_BACKWARD, (_G.UNSCALED, _G.MIXED)),
+    _move(_E.PLAIN_BACKWARD, _G.CLEARED, to=_G.PLAIN, breach="AMP212", blame=_E.ZERO_GRAD),
     _move(_E.PLAIN_BACKWARD, to=_G.PLAIN),
     # unscale_ divides once per window, and only what a scaled backward made in this window.
     _move(_E.UNSCALE, _G.MIXED, _W.UNSCALED),  # the backward between the two was the fault
@@ -133,7 +134,7 @@ MOVES: tuple[Move, ...] = (
     _move(_E.SCALER_STEP, None, _W.STEPPED, to=_G.SPENT, breach="AMP209", blame=_E.SCALER_STEP),
     _move(_E.SCALER_STEP, _G.PLAIN, to=_G.SPENT, to_window=_W.STEPPED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
     _move(_E.SCALER_STEP, _G.STALE, to=_G.SPENT, to_window=_W.STEPPED, breach="AMP210", blame=_E.UPDATE),
-    _move(_E.SCALER_STEP, _G.CLEARED, to=_G.SPENT, to_window=_W.STEPPED, breach="AMP212", blame=_E.ZERO_GRAD),
+    _move(_E.SCALER_STEP, _G.CLEARED, to=_G.NONE, to_window=_W.STEPPED, breach="AMP212", blame=_E.ZERO_GRAD),
     _move(_E.SCALER_STEP, to=_G.SPENT, to_window=_W.STEPPED),
     # The optimizer's own step knows nothing of the scale, and nothing of inf.
     _move(_E.OPTIMIZER_STEP, _G.SPENT, _W.STEPPED, breach="AMP208"),
@@ -149,7 +150,7 @@ MOVES: tuple[Move, ...] = (
     _move(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _W.UNKNOWN),
     _move(_E.UPDATE, to_window=_W.READY),
     # Zeroing what no step has used yet throws a backward away.
-    _move(_E.ZERO_GRAD, (_G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),
+    _move(_E.ZERO_GRAD, (_G.PLAIN, _G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),
     _move(_E.ZERO_GRAD, _G.CLEARED),
     _move(_E.ZERO_GRAD, to=_G.NONE),
     # Only unscaled gradients can be compared with anything.

@@ -33,6 +33,8 @@ from verifygate.static.judgement import Way
 from verifygate.static.liveness import ended, live
 
 MAX_STATES = 40_000
+_SAMPLE = 50
+"""Of the states that arrive at a statement, how many are asked what brought them there."""
 
 _BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
 _SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
@@ -294,16 +296,16 @@ class Walk:
         hits: dict[tuple[str, int], Hit] = {}
         for (rule, blamed), sightings in self.sightings.items():
             first = sightings[0]
-            way = Way(self.graph, [number for number, _ in self._steps(first.node, first.state)], blamed)
+            way = Way(self.graph, [number for number, _ in self._steps(first.node, first.state)], blamed, volatile)
             certain = self._certain(sightings, volatile, way)
-            verdict = way.verdict(rule) if certain is not None else ""
+            verdict, at_fault = way.verdict(rule) if certain is not None else ("", blamed)
             if not verdict:
                 continue
             hits.setdefault(
-                (verdict, blamed),
+                (verdict, at_fault),
                 Hit(
                     verdict,
-                    self.graph.nodes[blamed].place,
+                    self.graph.nodes[at_fault].place,
                     self.graph.nodes[first.node].place,
                     bool(certain),
                     tuple(
@@ -331,10 +333,15 @@ class Walk:
         if not innocent:
             return True
         guilty = frozenset.intersection(*(self._settings(each.node, each.state, volatile) for each in sightings))
+        at_fault = [
+            self._settings(way.blamed, state, volatile) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]
+        ]
+        if guilty and at_fault:
+            guilty -= frozenset.intersection(*at_fault)  # without these the statement at fault is not reached at all
         for atom, truth in guilty:
             if all((atom, not truth) in self._settings(*each, volatile) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
-        choices = way.choices(volatile)
+        choices = way.choices()
         if len(choices) > 1:
             return None if sightings[0].optimizer else False
         return True

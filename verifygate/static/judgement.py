@@ -23,8 +23,9 @@ _ZEROES = re.compile(r"(zero|clear|reset|clean|delete|release|discard)\w*grad|se
 class Way:
     """The nodes on the shortest way to a breach."""
 
-    def __init__(self, graph: Graph, numbers: list[int], blamed: int) -> None:
+    def __init__(self, graph: Graph, numbers: list[int], blamed: int, volatile: set[str]) -> None:
         self.graph = graph
+        self.volatile = volatile
         self.numbers = numbers
         self.blamed = blamed
         self.shown = numbers[-1]
@@ -40,22 +41,26 @@ class Way:
                 found.append((number, facts[0]))
         return found
 
-    def choices(self, volatile: set[str]) -> set[str]:
+    def choices(self, start: int = 0) -> set[str]:
         """The conditions decided that may change from turn to turn; finite checks come out as they come out."""
         return {
             fact[0].text
-            for number, fact in self.decisions()
-            if (fact[0].opaque or fact[0].mentions & volatile) and not self._checks_finite(number)
+            for number, fact in self.decisions(start)
+            if (fact[0].opaque or fact[0].mentions & self.volatile) and not self._checks_finite(number)
         }
 
-    def verdict(self, rule: str) -> str:
-        """The code of the rule that this way breaks; empty where it breaks none."""
-        guarded = any(self._checks_finite(number) for number, _ in self.decisions(self._since))
-        if guarded and rule in _BY_GUARD:
-            return _BY_GUARD[rule]
+    def verdict(self, rule: str) -> tuple[str, int]:
+        """The code of the rule that this way breaks, empty where it breaks none; and the node at fault."""
+        guards = [number for number, _ in self.decisions(self._since) if self._checks_finite(number)]
+        if guards and rule in _BY_GUARD:
+            return _BY_GUARD[rule], guards[-1]
+        if rule == "AMP202" and any(
+            _asks_the_scaler(self.graph.nodes[number].place.node) for number, _ in self.decisions()
+        ):
+            return "", self.blamed
         if rule == "AMP212" and not self._is_misplaced_zero():
-            return ""
-        return "" if rule in ("AMP208", "AMP211") and self._turns_since_step() else rule
+            return "", self.blamed
+        return "" if rule in ("AMP208", "AMP211") and self._turns_since_step() else rule, self.blamed
 
     # -- zero_grad ---------------------------------------------------------------------------------------------
 
@@ -86,9 +91,10 @@ class Way:
             return False
         loops = {self.graph.nodes[number].loops for number in (self.numbers[wiped], self.blamed, self.shown)}
         decided = self.decisions(wiped)
-        if len(loops) != 1 or not all(loops) or len({fact[0].text for _, fact in decided}) != 1:
+        if len(loops) != 1 or not all(loops) or any(self._checks_finite(number) for number, _ in decided):
             return False
-        return bool(_COUNTS.search(decided[0][1][0].text))
+        choices = self.choices(wiped)
+        return len(choices) == 1 and bool(_COUNTS.search(next(iter(choices))))
 
     # -- what the way holds ------------------------------------------------------------------------------------
 
@@ -104,6 +110,11 @@ class Way:
 
     def _checks_finite(self, number: int) -> bool:
         return any(word in ast.unparse(self.graph.nodes[number].place.node) for word in torch_api.FINITE_WORDS)
+
+
+def _asks_the_scaler(test: ast.AST) -> bool:
+    """Whether a condition looks up what the scaler remembers, so as to unscale once."""
+    return any(word in ast.unparse(test) for word in ("UNSCALED", "_per_optimizer_states"))
 
 
 def _names(nodes: tuple[ast.AST, ...]) -> list[str]:

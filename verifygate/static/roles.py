@@ -106,7 +106,7 @@ class Roles:
         bindings, home = found
         function = home.function
         own = f"{function.module.path}:{function.symbol}:{expr.id}"
-        if len(bindings) != 1:
+        if len(bindings) != 1 and not _go_over_the_same(bindings):
             return own
         binding = bindings[0]
         if binding.kind == "parameter":
@@ -257,6 +257,12 @@ def _written_at(value: Value) -> tuple[int, int]:
         call = value.calls[-1][0]
         return call.lineno, call.col_offset
     return 0, 0
+
+
+def _go_over_the_same(bindings: list[Binding]) -> bool:
+    """Whether a name is only ever the variable of loops over one collection."""
+    collections = {ast.unparse(each.expr) if each.expr is not None else "" for each in bindings}
+    return all(each.kind == "iteration" for each in bindings) and len(collections) == 1
 
 
 def scaler_enabled(made: Made) -> Bound | None:

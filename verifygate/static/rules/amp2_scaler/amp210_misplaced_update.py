@@ -1,0 +1,76 @@
+"""`update()` stands where the window is not over, or where nothing was recorded in it.
+
+## What it does
+Reports an `update()` between a backward and the step that uses its gradients, between two optimizers that share a
+backward, on every micro-batch of an accumulation, and an `update()` of a window in which the scaler was asked neither
+to unscale nor to step. `update(new_scale)` is left alone, as are full cycles one after the other (a GAN's two
+networks).
+
+## Why is this bad
+The scale belongs to the window: gradients made under one scale must be divided by the same one. After `update()` the
+scale may have changed, and a later step divides by the new one, so one overflow or one growth makes an update two
+times too large or too small. The record of inf is emptied too, so the next step is judged by nothing.
+
+## What happens at run time
+Raises `AssertionError: No inf checks were recorded prior to update.` where nothing was recorded (torch 2.13). Between
+two optimizers, and with `unscale_` before it, it is silent: the second optimizer's gradients are divided by a scale
+that they were not multiplied with.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for number, (inputs, targets) in enumerate(batches, 1):
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets) / 2
+        scaler.scale(loss).backward()
+        if number % 2 == 0:
+            scaler.step(optimizer)
+            optimizer.zero_grad(set_to_none=True)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for number, (inputs, targets) in enumerate(batches, 1):
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets) / 2
+        scaler.scale(loss).backward()
+        if number % 2 == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad(set_to_none=True)
+```
+
+## Fix safety
+No automatic fix: where the window ends is a decision.
+
+## What it cannot see
+Optimizers that are stepped out of sight. Which of several optimizers a backward is for is not known: an `update()`
+between two steps is reported only where no backward comes between it and the second step.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-models-losses-and-optimizers
+"""
+
+from verifygate.model import Severity, Witness
+from verifygate.static.rule import ProtocolMatch, Rule
+
+RULE = Rule(
+    code="AMP210",
+    name="misplaced-update",
+    severity=Severity.HIGH,
+    summary="update() before the window is over, or with nothing recorded in it",
+    remedy="call `scaler.update()` once per window, after the last step that uses its gradients",
+    words=("GradScaler", "unscale_", "scaler"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+    proof="raised-error",
+)
+
+check = ProtocolMatch("AMP210", lambda text: f"`{text}` stands where no window of the scaler ends")

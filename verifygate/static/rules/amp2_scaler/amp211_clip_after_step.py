@@ -1,0 +1,73 @@
+"""Gradients are clipped after the step that they were clipped for.
+
+## What it does
+Reports a clip of gradients that a step has used already, in the same turn of the loop.
+
+## Why is this bad
+The step has read the gradients: clipping them now changes nothing but memory. The run trains without any clipping,
+though code and logs say otherwise, and one bad batch moves the weights as far as it likes.
+
+## What happens at run time
+Silent on every torch (seen on 2.13, CPU): the weights are those of a run without the clip.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: a clip that starts to work changes the training.
+
+## What it cannot see
+Clips of parameters that no optimizer in sight steps; clips after `optimizer.zero_grad()`.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
+"""
+
+from verifygate.model import Severity, Witness
+from verifygate.static.rule import ProtocolMatch, Rule
+
+RULE = Rule(
+    code="AMP211",
+    name="clip-after-step",
+    severity=Severity.HIGH,
+    summary="a clip after the step it was meant for",
+    remedy="clip between `scaler.unscale_(optimizer)` and `scaler.step(optimizer)`",
+    words=("clip_grad", "clamp_", "nan_to_num_"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+    proof="final-weights",
+)
+
+check = ProtocolMatch(
+    "AMP211", lambda text: f"`{text}` comes after the step that used these gradients: it has no effect"
+)

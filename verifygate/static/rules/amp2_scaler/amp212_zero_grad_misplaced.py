@@ -1,0 +1,92 @@
+"""Gradients are never zeroed, or zeroed where they are still needed.
+
+## What it does
+Reports three things: a backward that adds to gradients which a step has used already, where nothing in sight zeroes
+them; a `zero_grad` between a backward and its step; and a `zero_grad` on every micro-batch of an accumulation, so
+that only the last micro-batch counts. `model.zero_grad()`, `p.grad = None` and `p.grad.zero_()` are zeroing too. The
+rest of an epoch and a bad batch may be thrown away.
+
+## Why is this bad
+Gradients add up. Left over, they are unscaled ones that the next window's `unscale_` divides again, together with new
+ones. Zeroed too early, they are gone: the step does nothing, or uses one micro-batch and a learning rate meant for
+all.
+
+## What happens at run time
+Silent when left over or wiped within an accumulation (torch 2.13, CPU). Between backward and step the scaler raises
+`AssertionError: No inf checks were recorded for this optimizer.`, or does a step with zeros if `set_to_none=False`.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for number, (inputs, targets) in enumerate(batches, 1):
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets) / 2
+        scaler.scale(loss).backward()
+        if number % 2 == 0:
+            scaler.step(optimizer)
+            scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for number, (inputs, targets) in enumerate(batches, 1):
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets) / 2
+        scaler.scale(loss).backward()
+        if number % 2 == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad(set_to_none=True)
+```
+
+## Fix safety
+No automatic fix: where the window begins is a decision.
+
+## What it cannot see
+Gradients zeroed by means that it cannot follow silence it, as do several optimizers, since a backward may be
+another's. An accumulation is known by its condition: a remainder (`%`), or a name that says so.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
+"""
+
+from collections.abc import Iterator
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.flow import Hit
+from verifygate.static.rule import Match, Rule, statement_text
+
+RULE = Rule(
+    code="AMP212",
+    name="zero-grad-misplaced",
+    severity=Severity.HIGH,
+    summary="gradients never zeroed, or zeroed before a step has used them",
+    remedy="zero the gradients once per window, after `scaler.update()` or before the first backward",
+    words=("GradScaler", "unscale_", "scaler"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+    proof="final-weights",
+)
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """The breaches of the table that bear this code, each worded after what shows it."""
+    for hit in analysis.hits("AMP212"):
+        text = statement_text(hit.place)
+        yield Match(hit.place, _message(hit, text), certain=hit.certain, steps=hit.path)
+
+
+def _message(hit: Hit, text: str) -> str:
+    if hit.place.node is hit.shown_at.node:
+        return f"`{text}` adds to gradients that a step has used: nothing zeroes them in between"
+    if "backward" in statement_text(hit.shown_at):
+        return f"`{text}` throws away what earlier micro-batches of the same window gave"
+    return f"`{text}` throws away gradients before the step that is to use them"
