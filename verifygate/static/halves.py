@@ -19,14 +19,14 @@ SMALLEST = 2.98e-8
 
 _PRODUCTS = frozenset(
     """matmul mm bmm addmm baddbmm addbmm einsum linear bilinear mv chain_matmul scaled_dot_product_attention
-    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d""".split()
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d""".split()  # noqa: SIM905
 )
 _LAYERS = re.compile(r"^torch\.nn\.(Linear|Bilinear|Conv\w+|LazyLinear|LazyConv\w+)$")
 _KEEPS = frozenset(
     """sigmoid tanh relu relu_ gelu silu leaky_relu hardtanh mean view reshape transpose permute squeeze unsqueeze
     flatten contiguous clone detach abs chunk split repeat expand masked_fill masked_fill_ masked_select gather
     index_select clamp clamp_ clamp_min dropout t flip roll neg sort topk max min amax amin div mul sub add div_ mul_
-    sub_ add_""".split()
+    sub_ add_""".split()  # noqa: SIM905
 )
 _NUMBERS = re.compile(r"scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda", re.IGNORECASE)
 _MAX_STEPS = 12

@@ -1,0 +1,121 @@
+"""A GradScaler's argument goes to another parameter than it is meant for.
+
+## What it does
+Reports a number, or a truth value, given as the first argument of `torch.amp.GradScaler`, which is the device; a text,
+or a switch such as `use_amp`, given as the first argument of the deprecated constructors, which is the initial scale;
+and a growth factor that does not grow or a backoff factor that does not back off.
+
+## Why is this bad
+Nothing checks the device, so the number is gone and the scaler starts at 65536, or stays on although it was to be off.
+With `GradScaler(use_amp)` the initial scale is 1, or 0, and the scaler is on in both cases.
+
+## What happens at run time
+Silent on 2.13 for the first two: `torch.amp.GradScaler(1024.0)` has `init_scale` 65536 and the device 1024.0. Factors
+on the wrong side of 1 raise an AssertionError.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    scaler = torch.amp.GradScaler(1024.0)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    scaler = torch.amp.GradScaler(device, init_scale=1024.0)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: the device has to be named, and what was meant has to be known.
+
+## What it cannot see
+Arguments from configurations whose name says nothing.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler
+"""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.made_scalers import MadeScaler
+from verifygate.static.rule import Match, Rule
+from verifygate.static.values import Known, Literal
+
+RULE = Rule(
+    code="AMP306",
+    name="scaler-misconstructed",
+    severity=Severity.MEDIUM,
+    summary="a GradScaler's argument goes to another parameter than it is meant for",
+    remedy="pass the device first and everything else by keyword",
+    words=("GradScaler",),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+_SWITCH = re.compile(r"(^|_)(amp|fp16|use_amp|half|mixed|mixed_precision|enabled?|use_fp16)$", re.IGNORECASE)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every scaler whose arguments do not fit its parameters."""
+    for scaler in analysis.made_scalers:
+        if scaler.sharded:
+            continue
+        frame = analysis.evaluator.root_frame(scaler.function)
+        names = {value.name for value in analysis.evaluator.values(scaler.call.func, frame) if isinstance(value, Known)}
+        if len(names) == 1 and scaler.call.args:
+            old = any(part in next(iter(names)) for part in (".cuda.", ".cpu."))
+            yield from _first(scaler, old, analysis)
+        yield from _factors(scaler, analysis)
+
+
+def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]:
+    """The first positional argument: the initial scale of the old constructors, the device of the new one."""
+    argument = scaler.call.args[0]
+    values = analysis.evaluator.values(argument, analysis.evaluator.root_frame(scaler.function))
+    only = next(iter(values)) if len(values) == 1 else None
+    literal = only.value if isinstance(only, Literal) else None
+    text = ast.unparse(argument)
+    name = getattr(argument, "attr", getattr(argument, "id", ""))
+    if old and isinstance(literal, bool | str):
+        yield Match(scaler.place, f"`{text}` is taken for the initial scale")
+    elif old and literal is None and _SWITCH.search(name):
+        yield Match(scaler.place, f"`{text}` is taken for the initial scale, and the scaler is on", certain=False)
+    elif not old and isinstance(literal, int | float):
+        yield Match(scaler.place, f"`{text}` is taken for the device, and the scale starts at 65536")
+    elif not old and literal is None and _SWITCH.search(name):
+        yield Match(scaler.place, f"`{text}` is taken for the device, and the scaler is on", certain=False)
+
+
+def _factors(scaler: MadeScaler, analysis: Analysis) -> Iterable[Match]:
+    frame = analysis.evaluator.root_frame(scaler.function)
+    for word in scaler.call.keywords:
+        number = analysis.halves.number(word.value, frame)
+        if number is None or scaler.enabled is not None:
+            continue
+        if word.arg == "growth_factor" and number <= 1:
+            yield Match(scaler.place, f"a growth factor of {number:g} raises: it must be above 1")
+        elif word.arg == "backoff_factor" and number >= 1:
+            yield Match(scaler.place, f"a backoff factor of {number:g} raises: it must be below 1")

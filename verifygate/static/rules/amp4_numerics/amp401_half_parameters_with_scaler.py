@@ -1,0 +1,140 @@
+"""A model's parameters are made half, and a GradScaler steps them.
+
+## What it does
+Reports `model.half()` and `model.to(torch.float16)` in a function that goes on to step with a scaler, where no
+condition lies between and the model is not made float again.
+
+## Why is this bad
+A scaler divides gradients in float32 and refuses half ones: dividing in half would flush to zero what scaling had
+saved. Autocast needs no half parameters: it casts what it needs, and the optimizer keeps weights that can hold small
+steps.
+
+## What happens at run time
+`ValueError: Attempting to unscale FP16 gradients.` at the first step or `unscale_` (2.13). With a fused optimizer and
+no explicit `unscale_` nothing raises, and the weights are trained in half.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    model.half()
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No fix: whether anything else relies on half parameters is not known here.
+
+## What it cannot see
+A model that is made half in another function than the one that steps, and parameters made half one by one.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+import ast
+from collections.abc import Iterable
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
+from verifygate.static.roles import ScalerKind
+from verifygate.static.rule import Match, Rule, statement_text
+
+RULE = Rule(
+    code="AMP401",
+    name="half-parameters-with-scaler",
+    severity=Severity.CRITICAL,
+    summary="a model's parameters are made half, and a GradScaler steps them",
+    remedy="leave the parameters in float32: autocast casts what it needs",
+    words=(".half(", ".to(torch.float16", ".to(torch.half", "dtype=torch.float16"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every cast of a model to half that surely comes before a scaler's step in the same function."""
+    for function in analysis.functions:
+        data = function.module.file.data
+        if b"caler" not in data or not (b"half" in data or b"float16" in data):
+            continue
+        casts = [node for node in function.own_nodes if _casts_to_half(node, function, analysis)]
+        steps = _steps(function, analysis) if casts else []
+        for cast in casts:
+            later = [step for step in steps if step.lineno > Place(function, cast).line]
+            if later and not _is_undone(cast, function) and not analysis.nesting.conditions(cast, function):
+                place = Place(function, cast)
+                yield Match(
+                    place,
+                    f"`{statement_text(place)}` makes the parameters half, whose gradients the scaler refuses",
+                    steps=((place, "the cast"), (Place(function, later[0]), "the step")),
+                )
+
+
+def _casts_to_half(node: ast.AST, function: Function, analysis: Analysis) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    if not isinstance(node.func.value, ast.Name | ast.Attribute):
+        return False
+    frame = analysis.evaluator.root_frame(function)
+    half = node.func.attr == "half" and not node.args
+    if node.func.attr == "to":
+        given = [*node.args, *(word.value for word in node.keywords)]
+        half = any(analysis.roles.known_name(each, frame) in ("torch.float16", "torch.half") for each in given)
+    return half and analysis.hot.is_model(node.func.value, function) and _keeps(node, function, analysis)
+
+
+def _keeps(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether the model itself changes: a statement of its own, or an assignment to its own name."""
+    outer = next(analysis.nesting.around(call, function)).node
+    if isinstance(outer, ast.Expr):
+        return True
+    receiver = ast.unparse(call.func.value)  # type: ignore[attr-defined]
+    return isinstance(outer, ast.Assign) and any(ast.unparse(target) == receiver for target in outer.targets)
+
+
+def _steps(function: Function, analysis: Analysis) -> list[ast.Call]:
+    frame = analysis.evaluator.root_frame(function)
+    found = []
+    for node in function.own_nodes:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("step", "unscale_")
+        ):
+            scaler = analysis.roles.scaler(node.func.value, frame)
+            if scaler is not None and scaler.kind is not ScalerKind.IDLE:
+                found.append(node)
+    return found
+
+
+def _is_undone(cast: ast.AST, function: Function) -> bool:
+    """Whether the same model is made float again, or another one takes its name."""
+    receiver = ast.unparse(cast.func.value)  # type: ignore[attr-defined]
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "float" and ast.unparse(node.value) == receiver
+        for node in function.own_nodes
+    )
