@@ -97,7 +97,7 @@ def tiny_model() -> torch.nn.Module:
         def forward(self, inputs: torch.Tensor) -> torch.Tensor:
             hidden = torch.relu(self.into(inputs))
             with torch.autocast("cpu", enabled=False):
-                hidden = torch.tanh(self.island(hidden.float()))
+                hidden = torch.tanh(self.island(hidden.to(self.island.weight.dtype)))
             out: torch.Tensor = self.out(hidden)
             return out
 

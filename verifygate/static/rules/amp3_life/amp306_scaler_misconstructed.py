@@ -73,6 +73,7 @@ RULE = Rule(
     remedy="pass the device first and everything else by keyword",
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="scale-trace",
 )
 
 _SWITCH = re.compile(r"(^|_)(amp|fp16|use_amp|half|mixed|mixed_precision|enabled?|use_fp16)$", re.IGNORECASE)

@@ -72,6 +72,7 @@ RULE = Rule(
     remedy="leave the parameters in float32: autocast casts what it needs",
     words=(".half(", ".to(torch.float16", ".to(torch.half", "dtype=torch.float16"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="raised-error",
 )
 
 

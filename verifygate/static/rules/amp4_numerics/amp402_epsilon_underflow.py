@@ -75,6 +75,7 @@ RULE = Rule(
     summary="an epsilon that is zero in float16 guards a logarithm or a division",
     remedy="compute it in float32 (`.float()`), or use an epsilon above 6e-8",
     words=("autocast", "1e-8", "1e-9", "1e-10", "1e-12"),
+    proof="update-norm",
 )
 
 _SENSITIVE = frozenset({"log", "log2", "log10", "log_", "sqrt", "rsqrt", "reciprocal"})

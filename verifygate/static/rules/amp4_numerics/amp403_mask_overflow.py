@@ -80,6 +80,7 @@ RULE = Rule(
     remedy="use `torch.finfo(x.dtype).min`, or compute in float32 there",
     words=("autocast", "masked_fill"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    proof="raised-error",
 )
 
 _METHODS = {"masked_fill": 1, "masked_fill_": 1, "clamp": 0, "clamp_": 0, "clamp_min": 0, "clamp_max": 0}

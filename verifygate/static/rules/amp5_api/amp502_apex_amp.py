@@ -62,6 +62,7 @@ RULE = Rule(
     summary="apex.amp does mixed precision here",
     remedy="use `torch.autocast` and `torch.amp.GradScaler`",
     words=("apex",),
+    no_proof="it needs the apex package, which torch replaced",
 )
 
 
