@@ -150,6 +150,7 @@ MOVES: tuple[Move, ...] = (
     _move(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _W.UNKNOWN),
     _move(_E.UPDATE, to_window=_W.READY),
     # Zeroing what no step has used yet throws a backward away.
+    _move(_E.ZERO_GRAD, _G.UNSCALED, _W.READY, to=_G.NONE),  # a step left out on purpose: unscale_ and update came
     _move(_E.ZERO_GRAD, (_G.PLAIN, _G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),
     _move(_E.ZERO_GRAD, _G.CLEARED),
     _move(_E.ZERO_GRAD, to=_G.NONE),

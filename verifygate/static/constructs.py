@@ -66,7 +66,7 @@ def _kinds(call: ast.Call, frame: Frame, analysis: Analysis, signals: Signals) -
     signal = (meaning.on or meaning.off) if meaning is not None else None
     if isinstance(signal, Backward):
         yield ConstructKind.BACKWARD
-    elif isinstance(signal, Signal):
+    elif isinstance(signal, Signal) and signal.event in _EVENT_KINDS:
         yield _EVENT_KINDS[signal.event]
 
 
