@@ -64,12 +64,16 @@ class Companions:
         folder = PurePosixPath(importer).parent
         parts = [part for part in dotted.split(".") if part]
         above = [folder, *folder.parents]
-        for base in above[level - 1 : level] if level else [each for base in above for each in (base, base / "src")]:
+        if not level:
+            above = [each for outer in above for each in (outer, outer / "src")]
+        for base in above[level - 1 : level] if level else above:
             here = base.joinpath(*parts)
             inner = {found for name in names if (found := self._file(here / name))}
             own = self._file(here)
             if own or inner:
-                return inner | ({own} if own else set())
+                outer = (base.joinpath(*parts[:number]) / "__init__" for number in range(1, len(parts) + 1))
+                packages = {found for each in outer if (found := self._file(each))}  # importing a.b runs a first
+                return inner | packages | ({own} if own else set())
         return set()
 
     def _file(self, base: PurePosixPath) -> str | None:
