@@ -218,7 +218,12 @@ class Hot:
             yield from self._called(spot, seen, _DEPTH)
 
     def _called(self, spot: Spot, seen: set[Function], depth: int) -> Iterator[Spot]:
-        """What the functions that a spot calls do each time they run; not those that loop over batches themselves."""
+        """What the functions that a spot calls do each time they run; not those that loop over batches themselves.
+
+        What a condition asks of a function is left out: the step needs the answer.
+        """
+        if isinstance(spot.statement, ast.If | ast.While | ast.Assert):
+            return
         for function in self.callees(spot) if depth else ():
             if function in seen or self._loops_over_batches(function):
                 continue

@@ -52,6 +52,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
+from verifygate.static.guards import guarded
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
@@ -85,7 +86,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
                 continue
             key = node.slice.value
-            if _guarded(node, key, function) or _may_mean_another(node, key, function, analysis):
+            if guarded(node, key, function) or _may_mean_another(node, key, function, analysis):
                 continue
             shapes = analysis.shapes.of(node.value, frame)
             if shapes is None:
@@ -158,35 +159,3 @@ def _match(
         details=(Detail(label="expected keys", values=tuple(keys)), Detail(label="missing key", values=(key,))),
         remedy=f"did you mean '{near[0]}'?" if near else "",
     )
-
-
-def _guarded(node: ast.Subscript, key: str, function: Function) -> bool:
-    """Whether the function asks for the key first, or catches what its absence raises."""
-    return any(
-        (isinstance(each, ast.Compare) and isinstance(each.left, ast.Constant) and each.left.value == key)
-        or (isinstance(each, ast.Call) and last_name(each.func) in ("get", "pop") and _names(each, key))
-        or (isinstance(each, ast.Try) and _catches_key_error(each) and _within(node, each.body))
-        for each in function.own_nodes
-    )
-
-
-def _names(call: ast.Call, key: str) -> bool:
-    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == key
-
-
-def _catches_key_error(node: ast.Try) -> bool:
-    names = {name for handler in node.handlers for name in _handled(handler)}
-    return bool(names & {"KeyError", "LookupError", "Exception", "BaseException", ""})
-
-
-def _handled(handler: ast.ExceptHandler) -> Iterator[str]:
-    if handler.type is None:
-        yield ""
-    elif isinstance(handler.type, ast.Tuple):
-        yield from (ast.unparse(each) for each in handler.type.elts)
-    else:
-        yield ast.unparse(handler.type)
-
-
-def _within(node: ast.AST, body: list[ast.stmt]) -> bool:
-    return any(node is each for statement in body for each in ast.walk(statement))

@@ -56,8 +56,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: what is read, and how often it is needed, is a decision.
 
 ## What it cannot see
-Evaluation loops are left alone: their results have to reach the host. Reads inside libraries, and tests of a tensor
-(`if loss > 1:`), which wait as well. A read in a called function is only likely: it may be of a tensor on the CPU.
+Evaluation loops are left alone: their results have to reach the host. So are reads that decide a condition
+(`if bad.item():`): the step needs them. Reads inside libraries are not seen. A read in a called function is only
+likely: it may be of a tensor on the CPU.
 
 ## References
 - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization
@@ -114,8 +115,8 @@ def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
     """Reads on the host, and whether what is read is surely a tensor of the step."""
     for spot in loop.turns:
         call = spot.node
-        if not isinstance(call, ast.Call):
-            continue
+        if not isinstance(call, ast.Call) or isinstance(spot.statement, ast.If | ast.While | ast.Assert):
+            continue  # what a condition reads, the step needs
         own = spot.function is loop.function
         surely = own and bool(set(_read(call)) & tensors.on_device)
         name = last_name(call.func)

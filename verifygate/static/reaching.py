@@ -1,0 +1,101 @@
+"""Which of a name's assignments can be the one that a place in the same function sees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from verifygate.static.program import Binding, Function, FunctionNode
+
+_Chain = tuple[tuple[int, int, bool], ...]
+"""From the function's body inwards: which block, which statement in it, and whether that is the block of a loop."""
+
+
+def reaching(name: str, at: ast.AST, function: Function) -> list[Binding] | None:
+    """The assignments of a local name that may hold where `at` stands; None where the function does not bind it.
+
+    An assignment in the same block or around it, before the place, ends all earlier ones. One that comes later in the
+    text counts only where a loop around both leads back.
+    """
+    bindings = function.scope.names.get(name)
+    chains = _chains(function)
+    here = chains.get(id(at))
+    if not bindings or here is None:
+        return None
+    placed = [(binding, chains.get(id(binding.node))) for binding in bindings]
+    before = [
+        (chain, binding) for binding, chain in placed if chain and _line(binding.node) < _line(at) and chain != here
+    ]
+    ruling = max((chain for chain, _ in before if _rules(chain, here)), key=_order, default=None)
+    found = []
+    for binding, chain in placed:
+        if chain is None:
+            found.append(binding)  # a parameter
+        elif chain == ruling:
+            found.append(binding)
+        elif _line(binding.node) < _line(at):
+            if ruling is None or (_order(chain) > _order(ruling) and not _rules(chain, here)):
+                found.append(binding)
+        elif _loops_back(chain, here, ruling):
+            found.append(binding)
+    if ruling is not None:
+        found = [binding for binding in found if chains.get(id(binding.node)) is not None]
+    return found
+
+
+def _rules(chain: _Chain, here: _Chain) -> bool:
+    """Whether an assignment runs whenever the place is reached: its block is the place's own, or one around it."""
+    depth = len(chain) - 1
+    return (
+        len(here) > depth
+        and chain[:depth] == here[:depth]
+        and chain[depth][0] == here[depth][0]
+        and (chain[depth][1] < here[depth][1])
+    )
+
+
+def _loops_back(chain: _Chain, here: _Chain, ruling: _Chain | None) -> bool:
+    """Whether a loop around both leads from a later assignment to the place, and the ruling one is not in that loop."""
+    for depth, (mine, its) in enumerate(zip(here, chain, strict=False)):
+        if mine[0] != its[0]:
+            return False
+        inside = ruling is not None and len(ruling) > depth and ruling[depth][0] == mine[0]
+        if mine[2] and not inside:
+            return True
+    return False
+
+
+def _order(chain: _Chain) -> tuple[int, ...]:
+    return tuple(index for _, index, _ in chain)
+
+
+def _line(node: ast.AST) -> tuple[int, int]:
+    return int(getattr(node, "lineno", 0)), int(getattr(node, "col_offset", 0))
+
+
+@lru_cache(maxsize=256)
+def _chains(function: Function) -> dict[int, _Chain]:
+    """Node -> where it stands, for every node of the function's own body."""
+    return dict(_walk(function.node.body, (), False))
+
+
+def _walk(body: Sequence[ast.AST], around: _Chain, loop: bool) -> Iterator[tuple[int, _Chain]]:
+    for index, statement in enumerate(body):
+        chain = (*around, (id(body), index, loop))
+        blocks = [
+            (block, isinstance(statement, ast.For | ast.AsyncFor | ast.While) and name == "body")
+            for name in ("body", "orelse", "finalbody", "handlers", "cases")
+            if isinstance(block := getattr(statement, name, None), list) and block
+        ]
+        inner = {id(part) for block, _ in blocks for part in block}
+        yield id(statement), chain
+        if isinstance(statement, FunctionNode | ast.ClassDef):
+            continue
+        stack = [child for child in ast.iter_child_nodes(statement) if id(child) not in inner]
+        while stack:
+            node = stack.pop()
+            yield id(node), chain
+            stack.extend(ast.iter_child_nodes(node))
+        for block, loops in blocks:
+            yield from _walk(block, chain, loops)

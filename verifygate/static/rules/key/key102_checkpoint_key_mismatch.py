@@ -1,0 +1,236 @@
+"""A key is read from a loaded checkpoint that the project's own save never writes.
+
+## What it does
+Ties each `torch.load` to the project's `torch.save` calls: by the file name that both write out, or, where the path
+comes from outside and is named a checkpoint to resume from, by there being no other saves. A constant key that is read
+and that none of the tied saves holds is reported.
+
+## Why is this bad
+Saving works for months; the first resume raises KeyError, when the run that should be resumed is gone.
+
+## What happens at run time
+`KeyError: 'scaler_state'` when the checkpoint is loaded.
+
+## Example
+```python
+import tempfile
+
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    with tempfile.TemporaryDirectory() as folder:
+        torch.save({"model": model.state_dict(), "scaler": scaler.state_dict()}, f"{folder}/last.pt")
+        state = torch.load(f"{folder}/last.pt")
+        model.load_state_dict(state["model"])
+        scaler.load_state_dict(state["scaler_state"])
+```
+
+## Use instead
+```python
+import tempfile
+
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    with tempfile.TemporaryDirectory() as folder:
+        torch.save({"model": model.state_dict(), "scaler": scaler.state_dict()}, f"{folder}/last.pt")
+        state = torch.load(f"{folder}/last.pt")
+        model.load_state_dict(state["model"])
+        scaler.load_state_dict(state["scaler"])
+```
+
+## Fix safety
+No fix: checkpoints that exist already hold the old keys.
+
+## What it cannot see
+Checkpoints of other projects: a path that is not tied to a save is never reported, nor one whose tied save writes
+something that is not a dict written out. `.get`, `in` and `except KeyError` count as guards.
+
+## References
+- https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+"""
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from verifygate.model import Detail, Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.guards import guarded
+from verifygate.static.program import Function
+from verifygate.static.reaching import reaching
+from verifygate.static.rule import Match, Rule
+from verifygate.static.shapes import Shape
+from verifygate.static.values import Frame, Made
+
+RULE = Rule(
+    code="KEY102",
+    name="checkpoint-key-mismatch",
+    severity=Severity.HIGH,
+    summary="a key is read from a loaded checkpoint that the project's own save never writes",
+    remedy="read a key that the save writes, or write the missing one",
+    words=("torch.load", "torch.save"),
+    proof="raised-error",
+)
+
+_FILE_NAME = re.compile(r"[\w.-]*\w\.(pt|pth|ckpt|tar|pkl|bin)$")
+_OWN = re.compile(r"resume|latest|last", re.IGNORECASE)
+_MAX_STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class _Save:
+    call: ast.Call
+    function: Function
+    names: frozenset[str]
+    shapes: tuple[Shape, ...] | None
+    """None where what is saved is not a dict whose keys are known."""
+    bare: bool
+    """What is saved is a `state_dict()` by itself: its keys are parameters."""
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Constant keys read from what `torch.load` gives, against the saves that the load is tied to."""
+    saves = list(_saves(analysis))
+    if not any(save.shapes for save in saves):
+        return
+    for function in analysis.functions:
+        frame = analysis.evaluator.root_frame(function)
+        reads: dict[ast.Call, list[ast.Subscript]] = {}
+        homes: dict[ast.Call, Frame] = {}
+        for node in function.own_nodes:
+            if isinstance(node, ast.Subscript) and (found := _loaded(analysis, node, function, frame)):
+                call, home = found
+                reads.setdefault(call, []).append(node)
+                homes[call] = home
+        for call, nodes in reads.items():
+            yield from _compare(analysis, call, homes[call], nodes, function, saves)
+
+
+def _compare(
+    analysis: Analysis, call: ast.Call, home: Frame, nodes: list[ast.Subscript], function: Function, saves: list[_Save]
+) -> Iterator[Match]:
+    tied, certain = _tied(analysis, call, home, saves)
+    if not tied or any(not save.shapes for save in tied):
+        return
+    shapes = [shape for save in tied for shape in save.shapes or ()]
+    keys = {key for shape in shapes for key in shape.keys}
+    read = {_key(node) for node in nodes}
+    if not certain and not read & keys:
+        return  # nothing it reads is ours: it may be anybody's checkpoint
+    stored = {_key(node) for node in function.own_nodes if isinstance(node, ast.Subscript) and not _is_load(node)}
+    for node in nodes:
+        key = _key(node)
+        if key in keys or key in stored or not _is_load(node) or guarded(node, key, function):
+            continue
+        near = difflib.get_close_matches(key, sorted(keys), n=1, cutoff=0.4)
+        yield Match(
+            Place(function, node),
+            f"`{ast.unparse(node)}` raises KeyError: the project's checkpoints have no key '{key}'",
+            certain=certain,
+            steps=tuple((Place(save.function, save.call), "the checkpoint is saved here") for save in tied),
+            details=(
+                Detail(label="expected keys", values=tuple(sorted(keys))),
+                Detail(label="missing key", values=(key,)),
+            ),
+            remedy=f"did you mean '{near[0]}'?" if near else "",
+        )
+
+
+def _tied(analysis: Analysis, call: ast.Call, home: Frame, saves: list[_Save]) -> tuple[list[_Save], bool]:
+    """The saves whose file a load reads; surely, where both write the same file name out."""
+    path = _path(call, 0)
+    names = _file_names(analysis, path, home) if path is not None else frozenset()
+    if names:
+        return [save for save in saves if save.names & names], True
+    if path is None or not _OWN.search(ast.unparse(path)):
+        return [], False
+    if any(save.shapes is None and not save.bare for save in saves):
+        return [], False
+    return [save for save in saves if save.shapes], False
+
+
+def _saves(analysis: Analysis) -> Iterator[_Save]:
+    for call, function in analysis.calls():
+        frame = analysis.evaluator.root_frame(function)
+        if getattr(call.func, "attr", getattr(call.func, "id", "")) != "save" or not call.args:
+            continue
+        if analysis.roles.known_name(call.func, frame) != "torch.save":
+            continue
+        path = _path(call, 1)
+        names = _file_names(analysis, path, frame) if path is not None else frozenset()
+        shapes = _shapes(analysis, call, function, frame)
+        bare = "state_dict()" in ast.unparse(call.args[0])
+        yield _Save(call, function, names, tuple(shapes) if shapes else None, bare)
+
+
+def _shapes(analysis: Analysis, call: ast.Call, function: Function, frame: Frame) -> list[Shape] | None:
+    """The shapes of what a save is given, by the assignments that reach it."""
+    given = call.args[0]
+    found: list[Shape] = []
+    for expr in _reaching(given, given, function):
+        shapes = analysis.shapes.of(expr, frame)
+        if shapes is None:
+            return None
+        found += shapes
+    return found or None
+
+
+def _reaching(expr: ast.expr, at: ast.AST, function: Function) -> list[ast.expr]:
+    """What a local name can be where it is used; anything else stands for itself."""
+    bindings = reaching(expr.id, at, function) if isinstance(expr, ast.Name) else None
+    values = [binding.expr for binding in bindings or () if binding.kind == "value" and binding.expr is not None]
+    return values if bindings and len(values) == len(bindings) else [expr]
+
+
+def _loaded(analysis: Analysis, node: ast.Subscript, function: Function, frame: Frame) -> tuple[ast.Call, Frame] | None:
+    """The one `torch.load` whose result a constant key is read from."""
+    if not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
+        return None
+    values = {
+        value for expr in _reaching(node.value, node, function) for value in analysis.evaluator.values(expr, frame)
+    }
+    only = next(iter(values)) if len(values) == 1 else None
+    return only.calls[-1] if isinstance(only, Made) and only.name == "torch.load" and only.calls else None
+
+
+def _path(call: ast.Call, position: int) -> ast.expr | None:
+    if len(call.args) > position:
+        return call.args[position]
+    return next((word.value for word in call.keywords if word.arg == "f"), None)
+
+
+def _file_names(analysis: Analysis, path: ast.expr, frame: Frame) -> frozenset[str]:
+    """File names of checkpoints that occur in a path, following names that are bound once."""
+    found: set[str] = set()
+    queue: list[tuple[ast.AST, Frame]] = [(path, frame)]
+    steps = 0
+    while queue and steps < _MAX_STEPS:
+        node, home = queue.pop()
+        steps += 1
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            match = _FILE_NAME.search(node.value)
+            if match:
+                found.add(match[0])
+        elif isinstance(node, ast.Name) and (bound := analysis.evaluator.lookup(node.id, home)):
+            bindings, place = bound
+            if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].expr is not None:
+                queue.append((bindings[0].expr, place))
+            elif len(bindings) == 1 and (passed := place.arguments.get(node.id)):
+                queue.append((passed.expr, passed.frame))
+        elif not isinstance(node, ast.Attribute):
+            queue += [(child, home) for child in ast.iter_child_nodes(node)]
+    return frozenset(found)
+
+
+def _is_load(node: ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _key(node: ast.Subscript) -> str:
+    return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""

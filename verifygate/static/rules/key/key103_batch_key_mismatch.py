@@ -1,0 +1,258 @@
+"""A key is read from a batch that the dataset's items, or the collate function, never hold.
+
+## What it does
+Follows a loop over a `DataLoader` to its dataset and reads the keys of the dicts that the dataset's `__getitem__`
+returns, or that the project's `collate_fn` makes of them. A constant key that the loop, or a function that it hands the
+batch to, reads and that no item holds is reported.
+
+## Why is this bad
+It raises KeyError at the first batch, and behind a condition only at the first batch that meets it.
+
+## What happens at run time
+`KeyError: 'label'`.
+
+## Example
+```python
+from torch.utils.data import DataLoader, Dataset
+
+
+class Pairs(Dataset):
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        inputs, targets = self.batches[index]
+        return {"inputs": inputs, "targets": targets}
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for batch in DataLoader(Pairs(batches), batch_size=None):
+        optimizer.zero_grad(set_to_none=True)
+        loss_fn(model(batch["inputs"]), batch["labels"]).backward()
+        optimizer.step()
+```
+
+## Use instead
+```python
+from torch.utils.data import DataLoader, Dataset
+
+
+class Pairs(Dataset):
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        inputs, targets = self.batches[index]
+        return {"inputs": inputs, "targets": targets}
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for batch in DataLoader(Pairs(batches), batch_size=None):
+        optimizer.zero_grad(set_to_none=True)
+        loss_fn(model(batch["inputs"]), batch["targets"]).backward()
+        optimizer.step()
+```
+
+## Fix safety
+No fix: the nearest key is named, but which one was meant is a decision.
+
+## What it cannot see
+Items that go through transforms, datasets wrapped in `Subset` and the like, batches that the loop binds anew: there it
+stays silent. `.get`, `in` and `except KeyError` count as guards.
+
+## References
+- https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.default_collate
+"""
+
+import ast
+import difflib
+from collections.abc import Iterable, Iterator
+
+from verifygate.model import Detail, Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.guards import guarded
+from verifygate.static.loaders import DATA_LOADERS, Loader
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, Rule
+from verifygate.static.shapes import Shape
+from verifygate.static.spots import Loop
+from verifygate.static.values import ClassValue, FunctionValue, Literal, Made, Object
+
+RULE = Rule(
+    code="KEY103",
+    name="batch-key-mismatch",
+    severity=Severity.HIGH,
+    summary="a key is read from a batch that the dataset's items never hold",
+    remedy="read a key that the items hold, or put the missing one in",
+    words=("DataLoader",),
+    proof="raised-error",
+)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every loop over a loader whose items are dicts with known keys."""
+    for function in analysis.functions:
+        for node in function.own_nodes:
+            if not isinstance(node, ast.For):
+                continue
+            name = _batch_name(node)
+            if name is None or _bound_anew(node, name):
+                continue
+            shapes = _shapes(analysis, node, function)
+            if shapes:
+                stored = _stored(node, name)
+                for read, reader in _reads(analysis, node, name, function):
+                    yield from _judge(read, reader, shapes, stored)
+
+
+def _batch_name(loop: ast.For) -> str | None:
+    """The variable that holds the batch: the target, or the second part of an enumerated one."""
+    match loop.target:
+        case ast.Name(id=name):
+            return None if "enumerate" in ast.unparse(loop.iter) or "zip(" in ast.unparse(loop.iter) else name
+        case ast.Tuple(elts=[_, ast.Name(id=name)]) if "enumerate(" in ast.unparse(loop.iter):
+            return None if "zip(" in ast.unparse(loop.iter) else name
+    return None
+
+
+def _bound_anew(loop: ast.For, name: str) -> bool:
+    inside = [node for statement in loop.body for node in ast.walk(statement)]
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in inside
+    ) or any(
+        isinstance(node, ast.Attribute)
+        and node.attr in ("update", "setdefault")
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in inside
+    )
+
+
+def _stored(loop: ast.For, name: str) -> set[str]:
+    return {
+        str(node.slice.value)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        and isinstance(node.slice, ast.Constant)
+    }
+
+
+def _shapes(analysis: Analysis, loop: Loop, function: Function) -> list[Shape]:
+    """The shapes of the batches of a loop; nothing where any of them is not known."""
+    calls = {
+        value.calls[-1][0]: value.calls[-1]
+        for _, values in analysis.hot.drawn_from(loop, function)
+        for value in values
+        if isinstance(value, Made) and value.name in DATA_LOADERS and value.calls
+    }
+    if len(calls) != 1:
+        return []
+    call, frame = next(iter(calls.values()))
+    loader = Loader(call, frame, frame.function, analysis)
+    collate = loader.given("collate_fn")
+    makers: list[Function] = []
+    values = loader.values("dataset" if collate is None else "collate_fn")
+    for value in values:
+        match value:
+            case Object() if collate is None:
+                makers += _method(analysis, value, "__getitem__")
+            case Object():
+                makers += _method(analysis, value, "__call__")
+            case FunctionValue():
+                makers.append(value.function)
+            case Literal() | ClassValue() | _:
+                return []
+    return _returned(analysis, makers) if len(makers) == len(values) else []
+
+
+def _method(analysis: Analysis, value: Object, name: str) -> list[Function]:
+    for base in analysis.evaluator.linearised(value.made):
+        if name in base.methods:
+            return [base.methods[name]]
+    return []
+
+
+def _returned(analysis: Analysis, makers: list[Function]) -> list[Shape]:
+    """The shapes of all that some functions return; nothing where one return is anything else."""
+    found: list[Shape] = []
+    for maker in makers:
+        frame = analysis.evaluator.root_frame(maker)
+        for result in maker.returns:
+            shapes = analysis.shapes.of(result, frame)
+            if shapes is None:
+                return []
+            found += shapes
+    return found
+
+
+def _reads(
+    analysis: Analysis, loop: ast.For, name: str, function: Function
+) -> Iterator[tuple[ast.Subscript, Function]]:
+    """Constant keys read from the batch in the loop, and in functions that get the batch as it is."""
+    frame = analysis.evaluator.root_frame(function)
+    for node in (each for statement in loop.body for each in ast.walk(statement)):
+        if _is_read(node, name):
+            yield node, function  # type: ignore[misc]
+        if not isinstance(node, ast.Call):
+            continue
+        if not any(isinstance(argument, ast.Name) and argument.id == name for argument in node.args):
+            continue
+        for callee in analysis.evaluator.callees(node, frame):
+            entered = analysis.evaluator.enter(callee, node, frame)
+            for parameter, bound in (entered.arguments if entered else {}).items():
+                scope = callee.function.scope
+                if not (isinstance(bound.expr, ast.Name) and bound.expr.id == name) or len(scope.names[parameter]) > 1:
+                    continue
+                if _touches(callee.function, parameter):
+                    continue
+                for inner in callee.function.own_nodes:
+                    if _is_read(inner, parameter):
+                        yield inner, callee.function  # type: ignore[misc]
+
+
+def _touches(function: Function, name: str) -> bool:
+    """Whether a function may put keys into one of its parameters."""
+    return any(
+        isinstance(node, ast.Subscript | ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        and (not isinstance(node.ctx, ast.Load) or getattr(node, "attr", "") in ("update", "setdefault"))
+        for node in function.own_nodes
+    )
+
+
+def _is_read(node: ast.AST, name: str) -> bool:
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    )
+
+
+def _judge(node: ast.Subscript, function: Function, shapes: list[Shape], stored: set[str]) -> Iterator[Match]:
+    key = str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
+    keys = {each for shape in shapes for each in shape.keys}
+    if key in keys or key in stored or guarded(node, key, function):
+        return
+    near = difflib.get_close_matches(key, sorted(keys), n=1, cutoff=0.4)
+    made = shapes[0].made_at
+    yield Match(
+        Place(function, node),
+        f"`{ast.unparse(node)}` raises KeyError: the items of `{made.function.symbol}` have no key '{key}'",
+        steps=((made, f"an item is built here, with the keys {', '.join(sorted(keys))}"),),
+        details=(Detail(label="expected keys", values=tuple(sorted(keys))), Detail(label="missing key", values=(key,))),
+        remedy=f"did you mean '{near[0]}'?" if near else "",
+    )
