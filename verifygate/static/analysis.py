@@ -26,6 +26,7 @@ from verifygate.static.program import Function, Module, Program
 from verifygate.static.reach import Reach
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles
+from verifygate.static.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.shapes import Shapes
 
 NODES_AT_LEAST = 20_000
@@ -116,6 +117,11 @@ class Analysis:
         return self.devices.types(device.expr, device.frame)
 
     @cached_property
+    def scaler_calls(self) -> list[ScalerCall]:
+        """The calls of scalers' methods in the picked modules."""
+        return scaler_calls(self.functions, self.roles)
+
+    @cached_property
     def companions(self) -> Companions:
         """Which files run together."""
         return Companions(self.program.sources)
@@ -139,7 +145,7 @@ class Analysis:
 
     def _walk_all(self) -> Iterator[Hit]:
         """Walk every root; one that is too large is walked as the functions it calls, and the report says so."""
-        reach = Reach(self.evaluator)
+        reach = Reach(self.roles)
         queue = sorted(reach.roots(self.modules), key=lambda root: root.module.file.is_test)
         seen: set[Function] = set(queue)
         walked: set[Function] = set()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from verifygate.static import torch_api
-from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
-from verifygate.static.roles import last_name
+from verifygate.static.roles import Roles, last_name
+from verifygate.static.values import Frame
 
 
 class Reach:
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.evaluator = evaluator
+    def __init__(self, roles: Roles) -> None:
+        self.roles = roles
         self._known: dict[Function, bool] = {}
         self._callees: dict[Function, set[Function]] = {}
 
@@ -20,19 +20,41 @@ class Reach:
         """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""
         if function not in self._known:
             self._known[function] = False
-            own = _names_an_event(function)
-            frame = self.evaluator.root_frame(function)
+            own = self.has_own_events(function)
+            frame = self.roles.evaluator.root_frame(function)
             leads = self._callees.setdefault(function, set())
             for call in (node for node in function.own_nodes if isinstance(node, ast.Call)):
-                for callee in self.evaluator.callees(call, frame):
+                for callee in self.roles.evaluator.callees(call, frame):
                     if callee.function is not function and self.has_events(callee.function):
                         leads.add(callee.function)
             self._known[function] = own or bool(leads)
         return self._known[function]
 
     def has_own_events(self, function: Function) -> bool:
-        """Whether the function's own body, without what it calls, names an event."""
-        return _names_an_event(function)
+        """Whether the function's own body, without what it calls, may hold an event."""
+        words = torch_api.EVENT_WORDS | _aliases(function.module)
+        frame = self.roles.evaluator.root_frame(function)
+        for node in function.own_nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "grad":
+                return True
+            if not isinstance(node, ast.Call):
+                continue
+            name = last_name(node.func)
+            if name in words:
+                return True
+            if name in torch_api.COMMON_WORDS and isinstance(node.func, ast.Attribute):
+                if self._plays_a_part(node.func.value, frame):
+                    return True
+        return False
+
+    def _plays_a_part(self, receiver: ast.expr, frame: Frame) -> bool:
+        """Whether `receiver.step()` or `.update()` is about training, and not about a dict or a game."""
+        roles = self.roles
+        return (
+            roles.scaler(receiver, frame) is not None
+            or roles.is_optimizer(receiver, frame)
+            or roles.is_scheduler(receiver, frame)
+        )
 
     def callees(self, function: Function) -> set[Function]:
         """Functions with events that it calls."""
@@ -45,16 +67,6 @@ class Reach:
         with_events = [function for function in functions if self.has_events(function)]
         called = {callee for callees in self._callees.values() for callee in callees}
         return [function for function in with_events if function not in called]
-
-
-def _names_an_event(function: Function) -> bool:
-    words = torch_api.EVENT_WORDS | _aliases(function.module)
-    for node in function.own_nodes:
-        if isinstance(node, ast.Call) and last_name(node.func) in words:
-            return True
-        if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Store):
-            return True
-    return False
 
 
 def _aliases(module: Module) -> set[str]:

@@ -208,6 +208,15 @@ class Roles:
                     known = True
         return not known and bool(_OPTIMIZER_NAME.search(name)) and not _SCHEDULER_NAME.search(name)
 
+    def is_scheduler(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether `expr` is a learning-rate schedule: by its constructor, or else by its name."""
+        for value in self.evaluator.values(expr, frame):
+            if isinstance(value, Made) and value.name.startswith("torch.optim.lr_scheduler."):
+                return True
+            if isinstance(value, Literal | Items | Object):
+                return False
+        return bool(_SCHEDULER_NAME.search(last_name(expr)))
+
     def optimizer_names(self, expr: ast.expr, frame: Frame) -> frozenset[str]:
         """Names in the call that made the optimizer: the modules whose parameters it holds."""
         names: frozenset[str] = frozenset()

@@ -141,8 +141,12 @@ class Shapes:
         if last_name(call.func) in _READERS:
             return
         callees = self.evaluator.values(call.func, frame)
-        if all(isinstance(value, Known) for value in callees) or self.evaluator.callees(call, frame):
-            return  # a library reads; a function of the project is looked into on its own
+        if all(isinstance(value, Known) for value in callees):
+            return  # a library reads
+        if own := self.evaluator.callees(call, frame):
+            for callee in own:  # what a function of the project writes is noted where it stands
+                self._read_writes(callee.function.module)
+            return
         for argument in (*call.args, *(word.value for word in call.keywords if word.arg is not None)):
             if isinstance(argument, ast.Name | ast.Attribute):
                 self._open(self.evaluator.values(argument, frame))

@@ -55,14 +55,21 @@ CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 NONLINEAR_GRAD_METHODS = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_", "nan_to_num_", "clamp"})
 """In-place methods on `.grad` whose result depends on the scale; multiplying and dividing do not."""
 
+GRAD_READINGS = frozenset({"norm", "abs", "std", "var", "histc", "vector_norm", "matrix_norm"})
+"""Methods on `.grad`, and functions of it, that measure it: the scale goes into what they tell."""
+
+GRAD_RECORDERS = frozenset(
+    {"add_histogram", "Histogram", "histogram", "get_total_norm", "get_grad_norm", "_foreach_norm"}
+)
+"""Functions that record gradients, or measure those of the parameters they are given."""
+
 SCALER_METHODS = frozenset({"scale", "unscale_", "step", "update", "get_scale", "state_dict", "load_state_dict"})
 
-EVENT_WORDS = (
-    CLIP_FUNCTIONS
-    | NONLINEAR_GRAD_METHODS
-    | {"scale", "unscale_", "backward", "zero_grad", "autocast", "update", "step"}
-)
-"""A function in which none of these is called, or named in a `with`, has no event of its own."""
+EVENT_WORDS = CLIP_FUNCTIONS | {"unscale_", "backward", "zero_grad"}
+"""Calling one of these is an event, whatever it is called on."""
+
+COMMON_WORDS = frozenset({"step", "update", "scale"})
+"""Calling one of these is an event where it is called on a scaler, an optimizer or a scheduler."""
 
 NO_OP_CONTEXTS = frozenset({"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"})
 
