@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
 REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab")
+FORMATS_WITH_FIXES = ("json", "sarif")
+"""Formats of `check` that say whether a finding can be fixed."""
 CHECK_FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 
@@ -96,7 +98,8 @@ def check(
     )
     sources = _sources(paths, settings)
     report = _checked(sources, static)
-    report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
+    if fmt in FORMATS_WITH_FIXES:  # building a fix costs as much as finding its fault: not for those that drop it
+        report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
     click.echo(render_findings(report, fmt), nl=False)
     _tell_not_analysed(report)
     if any(lost.mentions_amp for lost in report.not_analysed):
