@@ -73,6 +73,8 @@ class Signals:
                 return Meaning(Signal(Event.CLIP, names=identifiers(receiver)))
             if method == "zero_":
                 return Meaning(Signal(Event.ZERO_GRAD, names=identifiers(receiver)))
+            if method in torch_api.GRAD_READINGS or (method == "add_" and call.args and _is_noise(call.args[0])):
+                return Meaning(Signal(Event.READ, names=identifiers(receiver)))
         if method in torch_api.CLIP_METHODS and not self.roles.known_name(call.func, frame):
             if any(isinstance(value, FunctionValue) for value in self.roles.evaluator.values(call.func, frame)):
                 return None  # the project's own clip: what it does is read, not presumed
@@ -91,6 +93,8 @@ class Signals:
             return Meaning(Signal(Event.CLIP, names=identifiers(parameters) if parameters else frozenset()))
         if known == "torch.autograd.backward" and call.args:
             return Meaning(self.backward(call.args[0], frame))
+        if name in torch_api.GRAD_READINGS | torch_api.GRAD_RECORDERS and (grad := _grad_in(call)) is not None:
+            return Meaning(Signal(Event.READ, names=identifiers(grad)))
         if name == "nan_to_num_" and call.args and _is_grad(call.args[0]):
             return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
         return None
@@ -165,6 +169,19 @@ def _is_grad(expr: ast.expr) -> bool:
     while isinstance(expr, ast.Call):
         expr = expr.func
     return isinstance(expr, ast.Attribute) and (expr.attr == "grad" or _is_grad(expr.value))
+
+
+def _grad_in(call: ast.Call) -> ast.expr | None:
+    """The `.grad` among the arguments of a call that measures or records it."""
+    arguments = (*call.args, *(word.value for word in call.keywords))
+    return next((argument for argument in arguments if _is_grad(argument)), None)
+
+
+def _is_noise(expr: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call) and last_name(node.func) in ("randn_like", "randn", "rand_like", "rand", "normal")
+        for node in ast.walk(expr)
+    )
 
 
 def _is_number(expr: ast.expr) -> bool:

@@ -62,9 +62,7 @@ def one_epoch(model, optimizer, batches, window):
     optimizer.zero_grad()
     for i, batch in enumerate(batches):
         loss = model(batch) / window
-        loss_scaler(
-            loss, optimizer, clip_grad=1.0, parameters=model.parameters(), update_grad=(i + 1) % window == 0
-        )
+        loss_scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters(), update_grad=(i + 1) % window == 0)
         if (i + 1) % window == 0:
             optimizer.zero_grad()
 

@@ -1,0 +1,49 @@
+"""Schedules per epoch, and schedules that ask whether the step was made."""
+
+
+def per_epoch(model, optimizer, scaler, loader, scheduler, epochs):
+    for epoch in range(epochs):
+        for batch in loader:
+            optimizer.zero_grad()
+            scaler.scale(model(batch)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        scheduler.step()
+
+
+def asks_the_scale(model, optimizer, scaler, batches, scheduler):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        before = scaler.get_scale()
+        scaler.step(optimizer)
+        scaler.update()
+        if scaler.get_scale() >= before:
+            scheduler.step()
+
+
+def counts_skips(model, optimizer, scaler, batches, scheduler, monitor):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if not monitor.skipped(optimizer):
+            scheduler.step()
+
+
+def without_a_scaler(model, optimizer, batches, scheduler):
+    for batch in batches:
+        optimizer.zero_grad()
+        model(batch).backward()
+        optimizer.step()
+        scheduler.step()
+
+
+def another_kind_of_step(model, optimizer, scaler, batches, profiler):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        profiler.step()

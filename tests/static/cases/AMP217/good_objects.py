@@ -1,0 +1,58 @@
+"""Optimizers that do not look like one."""
+
+import torch
+from torch.amp import GradScaler
+
+
+class Lookahead:
+    def __init__(self, base):
+        self.base = base
+        self.param_groups = base.param_groups
+
+    def step(self):
+        self.base.step()
+
+
+def the_wrapper_both_times(model, loss):
+    scaler = GradScaler("cuda")
+    optimizer = Lookahead(torch.optim.SGD(model.parameters(), lr=0.1))
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+
+
+def the_inner_one_both_times(model, loss):
+    scaler = GradScaler("cuda")
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = Lookahead(inner)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer.base)
+    scaler.step(optimizer.base)
+    scaler.update()
+
+
+def two_of_which_one_is_unscaled(encoder, head, loss):
+    scaler = GradScaler("cuda")
+    optim_a = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    optim_b = torch.optim.SGD(head.parameters(), lr=0.1)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optim_a)
+    torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+    scaler.step(optim_a)
+    scaler.step(optim_b)
+    scaler.update()
+
+
+def from_a_method(trainer, loss):
+    scaler = GradScaler("cuda")
+    scaler.scale(loss).backward()
+    scaler.step(trainer.get_optimizer())
+    scaler.update()
+
+
+def an_attribute(fused, loss):
+    scaler = GradScaler("cuda")
+    scaler.scale(loss).backward()
+    scaler.step(fused.optimizer.optimizer)
+    scaler.update()

@@ -1,0 +1,36 @@
+"""no_sync() around the wrong part."""
+
+from contextlib import nullcontext
+
+
+def forward_outside(model, optimizer, scaler, batches, window):
+    for i, batch in enumerate(batches):
+        loss = model(batch) / window
+        if (i + 1) % window == 0:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        else:
+            with model.no_sync():  # expect: AMP218
+                scaler.scale(loss).backward()
+
+
+def forward_outside_by_choice(model, optimizer, batches, window):
+    for i, batch in enumerate(batches):
+        last = (i + 1) % window == 0
+        loss = model(batch) / window
+        with nullcontext() if last else model.no_sync():  # expect: AMP218
+            loss.backward()
+        if last:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def around_the_step(model, optimizer, scaler, batches):
+    for batch in batches:
+        with model.no_sync():  # expect: AMP218
+            scaler.scale(model(batch)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()

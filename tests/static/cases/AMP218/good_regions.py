@@ -1,0 +1,32 @@
+"""no_sync() around forward and backward of the micro-batches that do not step."""
+
+from contextlib import nullcontext
+
+
+def both_inside(model, optimizer, scaler, batches, window):
+    for i, batch in enumerate(batches):
+        last = (i + 1) % window == 0
+        with nullcontext() if last else model.no_sync():
+            loss = model(batch) / window
+            scaler.scale(loss).backward()
+        if last:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+
+
+def in_a_function(model, optimizer, scaler, batches, window, forward_backward):
+    for i, batch in enumerate(batches):
+        if (i + 1) % window != 0:
+            with model.no_sync():
+                forward_backward(model, batch)
+        else:
+            forward_backward(model, batch)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+
+
+def evaluation(model, batch):
+    with model.no_sync():
+        return model(batch)

@@ -1,0 +1,142 @@
+"""Gradients or a loss are measured, logged or disturbed while multiplied by the loss scale.
+
+## What it does
+Reports norms, histograms and noise on `.grad` between a scaled backward and the `unscale_` or step that divides, and
+`.item()` or `float()` of a variable that holds `scaler.scale(loss)`. A function that asks for `get_scale()` does its
+own arithmetic and is left alone.
+
+## Why is this bad
+The number is wrong by the loss scale, a factor of tens of thousands that changes while the run goes on: a logged norm
+jumps by two for no reason, a threshold on it never fits, noise is tens of thousands of times too weak. Curves of runs
+with and without AMP cannot be compared.
+
+## What happens at run time
+Silent on every torch (seen on 2.13, CPU): what is printed differs between runs that differ only in `init_scale`.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+        print(f"gradient norm {float(norm):.4f}")
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+        print(f"gradient norm {float(norm):.4f}")
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: where else `unscale_` is called decides where the reading may stand.
+
+## What it cannot see
+Gradients read through hooks, or inside libraries. A scaled loss that is handed to another function before it is read.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-gradients
+"""
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Function, bound_targets
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.scaler_calls import ScalerCall
+
+RULE = Rule(
+    code="AMP204",
+    name="scaled-gradient-read",
+    severity=Severity.MEDIUM,
+    summary="gradients or a loss read while multiplied by the loss scale",
+    remedy="read gradients after `scaler.unscale_(optimizer)`, and log the loss before `scaler.scale(loss)`",
+    words=("GradScaler", "unscale_", "scaler"),
+    proof="told-invariance",
+)
+
+_READERS = frozenset({"item", "tolist"})
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Readings of scaled gradients by the protocol, readings of scaled losses by name."""
+    for hit in analysis.hits("AMP204"):
+        if not _does_its_own_arithmetic(hit.place.function):
+            message = f"`{statement_text(hit.place)}` reads gradients that are still multiplied by the loss scale"
+            yield Match(hit.place, message, certain=hit.certain, steps=hit.path)
+    for call in analysis.scaler_calls:
+        if call.method == "scale" and not _does_its_own_arithmetic(call.function):
+            yield from _scaled_losses(call, analysis)
+
+
+def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
+    """Readings of the variable that `x = scaler.scale(...)` fills, until it is filled anew."""
+    function = call.function
+    holder = next((each.node for each in analysis.nesting.around(call.call, function)), None)
+    if not (isinstance(holder, ast.Assign) and holder.value is call.call and isinstance(holder.targets[0], ast.Name)):
+        return
+    name = holder.targets[0].id
+    bound = sorted(
+        getattr(node, "lineno", 0)
+        for target, binding in bound_targets(function.own_nodes)
+        if isinstance(target, ast.Name) and target.id == name
+        for node in (binding.node,)
+    )
+    until = next((line for line in bound if line > holder.lineno), None)
+    for node in function.own_nodes:
+        if not (isinstance(node, ast.Call) and _reads(node, name) and node.lineno > holder.lineno):
+            continue
+        if (until is None or node.lineno < until) and not _in_another_arm(holder, node, function, analysis):
+            place = Place(function, node)
+            message = f"`{statement_text(place)}` reads a loss that is multiplied by the loss scale"
+            yield Match(place, message, steps=((Place(function, holder), "scaled"), (place, "read")))
+
+
+def _reads(node: ast.Call, name: str) -> bool:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _READERS:
+        base = node.func.value
+        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+            base = base.func.value
+        return isinstance(base, ast.Name) and base.id == name
+    is_float = isinstance(node.func, ast.Name) and node.func.id == "float"
+    return is_float and bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == name
+
+
+def _in_another_arm(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> bool:
+    arms = {each.node: each.part for each in analysis.nesting.around(one, function) if isinstance(each.node, ast.If)}
+    return any(
+        arms.get(each.node, each.part) != each.part
+        for each in analysis.nesting.around(other, function)
+        if isinstance(each.node, ast.If)
+    )
+
+
+def _does_its_own_arithmetic(function: Function) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in ("get_scale", "_scale"))
+        or (isinstance(node, ast.Name) and "inv_scale" in node.id)
+        for node in function.own_nodes
+    )

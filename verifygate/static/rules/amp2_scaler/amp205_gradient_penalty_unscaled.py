@@ -1,0 +1,132 @@
+"""A gradient penalty differentiates unscaled outputs of half precision.
+
+## What it does
+Reports `torch.autograd.grad(..., create_graph=True)` that runs inside a float16 autocast region, itself or the call
+that leads to it, in a project with a GradScaler, where neither the outputs are scaled nor the result is divided by
+the scale.
+
+## Why is this bad
+The gradients of a penalty are small, and inside the graph they are float16: without a scale they flush to zero below
+6e-8, and the penalty acts on what is left. The scaler cannot help: it scales the loss, not this inner derivative.
+
+## What happens at run time
+Silent on every torch: the inner gradients lose their small values before the penalty is computed.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        inputs = inputs.clone().requires_grad_(True)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+            (slope,) = torch.autograd.grad(outputs=loss, inputs=inputs, create_graph=True)
+            loss = loss + slope.float().pow(2).sum()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        inputs = inputs.clone().requires_grad_(True)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        (slope,) = torch.autograd.grad(outputs=scaler.scale(loss), inputs=inputs, create_graph=True)
+        slope = slope / scaler.get_scale()
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss + slope.float().pow(2).sum()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: the penalty may also be computed in float32 instead.
+
+## What it cannot see
+Penalties made by libraries; outputs that were computed under autocast but differentiated outside it.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-penalty
+"""
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule, statement_text
+
+RULE = Rule(
+    code="AMP205",
+    name="gradient-penalty-unscaled",
+    severity=Severity.HIGH,
+    summary="a gradient penalty differentiates unscaled half-precision outputs",
+    remedy="scale the outputs and divide the result by `scaler.get_scale()`, or compute the penalty in float32",
+    words=("autograd",),
+    no_proof="the penalty's gradients have to be below float16's range, which a tiny model's are not",
+)
+
+_DEPTH = 4
+_SCALES = ("get_scale", "inv_scale", ".scale(")
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Inner derivatives in half precision that nothing scales."""
+    if not any(call.method in ("scale", "step") for call in analysis.scaler_calls):
+        return
+    for call, function in analysis.calls():
+        if last_name(call.func) != "grad" or not _is_penalty(call, function, analysis):
+            continue
+        if not _is_scaled(call, function) and _is_half(call, function, analysis, _DEPTH):
+            place = Place(function, call)
+            yield Match(place, f"`{statement_text(place)}` differentiates half-precision outputs that nothing scales")
+
+
+def _is_penalty(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    frame = analysis.evaluator.root_frame(function)
+    if analysis.roles.known_name(call.func, frame) not in ("torch.autograd.grad", "torch.autograd.functional.grad"):
+        return False
+    wanted = next((word.value for word in call.keywords if word.arg == "create_graph"), None)
+    return isinstance(wanted, ast.Constant) and wanted.value is True
+
+
+def _is_half(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> bool:
+    """Whether the node surely runs in a float16 region: written in one, or called only from one."""
+    for region in reversed(analysis.written_regions.by_function.get(function, [])):
+        if node in region.nodes:
+            return region.is_active and analysis.written_regions.half_types(region) == {"torch.float16"}
+    sites = analysis.callers.sites(function) if depth else []
+    return bool(sites) and all(
+        not _scales(site.call) and _is_half(site.call, site.caller, analysis, depth - 1) for site in sites
+    )
+
+
+def _is_scaled(call: ast.Call, function: Function) -> bool:
+    """Whether the outputs are scaled where they stand or are bound, or the function asks for the scale."""
+    bound = [
+        binding.expr
+        for node in ast.walk(call)
+        if isinstance(node, ast.Name)
+        for binding in function.scope.names.get(node.id, ())
+        if binding.expr is not None
+    ]
+    return any(map(_scales, (call, *bound))) or any(word in ast.unparse(function.node) for word in _SCALES[:2])
+
+
+def _scales(node: ast.AST) -> bool:
+    text = ast.unparse(node)
+    return any(word in text for word in _SCALES)

@@ -1,0 +1,112 @@
+"""The scaler is given a closure to step with.
+
+## What it does
+Reports `scaler.step(optimizer, closure)` and `scaler.step(optimizer, closure=closure)`. A subclass of GradScaler with
+a `step` of its own is left alone, and so is a wrapper whose closure is None unless somebody passes one.
+
+## Why is this bad
+A closure runs forward and backward again, in the middle of the step: what it adds to the gradients is neither
+unscaled nor checked for inf. GradScaler does not support it. Optimizers that need a closure (LBFGS, SAM) cannot be
+used this way.
+
+## What happens at run time
+By keyword it raises (torch 2.13): `RuntimeError: Closure use is not currently supported if GradScaler is enabled.` By
+position it is silent: the closure is called, and the optimizer steps with what it left in the gradients.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+
+        def closure():
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast(device, dtype=torch.float16):
+                loss = loss_fn(model(inputs), targets)
+            scaler.scale(loss).backward()
+            return loss
+
+        closure()
+        scaler.step(optimizer, closure)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: without the closure another optimizer, or another loop, is needed.
+
+## What it cannot see
+Closures handed on as `*args` or `**kwargs`.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.step
+"""
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.values import FunctionValue, Object
+
+RULE = Rule(
+    code="AMP215",
+    name="closure-with-scaler",
+    severity=Severity.HIGH,
+    summary="scaler.step is given a closure",
+    remedy="call the closure first and pass the optimizer alone, or train this optimizer without a GradScaler",
+    words=("GradScaler", "unscale_", "scaler"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+    proof="scale-invariance",
+)
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Steps that are given something to run."""
+    for call in analysis.scaler_calls:
+        if call.method != "step" or _has_own_step(call, analysis):
+            continue
+        closure = _closure(call, analysis)
+        if closure is not None:
+            yield Match(
+                call.place,
+                f"`{statement_text(call.place)}` hands the scaler a closure, which it does not support",
+                certain=call.is_certain,
+            )
+
+
+def _closure(call: ScalerCall, analysis: Analysis) -> ast.expr | None:
+    """The closure that the call surely passes."""
+    named = next((word.value for word in call.call.keywords if word.arg == "closure"), None)
+    given = named or (call.call.args[1] if len(call.call.args) > 1 else None)
+    if given is None or isinstance(given, ast.Starred):
+        return None
+    if isinstance(given, ast.Lambda):
+        return given
+    values = analysis.evaluator.values(given, call.frame)
+    functions = [value for value in values if isinstance(value, FunctionValue)]
+    return given if functions and len(functions) == len(values) else None
+
+
+def _has_own_step(call: ScalerCall, analysis: Analysis) -> bool:
+    values = analysis.evaluator.values(call.receiver, call.frame)
+    objects = [value for value in values if isinstance(value, Object)]
+    return any("step" in base.methods for value in objects for base in analysis.evaluator.linearised(value.made))

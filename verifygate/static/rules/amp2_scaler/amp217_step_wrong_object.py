@@ -1,0 +1,133 @@
+"""The scaler is asked to unscale or step something that is not the optimizer.
+
+## What it does
+Reports `scaler.step` and `scaler.unscale_` of a method (`optimizer.first_step`), of the result of a step
+(`optimizer.step()`), of a model or a scheduler; and a scaler that unscales one optimizer and steps another object
+that was built around it.
+
+## Why is this bad
+The scaler keeps its notes by the identity of what it is given. A method has no parameters to unscale; a result is
+None. With an optimizer and its wrapper it keeps two notes for the same gradients, and divides them twice.
+
+## What happens at run time
+A method raises `AttributeError: 'function' object has no attribute 'param_groups'` (torch 2.13), None likewise. An
+optimizer and its wrapper are silent: the gradients are divided by the scale two times, and training stands still.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer.step)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+No automatic fix: which object is meant is a decision, and two-step optimizers need `unscale_` and their own check.
+
+## What it cannot see
+Objects that are made out of sight, and wrappers that hide the optimizer in a list.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.model import Severity, Witness
+from verifygate.static.analysis import Analysis
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.values import FunctionValue, Made, Object, Value
+
+RULE = Rule(
+    code="AMP217",
+    name="step-wrong-object",
+    severity=Severity.HIGH,
+    summary="scaler.step or unscale_ of something that is not the optimizer",
+    remedy="pass the optimizer itself, the same object to `unscale_` and to `step`",
+    words=("GradScaler", "unscale_", "scaler"),
+    witnesses=(Witness.STATIC, Witness.RUN),
+    proof="raised-error",
+)
+
+_METHODS = frozenset({"step", "first_step", "second_step", "zero_grad"})
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """What is no optimizer, and wrappers mixed with what they wrap."""
+    unscaled: dict[Function, set[str]] = {}
+    for call in analysis.scaler_calls:
+        given = call.optimizer
+        if call.method not in ("step", "unscale_") or given is None:
+            continue
+        what = _what_else(given, call, analysis)
+        if what:
+            message = f"`{statement_text(call.place)}` gives the scaler {what} instead of the optimizer"
+            yield Match(call.place, message, certain=call.is_certain or isinstance(given, ast.Attribute | ast.Call))
+        elif call.method == "unscale_":
+            unscaled.setdefault(call.function, set()).add(analysis.roles.path(given, call.frame))
+        elif inner := _wrapped(given, call, unscaled.get(call.function, set()), analysis):
+            message = f"`{statement_text(call.place)}` steps a wrapper of `{inner}`, which was unscaled by itself"
+            yield Match(call.place, message, certain=call.is_certain)
+
+
+def _what_else(given: ast.expr, call: ScalerCall, analysis: Analysis) -> str:
+    """What is given, where that is surely no optimizer."""
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _METHODS:
+        return "the result of a call" if analysis.roles.is_optimizer(given.func.value, call.frame) else ""
+    if isinstance(given, ast.Attribute) and given.attr in _METHODS:
+        return "a method" if analysis.roles.is_optimizer(given.value, call.frame) else ""
+    kinds = {_kind(value, analysis) for value in analysis.evaluator.values(given, call.frame)}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _kind(value: Value, analysis: Analysis) -> str:
+    match value:
+        case Made(name=name) if ".lr_scheduler." in name:
+            return "a scheduler"
+        case Made(name=name) if name.startswith("torch.nn.") and ".utils." not in name:
+            return "a model"
+        case Object() if analysis.evaluator.outside_bases(value.made) & {"torch.nn.Module"}:
+            has_groups = any("param_groups" in base.methods for base in analysis.evaluator.linearised(value.made))
+            return "" if has_groups else "a model"
+        case FunctionValue():
+            return "a function"
+    return ""
+
+
+def _wrapped(given: ast.expr, call: ScalerCall, unscaled: set[str], analysis: Analysis) -> str:
+    """The unscaled optimizer that the object given was built around."""
+    if not isinstance(given, ast.Name) or analysis.roles.path(given, call.frame) in unscaled:
+        return ""
+    found = analysis.evaluator.lookup(given.id, call.frame)
+    if found is None or len(found[0]) != 1 or not isinstance(found[0][0].expr, ast.Call):
+        return ""
+    made, home = found[0][0].expr, found[1]
+    for argument in (*made.args, *(word.value for word in made.keywords)):
+        if isinstance(argument, ast.Name | ast.Attribute) and analysis.roles.path(argument, home) in unscaled:
+            return ast.unparse(argument)
+    return ""

@@ -1,0 +1,57 @@
+"""Every call of a scaler's methods in the picked modules, with what it is called on and where it stands."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verifygate.static import torch_api
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
+from verifygate.static.roles import Roles, Scaler, ScalerKind
+from verifygate.static.values import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class ScalerCall:
+    """`scaler.method(...)` on a scaler that is or may be on."""
+
+    call: ast.Call
+    receiver: ast.expr
+    method: str
+    scaler: Scaler
+    function: Function
+    frame: Frame
+
+    @property
+    def place(self) -> Place:
+        return Place(self.function, self.call)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the scaler was followed to its constructor."""
+        return self.scaler.kind is ScalerKind.LIVE
+
+    @property
+    def optimizer(self) -> ast.expr | None:
+        """What `unscale_` or `step` is given."""
+        if self.call.args and not isinstance(self.call.args[0], ast.Starred):
+            return self.call.args[0]
+        return next((word.value for word in self.call.keywords if word.arg == "optimizer"), None)
+
+
+def scaler_calls(functions: Sequence[Function], roles: Roles) -> list[ScalerCall]:
+    """In order of place; calls on a scaler that is surely off are left out."""
+    found = []
+    for function in functions:
+        frame = roles.evaluator.root_frame(function)
+        for node in function.own_nodes:
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            if node.func.attr not in torch_api.SCALER_METHODS:
+                continue
+            scaler = roles.scaler(node.func.value, frame)
+            if scaler is not None and scaler.kind is not ScalerKind.IDLE:
+                found.append(ScalerCall(node, node.func.value, node.func.attr, scaler, function, frame))
+    return found
