@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from verifygate.static.program import Binding, Class, Function, Module, Program, Scope
+from verifygate.static.program import Binding, Class, Function, Module, Program, Scope, calls_by_name, simple_name
 from verifygate.static.values import (
     UNKNOWN,
     Bound,
@@ -25,6 +25,7 @@ from verifygate.static.values import (
     Value,
     Values,
     dict_items,
+    truth_of,
 )
 
 MAX_DEPTH = 24
@@ -135,7 +136,7 @@ class Evaluator:
                 return None if None in parts else not stop
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self._compare(left, op, right, frame)
-        truths = {_truth(value) for value in self.values(test, frame)}
+        truths = {truth_of(value) for value in self.values(test, frame)}
         return truths.pop() if len(truths) == 1 else None
 
     def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr, frame: Frame) -> bool | None:
@@ -156,8 +157,6 @@ class Evaluator:
             else:
                 return None
         return results.pop() if len(results) == 1 else None
-
-    # -- names -------------------------------------------------------------------------------------------------
 
     def _name(self, name: str, frame: Frame) -> Iterator[Value]:
         found = self.lookup(name, frame)
@@ -266,14 +265,7 @@ class Evaluator:
 
     @cached_property
     def _sites(self) -> dict[str, list[tuple[ast.Call, Function]]]:
-        """Last name of the callee -> the calls of it."""
-        sites: dict[str, list[tuple[ast.Call, Function]]] = {}
-        for module in self.modules:
-            for function in (module.body, *module.functions.values()):
-                for node in function.own_nodes:
-                    if isinstance(node, ast.Call):
-                        sites.setdefault(_text(node.func), []).append((node, function))
-        return sites
+        return calls_by_name(self.modules)
 
     def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Iterator[Value]:
         """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""
@@ -281,7 +273,7 @@ class Evaluator:
             case ast.BinOp(op=ast.BitOr()):
                 yield from self._annotated(annotation.left, frame)
                 yield from self._annotated(annotation.right, frame)
-            case ast.Subscript() if _text(annotation.value).endswith("Optional"):
+            case ast.Subscript() if simple_name(annotation.value).endswith("Optional"):
                 yield from self._annotated(annotation.slice, frame)
                 yield Literal(None)
             case ast.Name() | ast.Attribute():
@@ -417,7 +409,7 @@ class Evaluator:
         parameters = [argument.arg for argument in function.parameters]
         entered = Frame(function, caller=frame)
         if function.enclosing is not None and function.enclosing.symbol:
-            entered.enclosing = _frame_of(function.enclosing, frame) or self.root_frame(function.enclosing)
+            entered.enclosing = frame.running(function.enclosing) or self.root_frame(function.enclosing)
         if function.owner is not None and not function.is_static and callee.receiver is not None and parameters:
             parameters.pop(0)
             entered.receiver = callee.receiver
@@ -455,25 +447,3 @@ class Evaluator:
             if method := base.methods.get(name):
                 found.setdefault(method, FunctionValue(method, receiver))
                 return
-
-
-def _frame_of(function: Function, frame: Frame | None) -> Frame | None:
-    while frame is not None and frame.function is not function:
-        frame = frame.caller
-    return frame
-
-
-def _truth(value: Value) -> bool | None:
-    match value:
-        case Literal():
-            return bool(value.value)
-        case FunctionValue() | ClassValue() | ModuleValue():
-            return True
-        case Made(name=name) if name.endswith(("GradScaler", "autocast")) or name.startswith("torch.optim."):
-            return True
-        case _:
-            return None
-
-
-def _text(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -7,7 +7,7 @@ about seven times slower and keeps no positions; it is loaded only where a fix h
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -79,7 +79,7 @@ class Function:
 
     @cached_property
     def is_static(self) -> bool:
-        return any(_last_name(decorator) == "staticmethod" for decorator in getattr(self.node, "decorator_list", ()))
+        return any(simple_name(decorator) == "staticmethod" for decorator in getattr(self.node, "decorator_list", ()))
 
     def default(self, parameter: str) -> ast.expr | None:
         """The default value of a parameter, or None where it has none."""
@@ -361,7 +361,17 @@ def _nested_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _nested_statements(case.body)
 
 
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
+def calls_by_name(modules: Iterable[Module]) -> dict[str, list[tuple[ast.Call, Function]]]:
+    """Last name of the callee -> the calls of it in the modules, each with the function it stands in."""
+    sites: dict[str, list[tuple[ast.Call, Function]]] = {}
+    for module in modules:
+        for function in (module.body, *module.functions.values()):
+            for node in function.own_nodes:
+                if isinstance(node, ast.Call):
+                    sites.setdefault(simple_name(node.func), []).append((node, function))
+    return sites
+
+
+def simple_name(node: ast.expr) -> str:
+    """The last name of a dotted name; empty for any other expression."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

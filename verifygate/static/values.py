@@ -122,7 +122,27 @@ class Frame:
 
     def entered(self, function: Function) -> bool:
         """Whether the function is already being walked, here or in a caller."""
-        return self.function is function or (self.caller is not None and self.caller.entered(function))
+        return self.running(function) is not None
+
+    def running(self, function: Function) -> Frame | None:
+        """The nearest frame of a function, here or among the callers; None where it is not being walked."""
+        frame: Frame | None = self
+        while frame is not None and frame.function is not function:
+            frame = frame.caller
+        return frame
+
+
+def truth_of(value: Value) -> bool | None:
+    """Whether a value counts as true in a condition, where that can be told."""
+    match value:
+        case Literal():
+            return bool(value.value)
+        case FunctionValue() | ClassValue() | ModuleValue():
+            return True
+        case Made(name=name) if name.endswith(("GradScaler", "autocast")) or name.startswith("torch.optim."):
+            return True
+        case _:
+            return None
 
 
 def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
