@@ -8,6 +8,7 @@ from functools import cached_property
 
 from verifygate.model import NotFollowed
 from verifygate.source import Sources
+from verifygate.static.builder import TooLargeError
 from verifygate.static.callers import Callers
 from verifygate.static.checkpoints import Checkpoints
 from verifygate.static.companions import Companions
@@ -18,7 +19,7 @@ from verifygate.static.flow import Hit, TooManyStatesError, Walk
 from verifygate.static.graph import Place
 from verifygate.static.halves import Halves
 from verifygate.static.hot import Hot
-from verifygate.static.lower import Lowering, TooLargeError
+from verifygate.static.lower import Lowering
 from verifygate.static.made_scalers import MadeScaler, made_scalers
 from verifygate.static.nesting import Nesting
 from verifygate.static.precision import Precision

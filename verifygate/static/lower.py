@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from verifygate.model import NotFollowed
 from verifygate.static import torch_api
+from verifygate.static.builder import Activation, Builder, Edges, Loop, TooLargeError
 from verifygate.static.conditions import expand, fact_of
 from verifygate.static.graph import (
     Assign,
@@ -16,70 +16,35 @@ from verifygate.static.graph import (
     Backward,
     Branch,
     Enter,
-    Fact,
     Graph,
     Leave,
     Member,
     Node,
     Part,
     Pass,
-    Payload,
     Place,
     Signal,
 )
-from verifygate.static.program import Function, FunctionNode
+from verifygate.static.program import Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals, of_grad_assignment
 from verifygate.static.values import Bound, Frame, FunctionValue
 
 MAX_INLINED = 10
-MAX_NODES = 6000
 MAX_CALLS = 500
 """Calls inlined below one root; real training scripts need some forty."""
 
-Edges = list[tuple[int, Fact | None]]
 
-
-class TooLargeError(Exception):
-    """The graph grew past its limit: the caller falls back to smaller roots."""
-
-
-@dataclass
-class _Loop:
-    breaks: Edges = field(default_factory=list)
-    continues: Edges = field(default_factory=list)
-
-
-@dataclass
-class _Activation:
-    """One function being lowered: where its returns lead, and the loops open in it."""
-
-    frame: Frame
-    returns: Edges = field(default_factory=list)
-    loops: list[_Loop] = field(default_factory=list)
-    guards: int = 0
-    """How many conditions around the present statement are hand-written finite checks."""
-    homes: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        frame: Frame | None = self.frame
-        while frame is not None:
-            self.homes |= {f"{frame.function.module.path}:{frame.function.symbol}"}
-            frame = frame.caller
-
-
-class Lowering:
-    """Builds the graph of one root. `loose` are the edges that wait for the next node."""
+class Lowering(Builder):
+    """Builds the graph of one root."""
 
     def __init__(self, root: Function, roles: Roles, reach: Reach) -> None:
+        super().__init__(root)
         self.roles = roles
         self.signals = Signals(roles)
         self.reach = reach
-        self.graph = Graph(root)
         self.not_followed: list[NotFollowed] = []
-        self._loose: Edges = []
-        self._loops: list[int] = []
         self._loops_seen = 0
         self._calls = 0
         self._returned: dict[int, str] = {}
@@ -89,55 +54,13 @@ class Lowering:
         frame = self.roles.evaluator.root_frame(self.graph.root)
         self.graph.nodes.append(Node(Pass(), Place(self.graph.root, self.graph.root.node), frozenset()))
         self._loose = [(0, None)]
-        self._function(_Activation(frame))
+        self._function(Activation(frame))
         self.graph.prune()
         return self.graph
 
-    # -- nodes and edges ---------------------------------------------------------------------------------------
-
-    def _emit(self, payload: Payload, node: ast.AST, here: _Activation) -> int:
-        number = len(self.graph.nodes)
-        if number >= MAX_NODES:
-            raise TooLargeError
-        self.graph.nodes.append(Node(payload, Place(here.frame.function, node), here.homes, loops=tuple(self._loops)))
-        self._connect(self._loose, number)
-        self._loose = [(number, None)]
-        return number
-
-    def _connect(self, edges: Edges, number: int) -> None:
-        for source, fact in edges:
-            self.graph.nodes[source].successors.append((number, fact))
-
-    @contextmanager
-    def _prunable(self) -> Iterator[None]:
-        """Undo the branches of a part that holds no event and no jump: its assignments are kept in a row."""
-        start, before = len(self.graph.nodes), list(self._loose)
-        jumps = self._jump_count
-        yield
-        added = self.graph.nodes[start:]
-        if self._jump_count != jumps or not all(
-            isinstance(node.payload, Branch | Assign | Member | Pass) for node in added
-        ):
-            return
-        if any(isinstance(node.payload, Assign) and node.payload.truth is not None for node in added):
-            return
-        del self.graph.nodes[start:]
-        for source, _ in before:
-            successors = self.graph.nodes[source].successors
-            successors[:] = [edge for edge in successors if edge[0] < start]
-        self._loose = before
-        for node in added:
-            if isinstance(node.payload, Assign):
-                number = len(self.graph.nodes)
-                self.graph.nodes.append(Node(node.payload, node.place, node.homes, loops=node.loops))
-                self._connect(self._loose, number)
-                self._loose = [(number, None)]
-
-    _jump_count = 0
-
     # -- functions ---------------------------------------------------------------------------------------------
 
-    def _function(self, here: _Activation) -> None:
+    def _function(self, here: Activation) -> None:
         """Lower the body of a function, inside the region of an autocast decorator where it has one."""
         function = here.frame.function
         self.graph.functions.add(function)
@@ -151,7 +74,7 @@ class Lowering:
         if region is not None:
             self._emit(Leave(), function.node, here)
 
-    def _inline(self, callee: FunctionValue, call: ast.Call, here: _Activation) -> None:
+    def _inline(self, callee: FunctionValue, call: ast.Call, here: Activation) -> None:
         frame = self.roles.evaluator.enter(callee, call, here.frame)
         if frame is None:
             self._not_followed(call, here, f"{callee.function.name} calls itself")
@@ -162,26 +85,26 @@ class Lowering:
         self._calls += 1
         if self._calls > MAX_CALLS:
             raise TooLargeError
-        activation = _Activation(frame)
+        activation = Activation(frame)
         self._returned[id(frame)] = result = f"result of line {call.lineno} in {here.frame.function.module.path}"
         self._returned[id(call)] = result
         outer, self._jump_count = self._jump_count, 0
         self._function(activation)
         self._jump_count = outer
 
-    def _not_followed(self, node: ast.AST, here: _Activation, reason: str) -> None:
+    def _not_followed(self, node: ast.AST, here: Activation, reason: str) -> None:
         place = Place(here.frame.function, node)
         self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def _body(self, body: Sequence[ast.stmt], here: _Activation) -> None:
+    def _body(self, body: Sequence[ast.stmt], here: Activation) -> None:
         for statement in body:
             if not self._loose:
                 return  # nothing leads here
             self._statement(statement, here)
 
-    def _statement(self, node: ast.stmt, here: _Activation) -> None:
+    def _statement(self, node: ast.stmt, here: Activation) -> None:
         match node:
             case ast.Expr():
                 self._expression(node.value, here)
@@ -221,7 +144,7 @@ class Lowering:
             case ast.Assert():
                 self._expression(node.test, here)
 
-    def _if(self, node: ast.If, here: _Activation) -> None:
+    def _if(self, node: ast.If, here: Activation) -> None:
         guard = _is_finite_check(node.test)
         yes, no = self._condition(node.test, here.frame, here)
         here.guards += guard
@@ -232,7 +155,7 @@ class Lowering:
         here.guards -= guard
         self._loose = after + self._loose
 
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, here: _Activation) -> None:
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, here: Activation) -> None:
         jumps = self._jump_count
         if not isinstance(node, ast.While):
             self._expression(node.iter, here)
@@ -242,7 +165,7 @@ class Lowering:
         head = self._emit(Pass(), node, here)
         self._loops_seen += 1
         self._loops.append(self._loops_seen)
-        loop = _Loop()
+        loop = Loop()
         here.loops.append(loop)
         if isinstance(node, ast.While):
             self._loose, leave = self._condition(node.test, here.frame, here)
@@ -267,13 +190,13 @@ class Lowering:
         if not any(isinstance(inner, ast.Return | ast.Raise) for inner in ast.walk(node)):
             self._jump_count = jumps  # its own break and continue do not leave it
 
-    def _members(self, target: ast.expr, here: _Activation) -> list[str]:
+    def _members(self, target: ast.expr, here: Activation) -> list[str]:
         """Canonical paths of loop variables that stand for every element of a collection."""
         parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
         paths = [self.roles.path(part, here.frame) for part in parts if isinstance(part, ast.Name)]
         return [path for path in paths if path.endswith("[*]")]
 
-    def _with(self, node: ast.With | ast.AsyncWith, index: int, here: _Activation) -> None:
+    def _with(self, node: ast.With | ast.AsyncWith, index: int, here: Activation) -> None:
         if index == len(node.items):
             self._body(node.body, here)
             return
@@ -294,7 +217,7 @@ class Lowering:
             here.returns[returns:] = self._loose
             self._loose = outside
 
-    def _try(self, node: ast.Try, here: _Activation) -> None:
+    def _try(self, node: ast.Try, here: Activation) -> None:
         before = list(self._loose)
         self._body(node.body, here)
         self._body(node.orelse, here)
@@ -307,7 +230,7 @@ class Lowering:
         if self._loose:
             self._body(node.finalbody, here)
 
-    def _match(self, node: ast.Match, here: _Activation) -> None:
+    def _match(self, node: ast.Match, here: Activation) -> None:
         self._expression(node.subject, here)
         ends: Edges = []
         for case in node.cases:
@@ -319,7 +242,7 @@ class Lowering:
             self._loose = [(branch, (atom, False))]
         self._loose = ends + self._loose
 
-    def _return(self, node: ast.Return, here: _Activation) -> None:
+    def _return(self, node: ast.Return, here: Activation) -> None:
         if node.value is not None:
             self._expression(node.value, here)
             if (result := self._returned.get(id(here.frame))) and self._loose:
@@ -331,7 +254,7 @@ class Lowering:
     # -- assignments -------------------------------------------------------------------------------------------
 
     def _assign(
-        self, target: ast.expr, value: ast.expr | None, node: ast.AST, here: _Activation, *, keeps: bool = False
+        self, target: ast.expr, value: ast.expr | None, node: ast.AST, here: Activation, *, keeps: bool = False
     ) -> None:
         if isinstance(target, ast.Tuple | ast.List):
             same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
@@ -362,7 +285,7 @@ class Lowering:
         self._emit(payload, node, here)
 
     def _assigned(
-        self, path: str, value: ast.expr, here: _Activation, *, keeps: bool = False, known: bool = True
+        self, path: str, value: ast.expr, here: Activation, *, keeps: bool = False, known: bool = True
     ) -> Assign:
         sources = self.signals.sources(value, here.frame)
         inlined = {self._returned[id(call)] for call in ast.walk(value) if id(call) in self._returned}
@@ -371,7 +294,7 @@ class Lowering:
         truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
         return Assign(path, sources | inlined, scaled, truth, bool(self._loops), keeps)
 
-    def _is_switch(self, target: ast.expr, here: _Activation) -> bool:
+    def _is_switch(self, target: ast.expr, here: Activation) -> bool:
         """Whether what is assigned may decide later on if AMP is on: only such facts are worth a path of their own."""
         name = last_name(target).lower()
         return any(word in name for word in ("scal", "amp", "fp16", "half", "mixed", "precision")) or bool(
@@ -380,7 +303,7 @@ class Lowering:
 
     # -- conditions --------------------------------------------------------------------------------------------
 
-    def _condition(self, test: ast.expr, frame: Frame, here: _Activation) -> tuple[Edges, Edges]:
+    def _condition(self, test: ast.expr, frame: Frame, here: Activation) -> tuple[Edges, Edges]:
         """Branch on a condition; returns the edges on which it holds and those on which it does not."""
         truth = self.roles.evaluator.truth(test, frame)
         if truth is not None:
@@ -400,7 +323,7 @@ class Lowering:
         branch = self._emit(Branch(atom), test, here)
         return [(branch, (atom, wanted))], [(branch, (atom, not wanted))]
 
-    def _short_circuit(self, test: ast.BoolOp, frame: Frame, here: _Activation) -> tuple[Edges, Edges]:
+    def _short_circuit(self, test: ast.BoolOp, frame: Frame, here: Activation) -> tuple[Edges, Edges]:
         early: Edges = []
         is_and = isinstance(test.op, ast.And)
         for part in test.values:
@@ -413,7 +336,7 @@ class Lowering:
 
     # -- expressions -------------------------------------------------------------------------------------------
 
-    def _expression(self, expr: ast.expr, here: _Activation) -> None:
+    def _expression(self, expr: ast.expr, here: Activation) -> None:
         """Lower the calls of an expression in the order in which they run."""
         if not self._loose or not any(isinstance(node, ast.Call) for node in ast.walk(expr)):
             return
@@ -443,7 +366,7 @@ class Lowering:
                     if isinstance(child, ast.expr):
                         self._expression(child, here)
 
-    def _call(self, call: ast.Call, here: _Activation) -> None:
+    def _call(self, call: ast.Call, here: Activation) -> None:
         if not self._loose:
             return
         meaning = self.signals.of_call(call, here.frame, here.guards > 0)
@@ -453,7 +376,7 @@ class Lowering:
         callees = [
             value
             for value in self.roles.evaluator.callees(call, here.frame)
-            if self.reach.has_events(value.function) and not _is_async_generator(value.function)
+            if self.reach.has_events(value.function) and not value.function.is_generator
         ]
         if len(callees) == 1:
             self._inline(callees[0], call, here)
@@ -469,7 +392,7 @@ class Lowering:
                 ends += self._loose
             self._loose = ends
 
-    def _meaning(self, meaning: Meaning, call: ast.Call, here: _Activation) -> None:
+    def _meaning(self, meaning: Meaning, call: ast.Call, here: Activation) -> None:
         if meaning.closure is not None:
             self._closure(meaning.closure, call, here)
         if meaning.enabled is None or meaning.on is None:
@@ -485,7 +408,7 @@ class Lowering:
             self._signal(meaning.off, call, here)
         self._loose = after + self._loose
 
-    def _enabled(self, enabled: Bound, call: ast.Call, here: _Activation) -> tuple[Edges, Edges]:
+    def _enabled(self, enabled: Bound, call: ast.Call, here: Activation) -> tuple[Edges, Edges]:
         """Branch on the condition a scaler was built with. It was asked once: the answer stays, whatever it reads."""
         expr, frame = expand(enabled.expr, enabled.frame, self.roles)
         atom, wanted = fact_of(expr, frame, self.roles)
@@ -494,12 +417,12 @@ class Lowering:
         branch = self._emit(Branch(atom), call, here)
         return [(branch, (atom, wanted))], [(branch, (atom, not wanted))]
 
-    def _closure(self, closure: ast.expr, call: ast.Call, here: _Activation) -> None:
+    def _closure(self, closure: ast.expr, call: ast.Call, here: Activation) -> None:
         for value in self.roles.evaluator.values(closure, here.frame):
             if isinstance(value, FunctionValue) and self.reach.has_events(value.function):
                 self._inline(value, ast.copy_location(ast.Call(func=closure, args=[], keywords=[]), call), here)
 
-    def _signal(self, signal: Signal | Backward, node: ast.AST, here: _Activation) -> None:
+    def _signal(self, signal: Signal | Backward, node: ast.AST, here: Activation) -> None:
         if isinstance(signal, Signal):
             if signal.scaler:
                 self.graph.scalers.add(signal.scaler)
@@ -507,7 +430,7 @@ class Lowering:
                 self.graph.optimizers[signal.optimizer] = self._module_names(node, here)
         self._emit(signal, node, here)
 
-    def _module_names(self, node: ast.AST, here: _Activation) -> frozenset[str]:
+    def _module_names(self, node: ast.AST, here: Activation) -> frozenset[str]:
         """Names of the modules whose parameters the optimizer of a call holds."""
         if not isinstance(node, ast.Call):
             return frozenset()
@@ -523,9 +446,3 @@ class Lowering:
 def _is_finite_check(test: ast.expr) -> bool:
     text = ast.unparse(test)
     return any(word in text for word in torch_api.FINITE_WORDS)
-
-
-def _is_async_generator(function: Function) -> bool:
-    return isinstance(function.node, FunctionNode) and any(
-        isinstance(node, ast.Yield | ast.YieldFrom) for node in function.own_nodes
-    )

@@ -81,6 +81,10 @@ class Function:
     def is_static(self) -> bool:
         return any(simple_name(decorator) == "staticmethod" for decorator in getattr(self.node, "decorator_list", ()))
 
+    @cached_property
+    def is_generator(self) -> bool:
+        return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in self.own_nodes)
+
     def default(self, parameter: str) -> ast.expr | None:
         """The default value of a parameter, or None where it has none."""
         if isinstance(self.node, ast.Module):

@@ -42,9 +42,9 @@ class Reach:
             name = last_name(node.func)
             if name in words:
                 return True
-            if name in torch_api.COMMON_WORDS and isinstance(node.func, ast.Attribute):
-                if self._plays_a_part(node.func.value, frame):
-                    return True
+            common = name in torch_api.COMMON_WORDS and isinstance(node.func, ast.Attribute)
+            if common and self._plays_a_part(node.func.value, frame):  # type: ignore[attr-defined]
+                return True
         return False
 
     def _plays_a_part(self, receiver: ast.expr, frame: Frame) -> bool:

@@ -1,0 +1,96 @@
+"""Put an event graph together: nodes, the edges that wait for the next one, and parts that turn out to be empty."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from verifygate.static.graph import Assign, Branch, Fact, Graph, Member, Node, Pass, Payload, Place
+from verifygate.static.program import Function
+from verifygate.static.values import Frame
+
+MAX_NODES = 6000
+
+Edges = list[tuple[int, Fact | None]]
+
+
+class TooLargeError(Exception):
+    """The graph grew past its limit: the caller falls back to smaller roots."""
+
+
+@dataclass
+class Loop:
+    """The edges out of a loop that is being lowered, other than its end."""
+
+    breaks: Edges = field(default_factory=list)
+    continues: Edges = field(default_factory=list)
+
+
+@dataclass
+class Activation:
+    """One function being lowered: where its returns lead, and the loops open in it."""
+
+    frame: Frame
+    returns: Edges = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    guards: int = 0
+    """How many conditions around the present statement are hand-written finite checks."""
+    homes: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        frame: Frame | None = self.frame
+        while frame is not None:
+            self.homes |= {f"{frame.function.module.path}:{frame.function.symbol}"}
+            frame = frame.caller
+
+
+class Builder:
+    """Holds the graph of one root. `_loose` are the edges that wait for the next node."""
+
+    def __init__(self, root: Function) -> None:
+        self.graph = Graph(root)
+        self._loose: Edges = []
+        self._loops: list[int] = []
+        """Numbers of the loops around the present statement."""
+        self._jump_count = 0
+        """How many statements so far leave the straight way."""
+
+    def _emit(self, payload: Payload, node: ast.AST, here: Activation) -> int:
+        number = len(self.graph.nodes)
+        if number >= MAX_NODES:
+            raise TooLargeError
+        self.graph.nodes.append(Node(payload, Place(here.frame.function, node), here.homes, loops=tuple(self._loops)))
+        self._connect(self._loose, number)
+        self._loose = [(number, None)]
+        return number
+
+    def _connect(self, edges: Edges, number: int) -> None:
+        for source, fact in edges:
+            self.graph.nodes[source].successors.append((number, fact))
+
+    @contextmanager
+    def _prunable(self) -> Iterator[None]:
+        """Undo the branches of a part that holds no event and no jump: its assignments are kept in a row."""
+        start, before = len(self.graph.nodes), list(self._loose)
+        jumps = self._jump_count
+        yield
+        added = self.graph.nodes[start:]
+        if self._jump_count != jumps or not all(
+            isinstance(node.payload, Branch | Assign | Member | Pass) for node in added
+        ):
+            return
+        if any(isinstance(node.payload, Assign) and node.payload.truth is not None for node in added):
+            return
+        del self.graph.nodes[start:]
+        for source, _ in before:
+            successors = self.graph.nodes[source].successors
+            successors[:] = [edge for edge in successors if edge[0] < start]
+        self._loose = before
+        for node in added:
+            if isinstance(node.payload, Assign):
+                number = len(self.graph.nodes)
+                self.graph.nodes.append(Node(node.payload, node.place, node.homes, loops=node.loops))
+                self._connect(self._loose, number)
+                self._loose = [(number, None)]
