@@ -1,7 +1,7 @@
 """How right the static rules are on labelled real code: recall on known bugs, false alarms on code known to be clean.
 
-The labels have the format of a list of rows: repo, commit, path, line, class, verdict (`bug` or `clean`), and where given
-`also` (other lines of the same fault) and `exempt` (classes that may rightly be reported in a clean file).
+The labels are a JSON list of rows: repo, commit, path, line, class, verdict (`bug` or `clean`), and where given `also`
+(other lines of the same fault) and `exempt` (classes that may rightly be reported in a clean file).
 """
 
 from __future__ import annotations
@@ -213,21 +213,15 @@ def find_checkout(folder: Path, repo: str, commit: str) -> Sources | None:
 
 def _from_git(git: Path, commit: str) -> Iterator[SourceFile]:
     """The `*.py` files of a commit, read from the object store; files that the store lacks are left out."""
-    listed = subprocess.run(
-        ["git", "-C", str(git), "ls-tree", "-r", "-z", commit],
-        capture_output=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    command = ["git", "-C", str(git)]
+    listed = subprocess.run([*command, "ls-tree", "-r", "-z", commit], capture_output=True, stdin=subprocess.DEVNULL)
     blobs: dict[str, str] = {}
     for entry in listed.stdout.decode("utf-8", "surrogateescape").split("\0"):
         meta, _, path = entry.partition("\t")
         if path.endswith(".py"):
             blobs[path] = meta.split()[2]
     wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
-    read = subprocess.run(
-        ["git", "-C", str(git), "cat-file", "--batch"], input=wanted, capture_output=True, check=False
-    )
+    read = subprocess.run([*command, "cat-file", "--batch"], input=wanted, capture_output=True)
     data, position = read.stdout, 0
     for path in blobs:
         end = data.index(b"\n", position)

@@ -205,6 +205,6 @@ class Page(View):
     # --- performance
 
     def sampled(self, stage: StageResult | None) -> list[Measurement]:
-        """Measurements whose samples are in the report and differ: a row of equal bars, or of right and wrong, is noise."""
+        """Measurements whose samples are in the report and worth a picture: rows of right and wrong are not."""
         measurements = stage.measurements if stage else ()
         return [m for m in measurements if any(arm.samples and arm.unit not in ("score", "steps") for arm in m.arms)]
