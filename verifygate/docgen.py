@@ -74,8 +74,8 @@ def config_page() -> str:
     """Every table and key of the configuration, with type, default and meaning."""
     parts = [_CONFIG_HEAD]
     for name, field in config.FileSettings.model_fields.items():
-        model = _model(field.annotation)
-        parts.append(_table(model, f"[[{name}]]" if name == "waivers" else f"[{name}]"))
+        if (model := _model(field.annotation)) is not None:
+            parts.append(_table(model, f"[[{name}]]" if name == "waivers" else f"[{name}]"))
     return "\n".join(parts)
 
 

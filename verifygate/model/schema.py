@@ -22,4 +22,3 @@ def json_schema(model: type[Model]) -> str:
     """The schema of the model's JSON as it is written, as text that ends in a line end."""
     schema: dict[str, Any] = {"$schema": _DIALECT, **model.model_json_schema(mode="serialization")}
     return json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
