@@ -48,3 +48,22 @@ def train(critic, optimizer, batches):
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def refined(latents, critic):
+    for _ in range(3):
+        (slope,) = torch.autograd.grad(critic(latents).sum(), latents, create_graph=True)
+        latents = latents + 0.9 * slope
+    return latents
+
+
+def with_a_switch(critic, optimizer, batches, plain, scaler):
+    for batch in batches:
+        with autocast("cuda") if not plain else torch.enable_grad():
+            loss = critic(batch).mean()
+            if plain:
+                loss = loss + plain_penalty(critic, batch)
+            loss = loss + critic(refined(batch, critic)).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -61,6 +61,7 @@ Penalties made by libraries; outputs that were computed under autocast but diffe
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity
@@ -76,11 +77,13 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a gradient penalty differentiates unscaled half-precision outputs",
     remedy="scale the outputs and divide the result by `scaler.get_scale()`, or compute the penalty in float32",
-    words=("autograd",),
+    words=("create_graph", "GradScaler", "autocast"),
     no_proof="the penalty's gradients have to be below float16's range, which a tiny model's are not",
 )
 
-_DEPTH = 4
+_DEPTH = 3
+_PENALTY = re.compile(r"penal|(^|_)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz", re.IGNORECASE)
+"""Names of functions in which an inner derivative becomes part of a loss."""
 _SCALES = ("get_scale", "inv_scale", ".scale(")
 
 
@@ -88,12 +91,16 @@ def check(analysis: Analysis) -> Iterator[Match]:
     """Inner derivatives in half precision that nothing scales."""
     if not any(call.method in ("scale", "step") for call in analysis.scaler_calls):
         return
+    seen: set[ast.AST] = set()
     for call, function in analysis.calls():
-        if last_name(call.func) != "grad" or not _is_penalty(call, function, analysis):
+        if last_name(call.func) != "grad" or not _is_penalty(call, function, analysis) or _is_scaled(call, function):
             continue
-        if not _is_scaled(call, function) and _is_half(call, function, analysis, _DEPTH):
-            place = Place(function, call)
-            yield Match(place, f"`{statement_text(place)}` differentiates half-precision outputs that nothing scales")
+        for place in _half_places(call, function, analysis, _DEPTH):
+            if place.node not in seen:
+                seen.add(place.node)
+                steps = ((place, "in a float16 region"), (Place(function, call), "inner derivative"))
+                message = f"`{statement_text(place)}` differentiates half-precision outputs that nothing scales"
+                yield Match(place, message, steps=steps)
 
 
 def _is_penalty(call: ast.Call, function: Function, analysis: Analysis) -> bool:
@@ -104,15 +111,30 @@ def _is_penalty(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     return isinstance(wanted, ast.Constant) and wanted.value is True
 
 
-def _is_half(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> bool:
-    """Whether the node surely runs in a float16 region: written in one, or called only from one."""
+def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> list[Place]:
+    """The node, or the calls that lead to it, where they stand in a float16 region."""
     for region in reversed(analysis.written_regions.by_function.get(function, [])):
         if node in region.nodes:
-            return region.is_active and analysis.written_regions.half_types(region) == {"torch.float16"}
-    sites = analysis.callers.sites(function) if depth else []
-    return bool(sites) and all(
-        not _scales(site.call) and _is_half(site.call, site.caller, analysis, depth - 1) for site in sites
-    )
+            is_half = region.is_active and analysis.written_regions.half_types(region) == {"torch.float16"}
+            is_half = is_half and not _may_contradict(region.context, node, function, analysis)
+            return [Place(function, node)] if is_half else []
+    sites = [site for site in analysis.callers.sites(function) if not _scales(site.call)] if depth else []
+    if depth == _DEPTH and not _PENALTY.search(function.name):
+        sites = [site for site in sites if _PENALTY.search(site.caller.name)]
+    return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
+
+
+def _may_contradict(context: ast.expr, node: ast.AST, function: Function, analysis: Analysis) -> bool:
+    """Whether the node may run only where the region's own condition (`autocast() if not x else ...`) fails."""
+    if not isinstance(context, ast.IfExp):
+        return False
+    off = [each for each in ast.walk(context.test) if isinstance(each, ast.UnaryOp)]
+    for test, holds in analysis.nesting.conditions(node, function):
+        text = ast.unparse(test)
+        for each in off:
+            if ast.unparse(each.operand) in text and not (holds and ast.unparse(each) in text):
+                return True
+    return False
 
 
 def _is_scaled(call: ast.Call, function: Function) -> bool:

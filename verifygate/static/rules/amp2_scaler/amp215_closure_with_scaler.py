@@ -62,10 +62,11 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.values import FunctionValue, Object
+from verifygate.static.values import FunctionValue, Literal, Made
 
 RULE = Rule(
     code="AMP215",
@@ -82,31 +83,35 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterator[Match]:
     """Steps that are given something to run."""
     for call in analysis.scaler_calls:
-        if call.method != "step" or _has_own_step(call, analysis):
+        if call.method != "step" or not _closure(call, analysis):
             continue
-        closure = _closure(call, analysis)
-        if closure is not None:
-            yield Match(
-                call.place,
-                f"`{statement_text(call.place)}` hands the scaler a closure, which it does not support",
-                certain=call.is_certain,
-            )
+        plain = _is_plain(call, analysis)
+        if plain or not _with_own_step(analysis):
+            message = f"`{statement_text(call.place)}` hands the scaler a closure, which it does not support"
+            yield Match(call.place, message, certain=plain)
 
 
-def _closure(call: ScalerCall, analysis: Analysis) -> ast.expr | None:
-    """The closure that the call surely passes."""
+def _closure(call: ScalerCall, analysis: Analysis) -> bool:
+    """Whether the call surely passes a closure."""
     named = next((word.value for word in call.call.keywords if word.arg == "closure"), None)
     given = named or (call.call.args[1] if len(call.call.args) > 1 else None)
-    if given is None or isinstance(given, ast.Starred):
-        return None
-    if isinstance(given, ast.Lambda):
-        return given
+    if given is None or isinstance(given, ast.Starred | ast.Lambda):
+        return isinstance(given, ast.Lambda)
     values = analysis.evaluator.values(given, call.frame)
     functions = [value for value in values if isinstance(value, FunctionValue)]
-    return given if functions and len(functions) == len(values) else None
+    return bool(functions) and len(functions) == len(values)
 
 
-def _has_own_step(call: ScalerCall, analysis: Analysis) -> bool:
+def _is_plain(call: ScalerCall, analysis: Analysis) -> bool:
+    """Whether the scaler is built right here as torch's own; an annotation admits subclasses."""
     values = analysis.evaluator.values(call.receiver, call.frame)
-    objects = [value for value in values if isinstance(value, Object)]
-    return any("step" in base.methods for value in objects for base in analysis.evaluator.linearised(value.made))
+    return all(isinstance(value, Literal) or (isinstance(value, Made) and value.calls) for value in values)
+
+
+def _with_own_step(analysis: Analysis) -> bool:
+    """Whether the project has a scaler that steps in its own way."""
+    return any(
+        "step" in made.methods and analysis.evaluator.outside_bases(made) & torch_api.GRAD_SCALERS
+        for module in analysis.parsed()
+        for made in module.classes.values()
+    )

@@ -61,7 +61,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.values import FunctionValue, Made, Object, Value
+from verifygate.static.values import Made, Object, Value
 
 RULE = Rule(
     code="AMP217",
@@ -114,8 +114,6 @@ def _kind(value: Value, analysis: Analysis) -> str:
         case Object() if analysis.evaluator.outside_bases(value.made) & {"torch.nn.Module"}:
             has_groups = any("param_groups" in base.methods for base in analysis.evaluator.linearised(value.made))
             return "" if has_groups else "a model"
-        case FunctionValue():
-            return "a function"
     return ""
 
 
