@@ -172,9 +172,16 @@ def _is_grad(expr: ast.expr) -> bool:
 
 
 def _grad_in(call: ast.Call) -> ast.expr | None:
-    """The `.grad` among the arguments of a call that measures or records it."""
-    arguments = (*call.args, *(word.value for word in call.keywords))
-    return next((argument for argument in arguments if _is_grad(argument)), None)
+    """The `.grad` among the arguments of a call that measures or records it, bare or put together with others."""
+    for argument in (*call.args, *(word.value for word in call.keywords)):
+        if _is_grad(argument):
+            return argument
+        inner = argument.elt if isinstance(argument, ast.ListComp | ast.GeneratorExp) else argument
+        if _is_grad(inner):
+            return inner
+        if isinstance(inner, ast.Call) and last_name(inner.func) in ("cat", "stack", "concat", "hstack"):
+            return _grad_in(inner)
+    return None
 
 
 def _is_noise(expr: ast.expr) -> bool:

@@ -59,3 +59,12 @@ def scaled_loss_logged(model, optimizer, scaler, batches, meter, use_amp):
             loss.backward()
             optimizer.step()
         meter.update(loss.item())  # expect: AMP204
+
+
+def put_together(model, optimizer, scaler, batches, log):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        log(torch.norm(torch.cat([p.grad.view(-1) for p in model.parameters()]), p=2))  # expect: AMP204
+        scaler.step(optimizer)
+        scaler.update()
