@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
+from verifygate.protocol import Breach, Event, Gradients, Window, advance
 from verifygate.static.graph import (
     Assign,
     Atom,
@@ -24,13 +24,13 @@ from verifygate.static.graph import (
     Leave,
     Member,
     Node,
-    Part,
     Place,
     Signal,
     is_below,
 )
 from verifygate.static.judgement import Way
 from verifygate.static.liveness import ended, live
+from verifygate.static.tracks import Track, advanced, turned, weakly
 
 MAX_STATES = 40_000
 _SAMPLE = 50
@@ -43,21 +43,6 @@ _SCALER_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED,
 
 class TooManyStatesError(Exception):
     """The graph has more states than the limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One optimizer on one path: its state, and the node of the latest event of each kind that can be blamed."""
-
-    state: OptimizerState = field(default_factory=OptimizerState)
-    marks: frozenset[tuple[Event, int]] = frozenset()
-    weak: bool = False
-    """Its gradients come from a backward that may have been another optimizer's."""
-    other: Track | None = None
-    """In a loop over a collection: the state of the members whose turn has not come."""
-
-    def mark(self, event: Event) -> int | None:
-        return next((node for kind, node in self.marks if kind is event), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +160,7 @@ class Walk:
             case Assign() as assign:
                 return self._assign(number, assign, state)
             case Member() as member:
-                return _member(member, state)
+                return replace(state, tracks=turned(state.tracks, member))
         return state
 
     def _in_region(self, rule: str, number: int, state: State) -> None:
@@ -226,7 +211,7 @@ class Walk:
         if len(alive) == 1:
             return self._each(number, event, state, alive)
         tracks = tuple(
-            (name, _weakly(track, event, number) if name in alive and track.marks else track)
+            (name, weakly(track, event, number) if name in alive and track.marks else track)
             for name, track in state.tracks
         )
         return replace(state, tracks=tracks)
@@ -235,7 +220,7 @@ class Walk:
         tracks = []
         for name, track in state.tracks:
             if name in names:
-                after, breach = self._advance(track, event)
+                after, breach = advanced(track, event)
                 marks = track.marks
                 if breach is not None:
                     blamed = number if breach.blame is event and not _earlier(breach) else track.mark(breach.blame)
@@ -247,19 +232,13 @@ class Walk:
             tracks.append((name, track))
         return replace(state, tracks=tuple(tracks))
 
-    def _advance(self, track: Track, event: Event) -> tuple[OptimizerState, Breach | None]:
-        after, breach = advance(track.state, event)
-        if event is Event.ZERO_GRAD and track.weak:
-            return replace(after, gradients=Gradients.NONE), None  # what another's backward left here was to go
-        return after, breach
-
     def _bystander(self, number: int, other: Track | None, event: Event) -> Track | None:
         """What an event does to the other members of a collection: only what is about all of them."""
         payload = self.graph.nodes[number].payload
         if other is None or (isinstance(payload, Signal) and payload.optimizer):
             return other
         marks = frozenset(mark for mark in other.marks if mark[0] is not event) | {(event, number)}
-        return Track(self._advance(other, event)[0], marks if event in _BLAMED else other.marks, other.weak)
+        return Track(advanced(other, event)[0], marks if event in _BLAMED else other.marks, other.weak)
 
     def _sight(self, rule: str, blamed: int, number: int, state: State, optimizer: str) -> None:
         sightings = self.sightings.setdefault((rule, blamed), [])
@@ -430,33 +409,3 @@ def _concerned(state: State, sighting: _Sighting) -> bool:
 def _earlier(breach: Breach) -> bool:
     """Breaches of which the earlier event of the same kind is at fault: the step that no update followed."""
     return breach.rule == "AMP209"
-
-
-def _weakly(track: Track, event: Event, number: int) -> Track:
-    """A backward that may or may not reach this optimizer's parameters: the reading that accuses nobody."""
-    scaled = event is Event.SCALED_BACKWARD
-    gradients = track.state.gradients
-    if gradients in (Gradients.UNSCALED, Gradients.MIXED):
-        return track
-    if scaled or gradients is not Gradients.UNKNOWN_CLIPPED:
-        gradients = Gradients.SCALED if scaled else Gradients.PLAIN
-    marks = track.marks
-    if not scaled:
-        marks = frozenset(mark for mark in marks if mark[0] is not event) | {(event, number)}
-    other = _weakly(track.other, event, number) if track.other else None
-    return Track(OptimizerState(gradients, track.state.window), marks, weak=True, other=other)
-
-
-def _member(member: Member, state: State) -> State:
-    """Loops over a collection: each member comes in the state in which the loop found it, but for what was for all."""
-    tracks = []
-    for name, track in state.tracks:
-        if is_below(name, member.target):
-            if member.part is Part.ENTER:
-                track = replace(track, other=replace(track, other=None))
-            elif member.part is Part.NEXT and track.other is not None:
-                track = replace(track.other, other=track.other)
-            elif member.part is Part.LEAVE:
-                track = replace(track, other=None)
-        tracks.append((name, track))
-    return replace(state, tracks=tuple(tracks))
