@@ -114,6 +114,10 @@ class View:
     def not_measured(self) -> list[Asked]:
         return [asked for asked in self.checks if asked.check.status is Status.NOT_MEASURED]
 
+    def passed(self, stage: StageResult) -> list[Check]:
+        """The checks that a reader with little time can skip."""
+        return [check for check in stage.checks if check.status is Status.PASS]
+
     def not_measured_in(self, stage: StageResult) -> int:
         return sum(1 for check in stage.checks if check.status is Status.NOT_MEASURED)
 
