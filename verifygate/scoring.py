@@ -131,7 +131,8 @@ def _finding_reason(stage: StageResult, finding: Finding) -> _Ranked:
     reason = Reason(
         condition="finding",
         stage=stage.stage,
-        text=f"{finding.rule} {finding.name} ({finding.severity}): {finding.message}",
+        text=f"{finding.rule} {finding.name} ({finding.severity}): {finding.message}"
+        + (f"; {finding.untested}" if finding.untested else ""),
         path=finding.path,
         line=finding.line,
         action=finding.remedy or f"see `verifygate explain {finding.rule}`",

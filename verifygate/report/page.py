@@ -142,15 +142,6 @@ class Page(View):
         counts: Counter[str] = Counter(test.outcome for test in self.execution.tests)
         return ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if counts[outcome])
 
-    def elsewhere(self, name: str) -> list[Finding]:
-        """The findings that only other stages report."""
-        stage = self.stage(name)
-        mine = {finding.fingerprint for finding in stage.findings} if stage else set()
-        return [finding for finding in self.findings if finding.fingerprint not in mine]
-
-    # --- static
-
-    @property
     def constructs_by_file(self) -> list[tuple[str, list[Construct]]]:
         constructs = sorted(self.static.constructs, key=lambda c: (c.path, c.line, c.kind))
         return [(path, list(group)) for path, group in groupby(constructs, key=lambda c: c.path)]

@@ -92,6 +92,11 @@ class View:
         first = {(f.rule, f.path, f.line, f.column, f.fingerprint): f for f in reversed(every)}
         return tuple(sorted(first.values(), key=lambda f: f.order))
 
+    @property
+    def grave(self) -> list[Finding]:
+        """The critical and high findings of all stages: those that tests should have caught."""
+        return [finding for finding in self.findings if finding.severity in (Severity.CRITICAL, Severity.HIGH)]
+
     def by_severity(self, findings: Iterable[Finding], most: int | None = None) -> list[tuple[Severity, list[Finding]]]:
         """The severities that occur, worst first, each with its findings; the worst `most` findings of all."""
         found = sorted(findings, key=lambda f: f.order)[:most]
