@@ -181,8 +181,9 @@ class Walk:
         if signal.event is Event.UPDATE:
             served = self._served_by(signal.scaler, state)
             tracks = dict(state.tracks)
-            if served and not signal.told and all(tracks[name].state.window is Window.READY for name in served):
-                self._sight("AMP210", number, number, state, served[0])
+            asked = [name for name in served if name in self._scalers]
+            if asked and not signal.told and all(tracks[name].state.window is Window.READY for name in asked):
+                self._sight("AMP210", number, number, state, asked[0])
             return self._each(number, signal.event, state, served)
         return self._each(number, signal.event, state, self._targets(number, signal, state))
 

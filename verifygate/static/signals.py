@@ -43,8 +43,8 @@ class Signals:
         path = self.roles.path(receiver, frame)
         presumed = scaler.kind is ScalerKind.PRESUMED
         event = {"unscale_": Event.UNSCALE, "step": Event.SCALER_STEP, "update": Event.UPDATE}.get(method)
-        if event is None:
-            return Meaning(None)
+        if event is None or (event is Event.SCALER_STEP and _with_closure(call)):
+            return Meaning(None)  # a scaler that takes closures has a protocol of its own
         optimizer = self._first(call, "optimizer")
         if event is not Event.UPDATE and optimizer is None:
             return Meaning(None) if not presumed else None
@@ -61,6 +61,8 @@ class Signals:
     ) -> Meaning | None:
         if method == "backward":
             return self._backward(call, receiver, frame)
+        if method == "step" and self._is_scalers_own(frame):
+            return None
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
             closure = self._first(call, "closure")
@@ -81,6 +83,11 @@ class Signals:
             names = identifiers(call.args[0]) if call.args and not _is_number(call.args[0]) else identifiers(receiver)
             return Meaning(Signal(Event.CLIP, names=names))
         return None
+
+    def _is_scalers_own(self, frame: Frame) -> bool:
+        """Whether the code is part of a scaler: stepping the optimizer is its task."""
+        owner = frame.function.owner
+        return owner is not None and bool(self.roles.evaluator.outside_bases(owner) & torch_api.GRAD_SCALERS)
 
     def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
         known = self.roles.known_name(call.func, frame)
@@ -162,6 +169,12 @@ def of_grad_assignment(target: ast.expr, value: ast.expr | None) -> Signal | Non
     if isinstance(value, ast.Constant) and value.value is None:
         return Signal(Event.ZERO_GRAD, names=identifiers(target.value))
     return None
+
+
+def _with_closure(call: ast.Call) -> bool:
+    named = next((word.value for word in call.keywords if word.arg == "closure"), None)
+    given = named or (call.args[1] if len(call.args) > 1 else None)
+    return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
 
 
 def _is_grad(expr: ast.expr) -> bool:
