@@ -142,6 +142,9 @@ class Page(View):
         counts: Counter[str] = Counter(test.outcome for test in self.execution.tests)
         return ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if counts[outcome])
 
+    # --- static
+
+    @property
     def constructs_by_file(self) -> list[tuple[str, list[Construct]]]:
         constructs = sorted(self.static.constructs, key=lambda c: (c.path, c.line, c.kind))
         return [(path, list(group)) for path, group in groupby(constructs, key=lambda c: c.path)]
