@@ -1,0 +1,72 @@
+"""The measure of the rules on labelled code counts what it should, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from verifygate.accuracy import CLASSES, Case, find_checkout, judge, read_cases, table
+from verifygate.cli import main
+from verifygate.static.registry import load_rules
+
+FOLDER = Path(__file__).parent / "accuracy"
+CASES, CHECKOUTS = FOLDER / "cases.json", FOLDER / "checkouts"
+
+
+def test_a_bug_is_found_at_its_line_and_clean_code_accused_of_nothing():
+    judged, absent = judge(read_cases(CASES), CHECKOUTS)
+
+    assert not absent
+    assert [(each.case.path, each.right) for each in judged] == [("train.py", True), ("clean.py", True)]
+    assert "recall on bugs: 1 of 1 (100.0 %)" in table(judged, absent)
+
+
+@pytest.mark.parametrize("change", [{"line": 3}, {"class": "unscale-twice"}])
+def test_another_line_or_another_rule_is_a_miss(change: dict[str, object]):
+    row = json.loads(CASES.read_text(encoding="utf-8"))[0] | change
+    case = Case.model_validate({**row, "label": row["class"]})
+
+    (judged,), _ = judge([case], CHECKOUTS)
+
+    assert not judged.right
+
+
+def test_a_fault_in_code_that_is_called_clean_is_a_false_alarm_unless_exempt():
+    row = json.loads(CASES.read_text(encoding="utf-8"))[1] | {"path": "train.py"}
+    case = Case.model_validate({**row, "label": row["class"]})
+
+    (accused,), _ = judge([case], CHECKOUTS)
+    (exempt,), _ = judge([case.model_copy(update={"exempt": ("clip-before-unscale",)})], CHECKOUTS)
+
+    assert [finding.rule for finding in accused.findings] == ["AMP201"]
+    assert exempt.right
+
+
+def test_a_git_repository_is_read_at_the_labelled_commit(tmp_path: Path):
+    """The commit's files count, whatever lies in the working tree."""
+    repo = tmp_path / "example+loops"
+    repo.mkdir()
+    git = ["git", "-C", str(repo), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    (repo / "train.py").write_text("x = 1\n", encoding="utf-8")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    (repo / "train.py").write_text("x = 2\n", encoding="utf-8")
+
+    sources = find_checkout(tmp_path, "example/loops", commit)
+
+    assert sources is not None
+    assert [file.data for file in sources] == [b"x = 1\n"]
+
+
+def test_every_class_stands_for_rules_that_exist():
+    """But for rules of the catalogue that were dropped, with the reason in the documentation."""
+    assert {rule for rules in CLASSES.values() for rule in rules.split()} - set(load_rules()) == {"AMP106", "AMP307"}
+
+
+def test_a_missing_checkout_is_told_and_ends_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["accuracy", "--cases", str(CASES), "--checkouts", str(tmp_path)]) == 2
+    assert "no checkout for 2 rows: example/loops@0123abcd" in capsys.readouterr().out
