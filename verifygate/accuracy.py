@@ -7,9 +7,8 @@ The labels are a JSON list of rows: repo, commit, path, line, class, verdict (`b
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from verifygate.config import StaticSettings
 from verifygate.errors import UsageError
 from verifygate.model import Certainty, Finding, Model, Severity
-from verifygate.source import SourceFile, Sources, read_sources
+from verifygate.revision import files_at
+from verifygate.source import Sources, read_sources
 from verifygate.static.engine import analyse
 
 TOLERANCE = 3
@@ -205,30 +205,7 @@ def find_checkout(folder: Path, repo: str, commit: str) -> Sources | None:
     for name in [*flat, repo.partition("/")[2]]:
         for git in (folder / name, folder / name / "repo", folder / name / ".git", folder / f"{name}.git"):
             if (git / "objects").is_dir() or (git / ".git").exists():
-                sources = Sources(_from_git(git, commit))
+                sources = Sources(files_at(git, commit))
                 if len(sources):
                     return sources
     return None
-
-
-def _from_git(git: Path, commit: str) -> Iterator[SourceFile]:
-    """The `*.py` files of a commit, read from the object store; files that the store lacks are left out."""
-    command = ["git", "-C", str(git)]
-    listed = subprocess.run([*command, "ls-tree", "-r", "-z", commit], capture_output=True, stdin=subprocess.DEVNULL)
-    blobs: dict[str, str] = {}
-    for entry in listed.stdout.decode("utf-8", "surrogateescape").split("\0"):
-        meta, _, path = entry.partition("\t")
-        if path.endswith(".py"):
-            blobs[path] = meta.split()[2]
-    wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
-    read = subprocess.run([*command, "cat-file", "--batch"], input=wanted, capture_output=True)
-    data, position = read.stdout, 0
-    for path in blobs:
-        end = data.index(b"\n", position)
-        header = data[position:end].split()
-        position = end + 1
-        if header[-1] == b"missing":
-            continue
-        size = int(header[2])
-        yield SourceFile(path, data[position : position + size])
-        position += size + 1

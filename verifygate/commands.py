@@ -28,6 +28,8 @@ CHECK_FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 def split_words(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """`--select AMP2,KEY101 --select PERF` as one list."""
+    if any(not part.strip(" ,") for part in value):
+        raise click.BadParameter("it is empty")
     return tuple(word for part in value for word in part.replace(",", " ").split())
 
 
@@ -43,12 +45,14 @@ def cli() -> None:
 @click.option("--report-dir", type=click.Path(path_type=Path), help="Where reports go (default: reports/latest).")
 @click.option("--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
+@click.option("--since", default="", help="A git revision: findings that stood there already do not block.")
 def run(
     stages: tuple[str, ...],
     config: Path | None,
     report_dir: Path | None,
     formats: tuple[str, ...],
     baseline: Path | None,
+    since: str,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
@@ -66,7 +70,7 @@ def run(
     folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
     chosen = () if "all" in stages else stages
     with _progress() as progress:
-        report = run_gate(settings, stages=chosen, command=_command_line(), progress=progress)
+        report = run_gate(settings, stages=chosen, command=_command_line(), since=since, progress=progress)
     if before is not None:
         report = earlier.compared(report, before)
     prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"

@@ -8,14 +8,15 @@ import platform
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
 
 from verifygate import __version__, revision
 from verifygate.config import Settings
 from verifygate.errors import UsageError
 from verifygate.fix import with_fixes
 from verifygate.merge import merged
-from verifygate.model import Outcome, Provenance, Report, Run, StageResult
+from verifygate.model import Changes, Finding, Outcome, Provenance, Report, Run, StageResult
 from verifygate.requirements import read_specification
 from verifygate.scoring import judge
 from verifygate.source import Sources, read_sources
@@ -32,12 +33,14 @@ def run(
     *,
     stages: Sequence[str] = (),
     command: str = "verifygate run",
+    since: str = "",
     progress: Progress = lambda _text: None,
 ) -> Report:
     """Run the named stages (all, where none is named) and judge what they found.
 
-    A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. Raises UsageError
-    for what a user can put right before anything runs: no sources, a broken specification.
+    With `since`, findings that stood at that revision already are shown as open and do not block: a change answers
+    for what it brings. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK.
+    Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
     sources = read_sources(settings.root, settings.sources, settings.project.exclude)
@@ -50,6 +53,8 @@ def run(
     _check_rules(settings)
     if settings.requirements.spec:
         read_specification(settings.root, settings.requirements.spec)
+    commit = revision.resolve(settings.root, since) if since else ""
+    earlier = _findings_at(settings, commit) if commit else ()
     subject = Subject(settings.root, interpreter_of(settings))
     results: dict[str, StageResult] = {}
     for stage in STAGES:
@@ -57,7 +62,8 @@ def run(
             progress(stage.name)
             context = StageContext(settings, sources, subject, dict(results), _prefixed(progress, stage.name))
             results[stage.name] = _run_stage(stage, context)
-    judgement = judge(merged(list(results.values())), settings.verdict, settings.waivers, settings.today)
+    inherited = {finding.fingerprint for finding in earlier}
+    judgement = judge(merged(list(results.values())), settings.verdict, settings.waivers, settings.today, inherited)
     return Report(
         project=settings.name,
         task=settings.project.task,
@@ -68,6 +74,7 @@ def run(
         stages=judgement.stages,
         parts=judgement.parts,
         waivers=judgement.waivers,
+        changes=_changes(judgement.stages, earlier, commit) if commit else None,
         provenance=_provenance(settings, sources),
         run=Run(
             command=command,
@@ -75,6 +82,35 @@ def run(
             seconds=round(time.monotonic() - clock, 3),
         ),
     )
+
+
+def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], commit: str) -> Changes:
+    """What became of the findings that the static rules have at a revision."""
+    before = {finding.fingerprint: finding for finding in earlier}
+    now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}
+    looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
+    gone = tuple(finding for key, finding in before.items() if key not in now)
+    return Changes(
+        against=f"the source at {commit}",
+        new=tuple(finding for key, finding in now.items() if key not in before),
+        open=tuple(finding for key, finding in now.items() if key in before),
+        fixed=gone if looked else (),
+        cannot_tell=() if looked else gone,
+    )
+
+
+def _findings_at(settings: Settings, commit: str) -> tuple[Finding, ...]:
+    """What the static rules of today say of the files as they were at a revision."""
+    from verifygate.static.engine import analyse
+
+    inside = [PurePosixPath(path) for path in settings.sources]
+    files = [
+        file
+        for file in revision.files_at(settings.root, commit)
+        if any(PurePosixPath(file.path).is_relative_to(path) for path in inside)
+        and not any(fnmatch(file.path, pattern) for pattern in settings.project.exclude)
+    ]
+    return analyse(Sources(files), settings.static).findings
 
 
 def _run_stage(stage: Stage, context: StageContext) -> StageResult:

@@ -1,12 +1,15 @@
-"""Ask git, where there is one, what revision the audited files belong to."""
+"""Ask git, where there is one: what revision the audited files belong to, and what they were at another."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-SECONDS = 20.0
+from verifygate.errors import UsageError
+from verifygate.source import SourceFile
+
+SECONDS = 60.0
 
 
 def describe(root: Path, paths: Sequence[str]) -> str:
@@ -15,14 +18,48 @@ def describe(root: Path, paths: Sequence[str]) -> str:
     if commit is None:
         return "none"
     changed = _git(root, "status", "--porcelain", "--", *paths)
-    return f"{commit.strip()}+changes" if changed is None or changed.strip() else commit.strip()
+    text = commit.decode().strip()
+    return f"{text}+changes" if changed is None or changed.strip() else text
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def resolve(root: Path, revision: str) -> str:
+    """The full name of a commit. Raises UsageError where git knows none by that name."""
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if commit is None:
+        raise UsageError(
+            f"git knows no revision `{revision}` here",
+            where="--since",
+            remedy="name a commit, branch or tag that is there; a shallow clone may have to fetch it first",
+        )
+    return commit.decode().strip()
+
+
+def files_at(folder: Path, commit: str) -> Iterator[SourceFile]:
+    """The `*.py` files of a commit below `folder`, with paths relative to it; what the store lacks is left out."""
+    listed = _git(folder, "ls-tree", "-r", "-z", commit)
+    blobs: dict[str, str] = {}
+    for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
+        meta, _, path = entry.partition("\t")
+        if path.endswith(".py"):
+            blobs[path] = meta.split()[2]
+    wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
+    data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0
+    for path in blobs if data else ():
+        end = data.index(b"\n", position)
+        header = data[position:end].split()
+        position = end + 1
+        if header[-1] == b"missing":
+            continue
+        size = int(header[2])
+        yield SourceFile(path, data[position : position + size])
+        position += size + 1
+
+
+def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:
     """What git prints, or None where there is no git, no repository, or it refuses."""
-    command = ["git", "-C", str(root), "-c", "core.quotepath=off", *arguments]
+    command = ["git", "-C", str(folder), "-c", "core.quotepath=off", *arguments]
     try:
-        ended = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
+        ended = subprocess.run(command, input=given, capture_output=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return ended.stdout.decode("utf-8", "replace") if ended.returncode == 0 else None
+    return ended.stdout if ended.returncode == 0 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -44,11 +44,18 @@ class Judgement:
 
 
 def judge(
-    stages: Sequence[StageResult], policy: VerdictSettings, waivers: Sequence[Waiver], today: dt.date
+    stages: Sequence[StageResult],
+    policy: VerdictSettings,
+    waivers: Sequence[Waiver],
+    today: dt.date,
+    inherited: Collection[str] = (),
 ) -> Judgement:
-    """Decide by the named conditions, then add up the points. Never looks at the points to decide."""
+    """Decide by the named conditions, then add up the points. Never looks at the points to decide.
+
+    `inherited` are fingerprints of findings that stood before the change under review: shown, but not blocking.
+    """
     permission = _Permission(waivers, today)
-    blocking = {stage.stage: _reasons(stage, policy, permission) for stage in stages}
+    blocking = {stage.stage: _reasons(stage, policy, permission, inherited) for stage in stages}
     reasons = _in_order(reason for found in blocking.values() for reason in found)
     if not any(stage.outcome is Outcome.COMPLETED and _applicable(stage) for stage in stages):
         reasons = (*reasons, NOTHING_RAN)
@@ -88,11 +95,13 @@ class _Permission:
 # --- the conditions
 
 
-def _reasons(stage: StageResult, policy: VerdictSettings, permission: _Permission) -> list[_Ranked]:
+def _reasons(
+    stage: StageResult, policy: VerdictSettings, permission: _Permission, inherited: Collection[str]
+) -> list[_Ranked]:
     """Every blocking condition that this stage's result meets."""
-    blocking = [f for f in stage.findings if f.certainty is Certainty.CERTAIN and f.severity in policy.block]
-    found = [_finding_reason(stage, finding) for finding in blocking]
-    said = {f"{stage.stage}.{finding.rule}" for finding in blocking}
+    grave = [f for f in stage.findings if f.certainty is Certainty.CERTAIN and f.severity in policy.block]
+    found = [_finding_reason(stage, finding) for finding in grave if finding.fingerprint not in inherited]
+    said = {f"{stage.stage}.{finding.rule}" for finding in grave}
     if stage.outcome is Outcome.ERRORED:
         found.append(_errored_reason(stage))
     for check in stage.checks:

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
@@ -15,12 +15,14 @@ from pathlib import Path, PurePosixPath
 
 from verifygate.errors import UsageError
 
-AMP_WORDS = re.compile(rb"autocast|GradScaler|grad_scaler|\bamp\b|custom_fwd|custom_bwd|precision\s*=|unscale_")
+AMP_WORDS = re.compile(
+    rb"autocast|GradScaler|grad_scaler|\bamp\b|custom_fwd|custom_bwd|precision\s*=|unscale_"
+    rb"|scaler\s*\.\s*(?:scale|step|update)\b"
+)
 """A file that matches none of these holds no AMP code of its own."""
 
-SKIPPED_FOLDERS = frozenset(
-    {"__pycache__", "node_modules", "site-packages", "build", "dist", "wandb", "venv", "env", "__pypackages__"}
-)
+SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "__pypackages__"})
+"""Folders of copies and of other people's code; virtual environments are told by their pyvenv.cfg."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
@@ -123,7 +125,8 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
                 where=given,
                 remedy="sources must lie under the configuration's folder",
             )
-        for file in [start] if start.is_file() else walk(start):
+        shut: list[OSError] = []
+        for file in [start] if start.is_file() else walk(start, shut.append):
             path = _shown(file, root, given)
             if path in found or any(fnmatch(path, pattern) for pattern in patterns):
                 continue
@@ -131,12 +134,18 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
                 found[path] = SourceFile(path, file.read_bytes())
             except OSError as error:
                 unreadable.append((path, f"cannot be read: {error.strerror}"))
+        unreadable += [
+            (_shown(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
+        ]
     return Sources(found.values(), unreadable)
 
 
-def walk(folder: Path) -> Iterator[Path]:
-    """Yield the `*.py` files below a folder in a stable order; links to folders are not followed."""
-    for here, folders, files in os.walk(folder, followlinks=False):
+def walk(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[Path]:
+    """Yield the `*.py` files below a folder in a stable order; links to folders are not followed.
+
+    `on_error` is told of each folder that cannot be listed.
+    """
+    for here, folders, files in os.walk(folder, onerror=on_error, followlinks=False):
         folders[:] = sorted(name for name in folders if not _skipped(Path(here), name))
         for name in sorted(files):
             file = Path(here, name)

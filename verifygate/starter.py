@@ -10,7 +10,8 @@ _TEMPLATE = """\
 # What verifygate audits; every key is explained by `verifygate docs config`.
 [project]
 name = "{name}"
-sources = [{sources}]
+sources = ["."]  # everything below, so that a new file is never out of sight
+exclude = []
 
 [execution]
 pytest = [{tests}]  # arguments for pytest
@@ -30,12 +31,9 @@ pytest = [{tests}]  # arguments for pytest
 
 def starter(folder: Path) -> str:
     """The text of a configuration for the project in `folder`."""
-    packages = sorted(path.parent.name for path in folder.glob("*/__init__.py") if path.parent.name != "tests")
-    scripts = sorted(path.name for path in folder.glob("*.py") if not path.name.startswith(("test_", "conftest")))
     tests = [name for name in ("tests", "test") if (folder / name).is_dir()]
     return _TEMPLATE.format(
         name=folder.resolve().name.replace("\\", "").replace('"', ""),
-        sources=", ".join(f'"{name}"' for name in packages + scripts) or '"."',
         tests=", ".join(f'"{name}"' for name in tests),
     )
 

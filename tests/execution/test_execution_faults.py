@@ -179,3 +179,17 @@ def test_no_tests_at_all_is_not_applicable(run_suite: Run) -> None:
     result = run_suite("nothing")
     assert result.outcome is Outcome.NOT_APPLICABLE
     assert result.reason == "not configured: add tests, or name them in `execution.pytest`"
+
+
+def test_a_test_that_a_hook_takes_away_is_counted_as_deselected(run_suite: Run) -> None:
+    """A conftest that edits the list says nothing to pytest; the account says which test is gone."""
+    result = run_suite("quiet_removal", required=("test_suite.py::test_bad",))
+    assert isinstance(result.details, ExecutionDetails)
+    assert result.details.deselected == 1
+    assert check(result, "required-tests").status is Status.NOT_MEASURED
+    assert check(result, "skipped").status is Status.PARTIAL
+
+
+def test_a_run_in_which_nothing_passes_is_no_pass(run_suite: Run) -> None:
+    """Only expected failures: none failed, and none passed either."""
+    assert check(run_suite("only_expected_failures"), "tests-pass").status is Status.NOT_MEASURED

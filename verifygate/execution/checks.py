@@ -27,6 +27,9 @@ def tests_pass(account: Account, ran: Check) -> Check:
     elif ran.status is not Status.PASS:
         status, actual = Status.NOT_MEASURED, f"{passed} passed, but the run proves nothing: see {ran.id}"
         evidence, remedy = iter(()), ran.remedy
+    elif not passed:
+        status, actual = Status.NOT_MEASURED, "none failed, but none passed either"
+        evidence, remedy = iter(()), "let at least one test run and pass"
     else:
         status, actual = Status.PASS, f"{passed} passed, none failed"
         summary = f"{count(passed, 'test')} passed, as the plugin inside the run saw"

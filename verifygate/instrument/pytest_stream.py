@@ -131,6 +131,9 @@ class Witness:
         self._linger_seconds = linger_seconds
         self._attribution = attribution
         self._raised: dict[tuple[str, str], dict[str, object]] = {}
+        self._found: list[str] = []
+        """Ids in the order in which pytest met the tests, before any hook could choose among them."""
+        self._deselected: set[str] = set()
 
     def pytest_collectstart(self, collector: pytest.Collector) -> None:
         if isinstance(collector, pytest.File):
@@ -151,11 +154,19 @@ class Witness:
         if call is not None and call.excinfo is not None:
             self._raised[(collector.nodeid, "collect")] = _describe(call.excinfo)
 
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        self._found.append(item.nodeid)
+
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        self._deselected.update(item.nodeid for item in items)
         self.stream.tell("deselected", ids=[item.nodeid for item in items])
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Tell what is left, and first what a hook took out of the list without a word."""
+        kept = {item.nodeid for item in session.items} | self._deselected
+        if removed := [found for found in dict.fromkeys(self._found) if found not in kept]:
+            self.stream.tell("deselected", ids=removed)
         self.stream.tell("collected", items=[_item(item) for item in session.items])
 
     @pytest.hookimpl(tryfirst=True)

@@ -26,7 +26,7 @@ def summary(report: Report, folder: str) -> str:
 
 def _stage(stage: StageResult) -> str:
     if stage.outcome is Outcome.NOT_APPLICABLE:
-        return f"{stage.stage:<13} not applicable  {plain(stage.reason)}"
+        return f"{stage.stage:<13} not applicable  {plain(stage.reason, 400)}"
     if stage.outcome is Outcome.ERRORED:
         return f"{stage.stage:<13} errored         {plain(stage.reason)}"
     waits = sum(check.status == "NOT MEASURED" for check in stage.checks)

@@ -11,6 +11,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
+from verifygate.config import STAGE_NAMES
 from verifygate.model import (
     Arm,
     Check,
@@ -130,6 +131,12 @@ class View:
     def not_run(self) -> list[StageResult]:
         """Stages that errored or had nothing to go on."""
         return [stage for stage in self.report.stages if stage.outcome is not Outcome.COMPLETED]
+
+    @property
+    def not_asked(self) -> list[str]:
+        """Stages that this run was not told to run."""
+        present = {stage.stage for stage in self.report.stages}
+        return [name for name in STAGE_NAMES if name not in present]
 
     def waiver(self, check: Check) -> Waiver | None:
         """The waiver in force that covers this check, where there is something to cover."""

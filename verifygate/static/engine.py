@@ -53,19 +53,17 @@ def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         picked = pick(sources, loaded.values())
         analysis = Analysis(sources, picked)
-        matches = [
-            (rule, match)
-            for rule in loaded.values()
-            for match in rule.check(analysis)
-            if not _ignored(match, rule, settings)
-        ]
+        matches = [(rule, match) for rule in loaded.values() for match in rule.check(analysis)]
         found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
         kept, silenced, problems = _suppress(found, sources, set(loaded))
+        kept, switched_off = _switch_off(kept, settings)
+        silenced += switched_off
+        lost = tuple(_not_analysed(sources, analysis, picked))
         return Outcome(
-            files_checked=len(sources),
+            files_checked=len(sources) - sum(sources.get(each.path) is not None for each in lost),
             findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
             suppressions=tuple(silenced),
-            not_analysed=tuple(_not_analysed(sources, analysis, picked)),
+            not_analysed=lost,
             not_followed=tuple(
                 sorted(set(analysis.not_followed), key=lambda each: (each.path, each.line, each.reason))
             ),
@@ -110,11 +108,32 @@ def _stem(path: str) -> str:
     return folder.rpartition("/")[2] if name == "__init__.py" else name.removesuffix(".py")
 
 
-def _ignored(match: Match, rule: LoadedRule, settings: StaticSettings) -> bool:
-    for pattern, rules in settings.per_file_ignores.items():
-        if fnmatch(match.place.path, pattern) and rule.rule.code in chosen(rules, ()):
-            return True
-    return False
+def _switch_off(found: list[Finding], settings: StaticSettings) -> tuple[list[Finding], list[Suppression]]:
+    """Findings that stay, and those that `per_file_ignores` takes away: these are listed like any suppression."""
+    kept: list[Finding] = []
+    silenced: list[Suppression] = []
+    for finding in found:
+        pattern = _ignoring(finding, settings)
+        if pattern is None:
+            kept.append(finding)
+            continue
+        silenced.append(
+            Suppression(
+                path=finding.path,
+                line=finding.line,
+                rule=finding.rule,
+                reason=f"per_file_ignores in the configuration: {pattern}",
+                finding=f"{finding.path}:{finding.line} {finding.message}",
+            )
+        )
+    return kept, silenced
+
+
+def _ignoring(finding: Finding, settings: StaticSettings) -> str | None:
+    for pattern, words in settings.per_file_ignores.items():
+        if words and fnmatch(finding.path, pattern) and finding.rule in chosen(words, ()):
+            return pattern
+    return None
 
 
 def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iterable[Finding]:

@@ -44,11 +44,17 @@ def find_rule(text: str) -> LoadedRule:
 
 
 def chosen(select: Iterable[str], ignore: Iterable[str]) -> dict[str, LoadedRule]:
-    """The rules that `select` leaves (all, where it is empty) and `ignore` does not take: codes, names or families."""
+    """The rules that `select` leaves (all, where it is empty) and `ignore` does not take: codes, names or families.
+
+    Raises UsageError for a word that is none of these, and where nothing is left.
+    """
     selected = list(select)
     picked = {code for text in selected for code in _matching(text)} if selected else set(load_rules())
     dropped = {code for text in ignore for code in _matching(text)}
-    return {code: loaded for code, loaded in load_rules().items() if code in picked - dropped}
+    left = {code: loaded for code, loaded in load_rules().items() if code in picked - dropped}
+    if not left:
+        raise UsageError("no rule is left to run", remedy="widen what is selected, or narrow what is ignored")
+    return left
 
 
 def _matching(text: str) -> list[str]:

@@ -92,6 +92,8 @@ class Signals:
     def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
         known = self.roles.known_name(call.func, frame)
         name = known.rpartition(".")[2] or last_name(call.func)
+        if name in torch_api.CLIP_FUNCTIONS and "get_scale" in ast.unparse(call):
+            return Meaning(None)  # a threshold that is scaled as well: clipping before unscale_ is right then
         if name in torch_api.CLIP_FUNCTIONS:
             values = self.roles.evaluator.values(call.func, frame)
             if any(isinstance(value, FunctionValue) for value in values):

@@ -14,6 +14,7 @@ from verifygate.model import (
     StageResult,
     StaticDetails,
     Status,
+    Suppression,
 )
 from verifygate.stage import StageContext
 
@@ -36,7 +37,7 @@ class StaticStage:
             outcome=Outcome.COMPLETED,
             checks=(
                 _analysed_check(outcome.not_analysed, outcome.files_checked),
-                *(_rule_check(code, outcome.findings, blocking) for code in outcome.rules),
+                *(_rule_check(code, outcome.findings, outcome.suppressions, blocking) for code in outcome.rules),
             ),
             findings=outcome.findings,
             environment={"python": platform.python_version()},
@@ -74,16 +75,19 @@ def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[t
     )
 
 
-def _rule_check(code: str, findings: tuple[Finding, ...], blocking: set[Severity]) -> Check:
+def _rule_check(
+    code: str, findings: tuple[Finding, ...], suppressions: tuple[Suppression, ...], blocking: set[Severity]
+) -> Check:
     from verifygate.static.registry import load_rules
 
     rule = load_rules()[code].rule
     broken = [finding for finding in findings if finding.rule == code]
+    silenced = sum(suppression.rule == code for suppression in suppressions)
     certain = [finding for finding in broken if finding.certainty == "certain" and finding.severity in blocking]
     if certain:
         status = Status.FAIL
-    elif broken:
-        status = Status.PARTIAL
+    elif broken or silenced:
+        status = Status.PARTIAL  # neither clean nor surely broken: points are lost, nothing blocks
     else:
         status = Status.PASS
     return Check(
@@ -93,7 +97,7 @@ def _rule_check(code: str, findings: tuple[Finding, ...], blocking: set[Severity
         required=rule.severity in blocking and status is not Status.PARTIAL,
         weight=_WEIGHTS[rule.severity],
         expected="no finding",
-        actual=f"{len(broken)} finding{'s' if len(broken) != 1 else ''}" if broken else "none",
+        actual=_counted(len(broken), silenced),
         evidence=tuple(
             Evidence(
                 id=f"E-static-{code}-{number}",
@@ -106,3 +110,8 @@ def _rule_check(code: str, findings: tuple[Finding, ...], blocking: set[Severity
         ),
         remedy=rule.remedy if broken else "",
     )
+
+
+def _counted(findings: int, silenced: int) -> str:
+    text = f"{findings} finding{'s' if findings != 1 else ''}" if findings else "none"
+    return f"{text}, {silenced} suppressed" if silenced else text

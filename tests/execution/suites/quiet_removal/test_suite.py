@@ -1,0 +1,6 @@
+def test_good():
+    assert True
+
+
+def test_bad():
+    raise AssertionError

@@ -1,0 +1,121 @@
+"""`run --since REV` and what the configuration switches off: a change answers for itself, and nothing goes unseen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from verifygate.cli import main
+from verifygate.config import StaticSettings
+from verifygate.errors import UsageError
+from verifygate.source import SourceFile, Sources
+from verifygate.static.engine import analyse
+
+FAULTY = """\
+import torch
+
+
+def train(model, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose first commit holds one fault."""
+    (tmp_path / "old.py").write_text(FAULTY, encoding="utf-8")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def report(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "reports/latest/report.json").read_text(encoding="utf-8"))
+
+
+def test_what_stood_before_is_open_and_does_not_block(repository: Path):
+    """Even when lines above it moved it down."""
+    (repository / "old.py").write_text("# a note\n\n" + FAULTY, encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 0
+    changes = report(repository)["changes"]
+    assert [finding["line"] for finding in changes["open"]] == [10]
+    assert not changes["new"]
+
+
+def test_what_the_change_brings_blocks(repository: Path):
+    (repository / "new.py").write_text(FAULTY, encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 1
+    document = report(repository)
+    assert [reason["path"] for reason in document["reasons"]] == ["new.py"]
+    assert [finding["path"] for finding in document["changes"]["new"]] == ["new.py"]
+
+
+def test_what_the_change_mends_is_fixed(repository: Path):
+    fixed = FAULTY.replace("        torch.nn.utils", "        scaler.unscale_(optimizer)\n        torch.nn.utils")
+    (repository / "old.py").write_text(fixed, encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 0
+    assert [finding["rule"] for finding in report(repository)["changes"]["fixed"]] == ["AMP201"]
+
+
+def test_an_unknown_revision_ends_2(repository: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["run", "--stage", "static", "--since", "no-such-branch"]) == 2
+    assert "git knows no revision `no-such-branch` here" in capsys.readouterr().err
+    assert not (repository / "reports").exists()
+
+
+def test_per_file_ignores_are_listed_like_suppressions():
+    """The finding is gone, the place and the pattern are not."""
+    settings = StaticSettings(per_file_ignores={"legacy/*": ("AMP201",)})
+    outcome = analyse(Sources([SourceFile("legacy/train.py", FAULTY.encode())]), settings)
+
+    assert not outcome.findings
+    assert [(each.path, each.line, each.rule) for each in outcome.suppressions] == [("legacy/train.py", 8, "AMP201")]
+    assert "legacy/*" in outcome.suppressions[0].reason
+
+
+def test_a_rule_with_suppressed_findings_is_partial(repository: Path):
+    (repository / "verifygate.toml").write_text('[static.per_file_ignores]\n"*" = ["AMP201"]\n', encoding="utf-8")
+
+    assert main(["run", "--stage", "static"]) == 0
+    checks = {check["id"]: check for check in report(repository)["stages"][0]["checks"]}
+    assert checks["static.AMP201"]["status"] == "PARTIAL"
+    assert checks["static.AMP201"]["actual"] == "none, 1 suppressed"
+
+
+def test_a_selection_that_leaves_no_rule_is_refused():
+    with pytest.raises(UsageError, match="no rule is left to run"):
+        analyse(Sources([]), StaticSettings(select=("AMP201",), ignore=("AMP2",)))
+
+
+@pytest.mark.parametrize("words", ["", ","])
+def test_an_empty_selection_is_refused(repository: Path, words: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["check", "--select", words]) == 2
+    assert "is empty" in capsys.readouterr().err
+
+
+def test_a_broken_file_that_only_uses_a_scaler_is_about_amp(repository: Path):
+    """It names neither GradScaler nor autocast, and still ends 2: exit code 0 is never wrong."""
+    (repository / "step.py").write_text("from made import scaler\nscaler.step(optimizer)\ndef (\n", encoding="utf-8")
+    (repository / "old.py").unlink()
+
+    assert main(["check"]) == 2
+
+
+def test_a_threshold_scaled_as_well_is_no_clip_before_unscale():
+    scaled = FAULTY.replace("1.0)", "1.0 * scaler.get_scale())")
+    outcome = analyse(Sources([SourceFile("train.py", scaled.encode())]), StaticSettings(select=("AMP201",)))
+
+    assert not outcome.findings
