@@ -17,6 +17,7 @@ from verifygate.static.graph import Backward, Branch, Fact, Graph, Signal
 
 _BY_GUARD = {"AMP202": "AMP214", "AMP203": "AMP214", "AMP209": "AMP214", "AMP210": "AMP214"}
 _COUNTS = re.compile(r" Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step", re.IGNORECASE)
+_USES = (Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
 _ZEROES = re.compile(r"(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\(", re.IGNORECASE)
 
 
@@ -71,8 +72,24 @@ class Way:
 
     def _is_never_zeroed(self) -> bool:
         """Whether nothing on the way looks as if it zeroed by means that the walk does not know."""
+        if self._zeroed_before_the_step():
+            return False  # a backward for something else, an attack on the inputs say: what it left is dropped
         functions = {node.place.function for node in self.graph.nodes}
         return not any(_ZEROES.search(text) for function in functions for text in _names(function.own_nodes))
+
+    def _zeroed_before_the_step(self) -> bool:
+        """Whether a zero_grad comes after the breach and before anything uses the gradients."""
+        ahead, seen = [self.shown], {self.shown}
+        while ahead:
+            for successor, _ in self.graph.nodes[ahead.pop()].successors:
+                payload = self.graph.nodes[successor].payload
+                event = payload.event if isinstance(payload, Signal) else None
+                if event is Event.ZERO_GRAD:
+                    return True
+                if event not in _USES and successor not in seen:
+                    seen.add(successor)
+                    ahead.append(successor)
+        return False
 
     def _is_wiped_window(self) -> bool:
         """Whether a zero_grad of every turn throws away what an accumulation counts on.
