@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from verifygate.model import Arm, Calculation, Measurement, Status
+from verifygate.model import Arm, Calculation, Measurement, Outcome, Status
 from verifygate.requirements.facts import Facts, Missing
 
 BASELINE = "fp32"
@@ -90,7 +90,10 @@ def calculations(facts: Facts) -> tuple[Calculation, ...]:
     stage = facts.stage("performance")
     taken = () if isinstance(stage, Missing) else stage.measurements
     why = stage if isinstance(stage, Missing) else Missing("no such measurement", "name a workload in [performance]")
-    return tuple(line for formula in FORMULAS for line in _lines(formula, taken, why))
+    result = facts.results.get("performance")
+    wanted = result is None or result.outcome is not Outcome.NOT_APPLICABLE
+    absent = Status.NOT_MEASURED if wanted else Status.NOT_APPLICABLE  # a project without a workload promised nothing
+    return tuple(line for formula in FORMULAS for line in _lines(formula, taken, why, absent))
 
 
 def of_measurement(measurement: Measurement, taken: Sequence[Measurement]) -> Calculation | None:
@@ -99,7 +102,7 @@ def of_measurement(measurement: Measurement, taken: Sequence[Measurement]) -> Ca
     return _recomputed(formula, measurement, taken) if formula else None
 
 
-def _lines(formula: Formula, taken: Sequence[Measurement], why: Missing) -> Iterator[Calculation]:
+def _lines(formula: Formula, taken: Sequence[Measurement], why: Missing, absent: Status) -> Iterator[Calculation]:
     found = [measurement for measurement in taken if _yields(formula, measurement)]
     yield from (_recomputed(formula, measurement, taken) for measurement in found)
     if not found:
@@ -108,7 +111,7 @@ def _lines(formula: Formula, taken: Sequence[Measurement], why: Missing) -> Iter
             formula=formula.text,
             inputs="none",
             expected="a measurement with its raw samples",
-            status=Status.NOT_MEASURED,
+            status=absent,
             reason=f"{why.reason}; {why.remedy}",
         )
 

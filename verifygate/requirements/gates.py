@@ -20,7 +20,11 @@ def quality_gates(
         _gate(
             "Calculations correct",
             ask.calculations,
-            [(line.measurement or line.title, line.status) for line in calculations],
+            [
+                (line.measurement or line.title, line.status)
+                for line in calculations
+                if line.status is not Status.NOT_APPLICABLE
+            ],
         ),
         _gate("Edge cases handled", ask.edge_cases, _of(rows, group="edge-case")),
         _gate("Regulatory compliance", ask.regulatory, _of(rows, group="regulatory")),
