@@ -1,0 +1,21 @@
+"""The clip comes after the step that it was meant for."""
+
+import torch
+from torch.amp import GradScaler, autocast
+
+
+def train(model, loss_fn, batches):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scaler = GradScaler("cuda")
+    for inputs, targets in batches:
+        inputs = inputs.to("cuda")
+        targets = targets.to("cuda")
+        optimizer.zero_grad(set_to_none=True)
+        with autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # expect: AMP211
+        scaler.update()
+    return model

@@ -1,0 +1,21 @@
+"""Scale, backward, step, update."""
+
+import torch
+from torch.amp import GradScaler, autocast
+
+
+def train(model, loss_fn, batches):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scaler = GradScaler("cuda")
+    total = torch.zeros((), device="cuda")
+    for inputs, targets in batches:
+        inputs = inputs.to("cuda")
+        targets = targets.to("cuda")
+        optimizer.zero_grad(set_to_none=True)
+        with autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        total += loss.detach()
+    return total

@@ -1,0 +1,220 @@
+"""The protocol rules judge what a loop does, not how it is written: rewriting it must not change the verdict.
+
+Each loop below loops/ marks the statements that are at fault with `# expect: CODE`; every transformation carries the
+marks along, and the analysis has to report just the marked statements, all of them certain. Where it does not, the
+combination stands in KNOWN_GAPS, and has to leave it as soon as the verdict is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from transformations import TRANSFORMATIONS, Loop, Program, renamed
+
+from verifygate.config import StaticSettings
+from verifygate.model import Certainty, Severity
+from verifygate.source import SourceFile, Sources
+from verifygate.static.engine import analyse
+
+LOOPS = {file.stem: file for file in sorted((Path(__file__).parent / "loops").glob("*.py"))}
+MARK = re.compile(r"#.*\bexpect: (?P<code>[A-Z]+\d+)")
+SETTINGS = StaticSettings(select=("AMP", "KEY"), ignore=("AMP501",))  # old names are what one transformation is about
+
+NOT_APPLICABLE = {
+    "forward_in_helper": {
+        "bad_amp101_backward_in_region",
+        "bad_amp102_step_in_region",
+        "bad_amp104_region_over_steps",
+    },
+    "tail_in_helper": {"bad_amp104_region_over_steps"},
+    "early_stop": {"good_accumulation_by_guard", "good_skipped_batch"},
+    "scaled_loss_in_variable": {"good_bfloat16"},
+    "verbs_in_variables": {"good_bfloat16"},
+    "twin_without_scaler": {"good_bfloat16"},
+    "zeroed_behind_forward": {
+        "bad_amp101_backward_in_region",
+        "bad_amp102_step_in_region",
+        "bad_amp104_region_over_steps",
+        "bad_amp201_in_accumulation",
+        "bad_amp203_unscale_each_micro_batch",
+        "bad_amp212_never_zeroed",
+        "good_accumulation",
+        "good_accumulation_by_guard",
+    },
+}
+"""Loops that do not have what a transformation rewrites."""
+
+RENAMED_TOO = (
+    "setup_aliased",
+    "state_in_dataclass",
+    "state_in_namespace",
+    "state_in_dict",
+    "body_in_helper_by_keywords",
+    "calls_in_helpers",
+    "forward_in_helper",
+    "setup_in_factory",
+    "setup_by_caller",
+    "as_script",
+    "loop_in_closure",
+    "in_class_by_methods",
+    "in_derived_class",
+    "over_modules",
+    "twin_by_statement",
+    "twin_without_scaler",
+)
+"""Transformations behind which only a value, and no telling name, says what is a scaler or an optimizer."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Combinations with a wrong verdict, and what is wrong with it."""
+
+    what_happens: str
+    transformations: Collection[str]
+    loops: Collection[str]
+
+
+BAD = frozenset(loop for loop in LOOPS if loop.startswith("bad_"))
+
+KNOWN_GAPS = (
+    Gap(
+        "false alarm, certain and critical: the clip of model.encoder is taken to clip what model.head's optimizer"
+        " steps, as both paths begin with `model`",
+        transformations=("as_written",),
+        loops=("good_two_optimizers",),
+    ),
+    Gap(
+        "false alarms, certain: of the methods held in variables only `scaler.scale(...)` is understood, so the"
+        " gradients seem never to be unscaled or stepped (AMP201 at the clip, AMP212 at zero_grad)",
+        transformations=("verbs_in_variables",),
+        loops=(
+            "good_accumulation",
+            "good_accumulation_by_guard",
+            "good_clip_after_unscale",
+            "good_norm_after_unscale",
+            "good_two_losses",
+            "bad_amp201_in_accumulation",
+        ),
+    ),
+    Gap(
+        "missed or misnamed: methods held in variables are not understood",
+        transformations=("verbs_in_variables",),
+        loops=BAD
+        - {"bad_amp101_backward_in_region", "bad_amp201_clip_before_unscale", "bad_amp201_in_accumulation"}
+        - {"bad_amp207_step_past_scaler"},
+    ),
+    Gap(
+        "false alarm, likely and low: AMP216 does not see that the helper which returns the loss divides it",
+        transformations=("forward_in_helper", "forward_in_helper+renamed"),
+        loops=("good_accumulation", "bad_amp201_in_accumulation", "bad_amp203_unscale_each_micro_batch"),
+    ),
+    Gap(
+        "wrong cause: the second unscale_ raises for want of an update, but AMP209 is silent, AMP202 blames the"
+        " unscale_ and AMP201 (critical) the clip, which is right",
+        transformations=("as_written",),
+        loops=("bad_amp209_missing_update_with_unscale",),
+    ),
+    Gap(
+        "missed: what a field of a dataclass or namespace holds is known by its telling name only, not by its value",
+        transformations=("state_in_dataclass+renamed", "state_in_namespace+renamed"),
+        loops=BAD - {"bad_amp101_backward_in_region", "bad_amp209_missing_update_with_unscale"},
+    ),
+)
+
+
+def pairs() -> Iterator[tuple[str, str]]:
+    """Every loop with every transformation that applies to it, `+renamed` after those that are renamed too.
+
+    A loop that is misjudged as it is written comes only as written: rewriting it would say nothing.
+    """
+    for loop in LOOPS:
+        for name in ("as_written",) if gap(loop, "as_written") else TRANSFORMATIONS:
+            if loop not in NOT_APPLICABLE.get(name, ()):
+                yield loop, name
+                if name in RENAMED_TOO:
+                    yield loop, f"{name}+renamed"
+
+
+def gap(loop: str, name: str) -> str:
+    """What is known to go wrong with the pair; empty where nothing is."""
+    found = [each.what_happens for each in KNOWN_GAPS if loop in each.loops and name in each.transformations]
+    return "; ".join(found)
+
+
+def cases() -> Iterator[object]:
+    for loop, name in pairs():
+        reason = gap(loop, name)
+        marks = [pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)] if reason else []
+        yield pytest.param(loop, name, marks=marks, id=f"{loop}-{name}")
+
+
+@cache
+def parsed(loop: str) -> Loop:
+    return Loop.parse(LOOPS[loop].read_text(encoding="utf-8"))
+
+
+@cache
+def transformed(loop: str, name: str) -> Program | None:
+    name, _, then = name.partition("+")
+    made = TRANSFORMATIONS[name](parsed(loop))
+    return renamed(made, parsed(loop)) if made is not None and then else made
+
+
+def verdict(made: Program) -> list[tuple[str, str, int, str]]:
+    """Rule, place and certainty of each finding; how sure it is of a lesser one may depend on the writing."""
+    outcome = analyse(Sources([SourceFile(path, text.encode()) for path, text in made.items()]), SETTINGS)
+    assert not outcome.not_analysed
+    grave = (Severity.CRITICAL, Severity.HIGH)
+    return sorted(
+        (each.rule, each.path, each.line, (each.certainty if each.severity in grave else Certainty.CERTAIN).value)
+        for each in outcome.findings
+    )
+
+
+def marked(made: Program) -> list[tuple[str, str, int, str]]:
+    return sorted(
+        (mark["code"], path, number, Certainty.CERTAIN.value)
+        for path, text in made.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if (mark := MARK.search(line))
+    )
+
+
+@pytest.mark.parametrize(("loop", "name"), list(cases()))
+def test_verdict_does_not_depend_on_the_writing(loop: str, name: str):
+    """The marked statements are reported, certain where they are grave, and nothing else is."""
+    made = transformed(loop, name)
+    assert made is not None
+
+    assert verdict(made) == marked(made), "\n".join(made.values())
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_transformation_writes_other_programs_that_are_still_python(name: str):
+    """Most loops change, all files compile, no mark is lost, and none applies where it is said not to."""
+    changed = 0
+    for loop, file in LOOPS.items():
+        made = transformed(loop, name)
+        assert (made is None) == (loop in NOT_APPLICABLE.get(name, ())), loop
+        if made is None:
+            continue
+        for path, text in made.items():
+            compile(text, path, "exec")
+        marks = MARK.findall(file.read_text(encoding="utf-8"))
+        assert sorted(MARK.findall("\n".join(made.values()))) == sorted(marks), loop
+        changed += made != TRANSFORMATIONS["as_written"](parsed(loop))
+
+    assert changed >= 20 or name == "as_written"
+
+
+def test_gaps_name_what_exists():
+    """A gap that names no loop or no transformation of ours would hide nothing, and say something wrong."""
+    known = {f"{name}{suffix}" for name in TRANSFORMATIONS for suffix in ("", "+renamed")}
+    for each in KNOWN_GAPS:
+        assert set(each.loops) <= set(LOOPS)
+        assert set(each.transformations) <= known
