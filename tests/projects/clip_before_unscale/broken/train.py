@@ -25,6 +25,7 @@ class Config:
     grad_clip: float = 1.0
     dtype: str = "float16"
     seed: int = 1337
+    log_interval: int = 1
 
 
 def get_batch(config, generator, device):
@@ -68,7 +69,8 @@ def train(config, log=lambda entry: None):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad(set_to_none=True)
-        log({"iter": it, "loss": window_loss, "lr": get_lr(it, config), "amp/loss_scale": scaler.get_scale()})
+        if it % config.log_interval == 0:  # reading the scale waits for the GPU
+            log({"iter": it, "loss": window_loss, "lr": get_lr(it, config), "amp/loss_scale": scaler.get_scale()})
     return model
 
 

@@ -37,5 +37,5 @@ class TrainingCoordinator:
                 scaler.step(optimizer)
                 scaler.update()
                 optimizer.zero_grad(set_to_none=True)
-                log.on_train_step_end(loss.detach(), scaler)
+                log.on_train_step_end(index, loss.detach(), scaler)
         return effective_precision
