@@ -198,9 +198,9 @@ class Walk:
         names = self._alive[number]
         if len(names) == 1:
             return names
-        related = [name for name in names if self.graph.optimizers[name] & signal.names]
-        if related:
-            return related
+        shared = {name: len(self.graph.optimizers[name] & signal.names) for name in names}
+        if most := max(shared.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
+            return [name for name in names if shared[name] == most]
         if signal.event in (Event.CLIP, Event.READ):
             tracks = dict(state.tracks)
             at_fault = [advance(tracks[name].state, signal.event)[1] is not None for name in names]

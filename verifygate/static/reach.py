@@ -35,7 +35,7 @@ class Reach:
         words = torch_api.EVENT_WORDS | _aliases(function.module)
         frame = self.roles.evaluator.root_frame(function)
         for node in function.own_nodes:
-            if isinstance(node, ast.Attribute) and node.attr == "grad":
+            if isinstance(node, ast.Attribute) and (node.attr == "grad" or node.attr in torch_api.EVENT_WORDS):
                 return True
             if not isinstance(node, ast.Call):
                 continue

@@ -1,249 +1,32 @@
-"""Ways to write a training loop differently that change nothing of what it does, each made with libcst.
+"""Ways to write a training loop differently that change nothing of what it does.
 
-Every loop is one module with one function `train`: statements that set it up, one loop over the batches, a return. A
-transformation turns it into a program, a dict of path and text. The marks (`# expect: CODE`) are comments of
-statements, and travel with them; what a transformation copies into an FP32 branch loses its marks.
+Each makes a program, a dict of path and text, of a loop, or None where the loop has nothing that it rewrites. The marks
+(`# expect: CODE`) are comments of statements, and travel with them; an FP32 copy of a statement has none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 import libcst.matchers as m
-
-Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
-Program = dict[str, str]
-
-NOT_A_VALUE = frozenset(
-    {"torch", "range", "enumerate", "autocast", "GradScaler", "print", "len", "iter", "next", "True", "False", "None"}
+from rewriting import (
+    Loop,
+    Names,
+    Program,
+    Renamed,
+    Returning,
+    Statement,
+    block,
+    call,
+    code,
+    each,
+    function,
+    guarded,
+    is_region,
+    program,
+    statement,
 )
-"""Names that are neither local nor part of the state of training."""
-
-
-class Names(cst.CSTVisitor):
-    """The variables that a piece of code reads and assigns, without attributes, keywords and outside names."""
-
-    def __init__(self, *nodes: cst.CSTNode) -> None:
-        self.read: dict[str, None] = {}
-        self.assigned: dict[str, None] = {}
-        for node in nodes:
-            node.visit(self)
-
-    def visit_Name(self, node: cst.Name) -> None:
-        if node.value not in NOT_A_VALUE:
-            self.read.setdefault(node.value)
-
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
-        node.value.visit(self)
-        return False
-
-    def visit_Arg(self, node: cst.Arg) -> bool:
-        node.value.visit(self)
-        return False
-
-    def visit_Assign(self, node: cst.Assign) -> bool:
-        node.value.visit(self)
-        for target in node.targets:
-            self._assign(target.target)
-        return False
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._assign(node.target)
-
-    def visit_For(self, node: cst.For) -> bool:
-        node.iter.visit(self)
-        self._assign(node.target)
-        node.body.visit(self)
-        return False
-
-    def _assign(self, target: cst.BaseExpression) -> None:
-        for name in Names(target).read if not m.matches(target, m.Attribute()) else ():
-            self.assigned.setdefault(name)
-
-
-class Renamed(cst.CSTTransformer):
-    """Puts another name, or another expression, in the place of variables."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        new = self.names.get(original_node.value)
-        return cst.parse_expression(new) if new else updated_node
-
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
-        return updated_node.with_changes(attr=original_node.attr)
-
-    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        return updated_node.with_changes(keyword=original_node.keyword)
-
-    def leave_ImportAlias(self, original_node: cst.ImportAlias, updated_node: cst.ImportAlias) -> cst.ImportAlias:
-        return original_node
-
-
-class Unmarked(cst.CSTTransformer):
-    """Drops every comment."""
-
-    def leave_Comment(self, original_node: cst.Comment, updated_node: cst.Comment) -> cst.RemovalSentinel:
-        return cst.RemoveFromParent()
-
-
-class Returning(cst.CSTTransformer):
-    """`continue` becomes `return`, for a loop's body that has moved into a function."""
-
-    def leave_Continue(self, original_node: cst.Continue, updated_node: cst.Continue) -> cst.Return:
-        return cst.Return()
-
-
-class InFloat32(cst.CSTTransformer):
-    """The same statements without autocast and scaler."""
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        if m.matches(updated_node, m.Call(m.Attribute(m.Name("scaler"), m.Name("scale")))):
-            return updated_node.args[0].value
-        if m.matches(updated_node, m.Call(m.Attribute(m.Name("scaler"), m.Name("step")))):
-            return call(f"{code(updated_node.args[0].value)}.step")
-        return updated_node
-
-    def leave_SimpleStatementLine(
-        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
-    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
-        return cst.RemoveFromParent() if "scaler" in Names(updated_node).read else updated_node
-
-    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.RemovalSentinel:
-        return cst.RemoveFromParent() if "scaler" in Names(updated_node).read else updated_node
-
-    def leave_With(
-        self, original_node: cst.With, updated_node: cst.With
-    ) -> cst.With | cst.FlattenSentinel[cst.BaseStatement]:
-        return cst.FlattenSentinel(updated_node.body.body) if is_region(updated_node) else updated_node
-
-
-def code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node).strip()
-
-
-def call(function: str, arguments: Iterable[str] = ()) -> cst.BaseExpression:
-    return cst.parse_expression(f"{function}({', '.join(arguments)})")
-
-
-def statement(text: str) -> Statement:
-    return cst.parse_statement(text)
-
-
-def block(statements: Iterable[Statement]) -> cst.IndentedBlock:
-    return cst.IndentedBlock(list(statements))
-
-
-def function(name: str, parameters: Iterable[str], body: Sequence[Statement]) -> cst.FunctionDef:
-    made = cst.ensure_type(statement(f"def {name}({', '.join(parameters)}):\n    pass\n"), cst.FunctionDef)
-    return made.with_changes(body=block(body))
-
-
-def guarded(condition: str, body: Sequence[Statement], otherwise: Sequence[Statement] = ()) -> cst.If:
-    orelse = cst.Else(block(otherwise)) if otherwise else None
-    return cst.If(cst.parse_expression(condition), block(body), orelse)
-
-
-def is_region(node: cst.CSTNode) -> bool:
-    return m.matches(node, m.With(items=[m.WithItem(m.Call(m.Name("autocast")))]))
-
-
-def rewritten(node: cst.CSTNode, *transformers: cst.CSTTransformer) -> cst.CSTNode:
-    for transformer in transformers:
-        node = node.visit(transformer)
-    return node
-
-
-def each(nodes: Iterable[Statement], *transformers: cst.CSTTransformer) -> list[Statement]:
-    """The statements after the transformers, without those that they removed."""
-    return (
-        list(block(nodes).visit(transformers[0]).body)
-        if len(transformers) == 1
-        else each(each(nodes, transformers[0]), *transformers[1:])
-    )
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A program in the shape that all loops start from, taken apart."""
-
-    imports: tuple[Statement, ...]
-    parameters: tuple[str, ...]
-    setup: tuple[Statement, ...]
-    head: cst.For
-    after: tuple[Statement, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Loop:
-        module = cst.parse_module(text)
-        train = cst.ensure_type(module.body[-1], cst.FunctionDef)
-        statements = list(train.body.body)
-        at = next(number for number, each in enumerate(statements) if isinstance(each, cst.For))
-        return cls(
-            imports=tuple(each for each in module.body if m.findall(each, m.Import() | m.ImportFrom())),
-            parameters=tuple(each.name.value for each in train.params.params),
-            setup=tuple(statements[:at]),
-            head=cst.ensure_type(statements[at], cst.For),
-            after=tuple(statements[at + 1 :]),
-        )
-
-    @property
-    def body(self) -> list[Statement]:
-        return list(self.head.body.body)
-
-    @property
-    def made(self) -> tuple[str, ...]:
-        """What the set-up assigns: optimizers, the scaler, what is summed up."""
-        return tuple(Names(*self.setup).assigned)
-
-    def having(
-        self,
-        *,
-        body: Sequence[Statement] | None = None,
-        setup: Iterable[Statement] | None = None,
-        loop: Sequence[Statement] | None = None,
-        after: Sequence[Statement] | None = None,
-        more: Sequence[str] = (),
-        before: Sequence[Statement] = (),
-        imports: Sequence[Statement] = (),
-    ) -> Program:
-        """The program with some of its parts replaced; `more` are further parameters, `before` goes above `train`."""
-        head = self.head if body is None else self.head.with_changes(body=block(body))
-        inside = [
-            *(self.setup if setup is None else setup),
-            *([head] if loop is None else loop),
-            *(self.after if after is None else after),
-        ]
-        train = function("train", [*self.parameters, *more], inside)
-        return program(train=[*self.imports, *imports, *before, train])
-
-    def helper(self, name: str, body: Sequence[Statement]) -> tuple[cst.FunctionDef, Statement]:
-        """The statements as a function of what they read, and the statement that calls it and takes its results."""
-        names = Names(*body)
-        unbound = set(self.made) | set(self.parameters) | set(Names(self.head.target).read)
-        elsewhere = [each for each in self.body if each not in body]
-        known = unbound | set(Names(*elsewhere).assigned)
-        parameters = [each for each in (*names.read, *names.assigned) if each in known]
-        parameters = list(dict.fromkeys(parameters))
-        results = [each for each in names.assigned if each in self.made]
-        moved = [*each_returning(body), *([statement(f"return {', '.join(results)}\n")] if results else [])]
-        value = code(call(name, parameters))
-        return (
-            function(name, parameters, moved),
-            statement(f"{', '.join(results)} = {value}\n" if results else f"{value}\n"),
-        )
-
-
-def each_returning(body: Iterable[Statement]) -> list[Statement]:
-    return each(body, Returning())
-
-
-def program(**modules: Sequence[Statement]) -> Program:
-    return {f"{name}.py": cst.Module(list(body)).code for name, body in modules.items()}
-
 
 # --- names and imports
 
@@ -275,13 +58,9 @@ def variables_renamed(loop: Loop) -> Program:
 def imported_as_modules(loop: Loop) -> Program:
     """`import torch as th`, and everything else through an alias of its module."""
     names = Renamed({"torch": "th", "autocast": "mixed.autocast", "GradScaler": "mixed.GradScaler"})
-    body = [each for each in cst.parse_module(loop.having()["train.py"]).body if isinstance(each, cst.FunctionDef)]
+    body = [loop.train()]
     imports = [statement("import torch as th\n"), statement("import torch.amp as mixed\n")]
-    return program(train=[*imports, *each_of(body, names)])
-
-
-def each_of(nodes: Iterable[Statement], transformer: cst.CSTTransformer) -> list[Statement]:
-    return [rewritten(node, transformer) for node in nodes]
+    return program(train=[*imports, *each(body, names)])
 
 
 class DevicesDropped(cst.CSTTransformer):
@@ -295,9 +74,9 @@ class DevicesDropped(cst.CSTTransformer):
 
 def old_interface(loop: Loop) -> Program:
     """The deprecated classes of torch.cuda.amp."""
-    body = [each for each in cst.parse_module(loop.having()["train.py"]).body if isinstance(each, cst.FunctionDef)]
+    body = [loop.train()]
     imports = [statement("import torch\n"), statement("from torch.cuda.amp import GradScaler, autocast\n")]
-    return program(train=[*imports, *each_of(body, DevicesDropped())])
+    return program(train=[*imports, *each(body, DevicesDropped())])
 
 
 def setup_aliased(loop: Loop) -> Program:
@@ -510,7 +289,7 @@ def body_in_helper_below(loop: Loop) -> Program:
     helper, use = loop.helper("one_batch", loop.body)
     new = Renamed({each.name.value: f"my_{each.name.value}" for each in helper.params.params})
     text = loop.having(body=[use])["train.py"]
-    return program(train=[*cst.parse_module(text).body, rewritten(helper, new)])
+    return program(train=[*cst.parse_module(text).body, *each([helper], new)])
 
 
 def tail_in_helper(loop: Loop) -> Program | None:
@@ -668,9 +447,9 @@ def trainer(loop: Loop, *, by_methods: bool = False) -> cst.ClassDef:
     body = each(loop.body, own)
     if by_methods:
         batch = list(Names(loop.head.target).read)
-        methods.append(function("one_batch", ["self", *batch], each_returning(body)))
+        methods.append(function("one_batch", ["self", *batch], each(body, Returning())))
         body = [statement(f"{code(call('self.one_batch', batch))}\n")]
-    head = loop.head.with_changes(iter=rewritten(loop.head.iter, own), body=block(body))
+    head = loop.head.with_changes(iter=loop.head.iter.visit(own), body=block(body))
     methods.append(function("train", ["self"], [head, *each(loop.after, own)]))
     return cst.ensure_type(statement("class Trainer:\n    pass\n"), cst.ClassDef).with_changes(body=block(methods))
 
@@ -691,6 +470,37 @@ def over_modules(loop: Loop) -> Program:
 def twin_of_the_body(loop: Loop) -> Program:
     """`if use_amp:` the body, `else:` the same body in FP32."""
     return loop.having(body=[guarded("use_amp", loop.body, in_float32(loop.body))], more=["use_amp"])
+
+
+class Unmarked(cst.CSTTransformer):
+    """Drops every comment."""
+
+    def leave_Comment(self, original_node: cst.Comment, updated_node: cst.Comment) -> cst.RemovalSentinel:
+        return cst.RemoveFromParent()
+
+
+class InFloat32(cst.CSTTransformer):
+    """The same statements without autocast and scaler."""
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if m.matches(updated_node, m.Call(m.Attribute(m.Name("scaler"), m.Name("scale")))):
+            return updated_node.args[0].value
+        if m.matches(updated_node, m.Call(m.Attribute(m.Name("scaler"), m.Name("step")))):
+            return call(f"{code(updated_node.args[0].value)}.step")
+        return updated_node
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+        return cst.RemoveFromParent() if "scaler" in Names(updated_node).read else updated_node
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.RemovalSentinel:
+        return cst.RemoveFromParent() if "scaler" in Names(updated_node).read else updated_node
+
+    def leave_With(
+        self, original_node: cst.With, updated_node: cst.With
+    ) -> cst.With | cst.FlattenSentinel[cst.BaseStatement]:
+        return cst.FlattenSentinel(updated_node.body.body) if is_region(updated_node) else updated_node
 
 
 def in_float32(body: Iterable[Statement]) -> list[Statement]:
