@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 import libcst.matchers as m
@@ -154,7 +155,7 @@ class Loop:
     def body(self) -> list[Statement]:
         return list(self.head.body.body)
 
-    @property
+    @cached_property
     def made(self) -> tuple[str, ...]:
         """What the set-up assigns: optimizers, the scaler, what is summed up."""
         return tuple(Names(*self.setup).assigned)
