@@ -1,21 +1,18 @@
-"""The stage itself: what to run, in what order, and the result of it all."""
+"""The stage itself: what to run, the run, and the steps that tell what came of it."""
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from pathlib import Path
 
-from verifygate.execution import checks, outcomes
-from verifygate.execution.attribution import CoverageUnreadableError, attribute, executed_lines
 from verifygate.execution.discovery import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.ran import ID as RAN
-from verifygate.execution.ran import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.session import Session, run_pytest
-from verifygate.model import Check, ExecutionDetails, FunctionCoverage, Outcome, StageResult, Status
-from verifygate.source import SourceFile
+from verifygate.execution.session import run_pytest
+from verifygate.execution.steps import STEPS, Watched, account_of
+from verifygate.execution.tree import read_tree
+from verifygate.model import Check, ExecutionDetails, Outcome, StageResult, Status
 from verifygate.stage import StageContext, not_configured
 
 
@@ -37,83 +34,35 @@ class ExecutionStage:
             interpreter = ask(context.subject, private)
             if not interpreter.has_pytest:
                 return _cannot_run(self.name, interpreter)
-            return self._watch(context, (*config.kept, *chosen), private, interpreter)
-
-    def _watch(
-        self, context: StageContext, arguments: tuple[str, ...], folder: Path, interpreter: Interpreter
-    ) -> StageResult:
-        settings, root = context.settings.execution, context.subject.root
-        files = [file for file in context.sources if file.mentions_amp] if settings.coverage else []
-        context.progress("running the project's tests")
-        before = _digests(context) | {file.path: file.digest for file in context.sources}
-        session = run_pytest(
-            context.subject,
-            arguments,
-            files=[root / file.path for file in files],
-            seconds=settings.seconds,
-            folder=folder,
-        )
-        after = _digests(context)
-        scrubber = Scrubber(root, folder)
-        account = Account(session.completed, session.record, outcomes.judge(session.record, scrubber), scrubber)
-        functions, gap = _attribution(context, files, session, scrubber)
-        warnings = outcomes.warnings(session.record, scrubber)
-        ran = tests_ran(account)
-        changed = sorted(path for path, digest in before.items() if after[path] != digest)
+            watched = _watch(context, (*config.kept, *chosen), private)
+            told = [step(watched) for step in STEPS]
+        details = {name: value for each in told for name, value in each.details.items()}
         return StageResult(
             stage=self.name,
             outcome=Outcome.COMPLETED,
-            checks=(
-                ran,
-                checks.tests_pass(account, ran),
-                checks.required_tests(account, settings.required),
-                checks.tree_unchanged(changed),
-                checks.no_warnings(warnings, account),
-                checks.none_skipped(account),
-            ),
+            checks=tuple(check for each in told for check in each.checks),
+            findings=tuple(finding for each in told for finding in each.findings),
+            measurements=tuple(measurement for each in told for measurement in each.measurements),
             environment=interpreter.answers,
-            details=ExecutionDetails(
-                command=tuple(scrubber.text(word, limit=1000) for word in session.command),
-                exit_code=session.completed.exit_code,
-                tests=tuple(one.test for one in account.judged),
-                deselected=len(session.record.deselected),
-                collected=account.collected,
-                warnings=warnings,
-                functions=functions,
-                attribution=gap,
-                output_tail=scrubber.lines(f"{session.completed.stdout_tail}{session.completed.stderr_tail}"),
-            ),
+            details=ExecutionDetails.model_validate(details),
         )
 
 
-def _attribution(
-    context: StageContext, files: list[SourceFile], session: Session, scrubber: Scrubber
-) -> tuple[tuple[FunctionCoverage, ...], str]:
-    """Which test executes which function; or nothing, and why."""
-    if not context.settings.execution.coverage:
-        return (), "turned off by `execution.coverage = false`"
-    if not files:
-        return (), "no audited file mentions AMP"
-    if session.record.coverage != "":
-        return (), session.record.coverage or "the run ended before its coverage was saved"
-    try:
-        executed = executed_lines(session.coverage_data)
-    except CoverageUnreadableError as error:
-        return (), str(error)
-    return attribute(files, context.subject.root, executed, scrubber), ""
-
-
-def _digests(context: StageContext) -> dict[str, str]:
-    """Digest of every audited file, the configuration and the specification, as they lie on the disk now."""
-    named = [*(file.path for file in context.sources), context.settings.config, context.settings.requirements.spec]
-    return {path: _digest(context.subject.root / path) for path in named if path}
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return "none"
+def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> Watched:
+    """Run the tests once, under the eyes of the plugin."""
+    settings, root = context.settings.execution, context.subject.root
+    files = tuple(file for file in context.sources if file.mentions_amp) if settings.coverage else ()
+    context.progress("running the project's tests")
+    before = read_tree(context)
+    session = run_pytest(
+        context.subject,
+        arguments,
+        files=[root / file.path for file in files],
+        seconds=settings.seconds,
+        folder=folder,
+    )
+    account, ran = account_of(session, Scrubber(root, folder))
+    return Watched(context, folder, arguments, files, before, session, account, ran)
 
 
 def _cannot_run(stage: str, interpreter: Interpreter) -> StageResult:

@@ -1,0 +1,120 @@
+"""What follows a watched run, step by step. A step looks at the run and adds what it has to tell to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from verifygate.execution import checks, outcomes
+from verifygate.execution.attribution import CoverageUnreadableError, attribute, executed_lines
+from verifygate.execution.ran import Account, tests_ran
+from verifygate.execution.scrub import Scrubber
+from verifygate.execution.session import Session
+from verifygate.execution.tree import Tree
+from verifygate.model import Check, Finding, FunctionCoverage, Measurement
+from verifygate.source import SourceFile
+from verifygate.stage import StageContext
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One run of the project's tests, and all that a step may look at."""
+
+    context: StageContext
+    folder: Path
+    """Private to this stage; a step that runs something again makes a folder of its own in it."""
+    arguments: tuple[str, ...]
+    """What pytest was given."""
+    files: tuple[SourceFile, ...]
+    """The audited files whose lines were followed."""
+    before: Tree
+    session: Session
+    account: Account
+    ran: Check
+
+    @property
+    def scrubber(self) -> Scrubber:
+        return self.account.scrubber
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one step adds to the stage's result."""
+
+    checks: tuple[Check, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    details: Mapping[str, object] = field(default_factory=dict)
+    """Fields of ExecutionDetails."""
+
+
+Step = Callable[[Watched], Told]
+
+
+def tell_the_run(watched: Watched) -> Told:
+    """How the run began and ended, in figures."""
+    record, completed = watched.session.record, watched.session.completed
+    details = {
+        "command": tuple(watched.scrubber.text(word, limit=1000) for word in watched.session.command),
+        "exit_code": completed.exit_code,
+        "deselected": len(record.deselected),
+        "collected": watched.account.collected,
+        "output_tail": watched.scrubber.lines(f"{completed.stdout_tail}{completed.stderr_tail}"),
+    }
+    return Told(checks=(watched.ran,), details=details)
+
+
+def tell_the_tests(watched: Watched) -> Told:
+    """What became of each test, and of those that must pass."""
+    account = watched.account
+    warnings = outcomes.warnings(watched.session.record, watched.scrubber)
+    return Told(
+        checks=(
+            checks.tests_pass(account, watched.ran),
+            checks.required_tests(account, watched.context.settings.execution.required),
+            checks.no_warnings(warnings, account),
+            checks.none_skipped(account),
+        ),
+        details={"tests": tuple(one.test for one in account.judged), "warnings": warnings},
+    )
+
+
+def tell_who_tests_what(watched: Watched) -> Told:
+    """Which test executes which function that holds AMP code; or nothing, and why."""
+    functions, gap = _attribution(watched)
+    return Told(details={"functions": functions, "attribution": gap})
+
+
+def tell_what_changed(watched: Watched) -> Told:
+    """What all that ran did to the audited files. It comes last, so that it answers for every step before."""
+    return Told(checks=(checks.tree_unchanged(watched.before.changed()),))
+
+
+STEPS: tuple[Step, ...] = (
+    tell_the_run,
+    tell_the_tests,
+    tell_who_tests_what,
+    tell_what_changed,
+)
+
+
+def account_of(session: Session, scrubber: Scrubber) -> tuple[Account, Check]:
+    """A run judged: what is known of it, and whether it can be believed."""
+    account = Account(session.completed, session.record, outcomes.judge(session.record, scrubber), scrubber)
+    return account, tests_ran(account)
+
+
+def _attribution(watched: Watched) -> tuple[tuple[FunctionCoverage, ...], str]:
+    if not watched.context.settings.execution.coverage:
+        return (), "turned off by `execution.coverage = false`"
+    if not watched.files:
+        return (), "no audited file mentions AMP"
+    session = watched.session
+    if session.record.coverage != "":
+        return (), session.record.coverage or "the run ended before its coverage was saved"
+    try:
+        executed = executed_lines(session.coverage_data)
+    except CoverageUnreadableError as error:
+        return (), str(error)
+    return attribute(watched.files, watched.context.subject.root, executed, watched.scrubber), ""
