@@ -1,0 +1,101 @@
+"""Start the project's code under instruments: what is copied next to it, how it is started, what came back.
+
+The one place that knows how: a stage or command names the instruments and reads what they told. The contract of an
+instrument stands in `instrument/launch.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verifygate import instrument
+from verifygate.subject import Completed, Subject
+
+PACKAGE = "verifygate_instruments"
+"""The name of the copied folder, and of the package in the subject's process; `instrument/launch.py` has it too."""
+TOLD = "told.jsonl"
+MAX_TOLD_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One finished run under instruments."""
+
+    completed: Completed
+    told: tuple[dict[str, Any], ...] = field(default=())
+    """What the launcher and the instruments told, in order; each has an `event`."""
+
+    @property
+    def ended(self) -> dict[str, Any] | None:
+        """How the script ended; None where the process died before it could say."""
+        return next((one for one in self.told if one["event"] == "ended"), None)
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        return tuple(str(one.get("instrument")) for one in self.told if one["event"] == "installed")
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """`name: why` of each instrument that could not be installed."""
+        lost = (one for one in self.told if one["event"] == "not-installed")
+        return tuple(f"{one.get('instrument')}: {one.get('error')}" for one in lost)
+
+
+def assemble(folder: Path) -> Path:
+    """Copy the instruments into `folder`, and return the launcher in there.
+
+    `folder` may also go on the subject's module path, for what is loaded as `verifygate_instruments.<module>`.
+    """
+    package = folder / PACKAGE
+    package.mkdir(parents=True)
+    for file in Path(instrument.__file__).parent.glob("*.py"):
+        shutil.copy(file, package / file.name)
+    return package / "launch.py"
+
+
+def launch(
+    subject: Subject,
+    command: Sequence[str],
+    instruments: Sequence[tuple[str, dict[str, Any]]],
+    *,
+    folder: Path,
+    seconds: float,
+    python: Sequence[str] = (),
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Launched:
+    """Run `script.py arguments...` or `-m module arguments...` with these instruments, installed in this order.
+
+    `folder` is private to the run and empty; instruments write there. `python` are options of the interpreter.
+    Raises OSError where the interpreter cannot be started.
+    """
+    launcher = assemble(folder / "code")
+    written = folder / "written"
+    written.mkdir()
+    options = {"folder": str(written), "root": str(cwd or subject.root), "instruments": list(instruments)}
+    completed = subject.run(
+        [*python, str(launcher), "--options", json.dumps(options), "--", *command], seconds=seconds, env=env, cwd=cwd
+    )
+    return Launched(completed, read_told(written / TOLD))
+
+
+def read_told(path: Path) -> tuple[dict[str, Any], ...]:
+    """The lines that were told, as far as they are whole; nothing where the launcher never came to tell."""
+    if not path.is_file():
+        return ()
+    with path.open("rb") as file:
+        lines = file.read(MAX_TOLD_BYTES).splitlines(keepends=True)
+    told = []
+    for line in lines:
+        try:
+            one = json.loads(line) if line.endswith(b"\n") else None
+        except ValueError:
+            one = None  # the project can write there as well
+        if isinstance(one, dict) and isinstance(one.get("event"), str):
+            told.append(one)
+    return tuple(told)
