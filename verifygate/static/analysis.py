@@ -29,6 +29,7 @@ from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles
 from verifygate.static.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.shapes import Shapes
+from verifygate.static.syntax import walk
 
 NODES_AT_LEAST = 20_000
 NODES_PER_MODULE = 1_000
@@ -60,7 +61,7 @@ class Analysis:
                 yield from ((node, function) for node in function.own_nodes)
             for definition in [*module.function_of, *module.class_of]:
                 for decorator in getattr(definition, "decorator_list", ()):
-                    yield from ((node, module.body) for node in ast.walk(decorator))
+                    yield from ((node, module.body) for node in walk(decorator))
             for made in module.classes.values():
                 yield from ((node, module.body) for node in made.own_nodes)
 

@@ -6,6 +6,7 @@ import ast
 
 from verifygate.static.graph import Atom, Fact
 from verifygate.static.roles import Roles
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame
 
 _STABLE_CALLS = frozenset(
@@ -31,8 +32,8 @@ def expand(test: ast.expr, frame: Frame, roles: Roles, expansions: int = 0) -> t
 def _changes(expr: ast.expr, home: Frame) -> bool:
     """Whether a name in the expression is bound more than once: its value then and now may differ."""
     scope = home.function.scope
-    return any(len(scope.names.get(node.id, ())) > 1 for node in ast.walk(expr) if isinstance(node, ast.Name)) or any(
-        isinstance(node, ast.Call) for node in ast.walk(expr)
+    return any(len(scope.names.get(node.id, ())) > 1 for node in walk(expr) if isinstance(node, ast.Name)) or any(
+        isinstance(node, ast.Call) for node in walk(expr)
     )
 
 
@@ -57,7 +58,7 @@ def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
 def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
     mentions: set[str] = set()
     text = _canonical(expr, frame, roles, mentions)
-    opaque = any(isinstance(node, ast.Call) and _called_name(node) not in _STABLE_CALLS for node in ast.walk(expr))
+    opaque = any(isinstance(node, ast.Call) and _called_name(node) not in _STABLE_CALLS for node in walk(expr))
     return Atom(f"{text} @{expr.lineno}:{expr.col_offset}" if opaque else text, frozenset(mentions), opaque)
 
 
@@ -80,7 +81,7 @@ def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -
         case ast.Call():
             arguments = [_canonical(argument, frame, roles, mentions) for argument in expr.args]
             return f"{_called_name(expr)}({', '.join(arguments)})"
-    mentions.update(roles.path(node, frame) for node in ast.walk(expr) if isinstance(node, ast.Name))
+    mentions.update(roles.path(node, frame) for node in walk(expr) if isinstance(node, ast.Name))
     return ast.unparse(expr)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
+from verifygate.static.syntax import walk
 
 
 def guarded(node: ast.Subscript, key: str, function: Function) -> bool:
@@ -38,4 +39,4 @@ def _handled(handler: ast.ExceptHandler) -> Iterator[str]:
 
 
 def _within(node: ast.AST, body: list[ast.stmt]) -> bool:
-    return any(node is each for statement in body for each in ast.walk(statement))
+    return any(node is each for statement in body for each in walk(statement))

@@ -11,6 +11,7 @@ import re
 
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame, Known, Literal, Made
 
 LARGEST = 65504.0
@@ -103,7 +104,7 @@ class Halves:
     def _is_lifted(expr: ast.expr) -> bool:
         """Whether an expression asks for float32 itself."""
         return any(
-            isinstance(node, ast.Attribute) and node.attr in ("float", "double", "float32") for node in ast.walk(expr)
+            isinstance(node, ast.Attribute) and node.attr in ("float", "double", "float32") for node in walk(expr)
         )
 
     def number(self, expr: ast.expr | None, frame: Frame) -> float | None:

@@ -15,6 +15,7 @@ from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module, bound_targets
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.spots import Loop, Spot, Test, spots_of
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
 _LOADER_NAME = re.compile(r"(loader|batches)s?$|(^|_)dl$|^(train|val|test)_?iter$", re.IGNORECASE)
@@ -121,7 +122,7 @@ class Hot:
             hot = found.setdefault(loop, HotLoop(function, loop, trains, over))
             hot.trains = hot.trains or trains
         for hot in found.values():
-            if not any(inner in found for inner in ast.walk(hot.node) if inner is not hot.node) or hot.trains:
+            if not any(inner in found for inner in walk(hot.node) if inner is not hot.node) or hot.trains:
                 hot.turns = list(self._turns(hot))
                 yield hot
 
@@ -178,7 +179,7 @@ class Hot:
         queue: list[tuple[ast.AST, Frame]] = [(loop.iter, self.evaluator.root_frame(function))]
         while queue and len(found) < 20:
             inside, frame = queue.pop()
-            for node in ast.walk(inside):
+            for node in walk(inside):
                 if isinstance(node, ast.Name | ast.Attribute | ast.Call):
                     values = self.evaluator.values(node, frame)
                     found.append((node, values))
@@ -241,9 +242,9 @@ class Hot:
 
     def _differs(self, test: Test, bound: set[str], function: Function) -> bool:
         """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
-        if any(self._steps_in(node, function) for part in test.body for node in ast.walk(part)):
+        if any(self._steps_in(node, function) for part in test.body for node in walk(part)):
             return False
-        for node in ast.walk(test.expr):
+        for node in walk(test.expr):
             if isinstance(node, ast.Call) and last_name(node.func) not in _STEADY_CALLS:
                 return True
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -265,7 +266,7 @@ def _may_train(module: Module) -> bool:
 
 def _bound_in(loop: Loop) -> set[str]:
     """Names that a turn of the loop binds."""
-    nodes = tuple(ast.walk(loop))
+    nodes = tuple(walk(loop))
     return {target.id for target, _ in bound_targets(nodes) if isinstance(target, ast.Name)} | {
         node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
+from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, DictLiteral, Frame, Literal, Made, Value, dict_items
 
 if TYPE_CHECKING:
@@ -138,14 +139,14 @@ def _moves(loop: HotLoop) -> tuple[ast.Call, ...]:
     """Moves of what the loop draws: `.cuda(...)`, or `.to(...)` a device, in every turn."""
     if isinstance(loop.node, ast.While):
         return ()
-    drawn = {node.id for node in ast.walk(loop.node.target) if isinstance(node, ast.Name)}
+    drawn = {node.id for node in walk(loop.node.target) if isinstance(node, ast.Name)}
     return tuple(
         spot.node
         for spot in loop.own_turns
         if isinstance(spot.node, ast.Call)
         and isinstance(spot.node.func, ast.Attribute)
         and (spot.node.func.attr == "cuda" or (spot.node.func.attr == "to" and _to_device(spot.node)))
-        and any(isinstance(node, ast.Name) and node.id in drawn for node in ast.walk(spot.node.func.value))
+        and any(isinstance(node, ast.Name) and node.id in drawn for node in walk(spot.node.func.value))
     )
 
 

@@ -29,6 +29,7 @@ from verifygate.static.program import Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals, of_grad_assignment
+from verifygate.static.syntax import children, walk
 from verifygate.static.values import Bound, Frame, FunctionValue
 
 MAX_INLINED = 10
@@ -187,7 +188,7 @@ class Lowering(Builder):
         self._loose = self._loose + loop.breaks
         for member in members if self._loose else ():
             self._emit(Member(member, Part.LEAVE), node, here)
-        if not any(isinstance(inner, ast.Return | ast.Raise) for inner in ast.walk(node)):
+        if not any(isinstance(inner, ast.Return | ast.Raise) for inner in walk(node)):
             self._jump_count = jumps  # its own break and continue do not leave it
 
     def _members(self, target: ast.expr, here: Activation) -> list[str]:
@@ -288,7 +289,7 @@ class Lowering(Builder):
         self, path: str, value: ast.expr, here: Activation, *, keeps: bool = False, known: bool = True
     ) -> Assign:
         sources = self.signals.sources(value, here.frame)
-        inlined = {self._returned[id(call)] for call in ast.walk(value) if id(call) in self._returned}
+        inlined = {self._returned[id(call)] for call in walk(value) if id(call) in self._returned}
         scale = self.signals.scale_in(value, here.frame)
         scaled = scale is not None and scale[0].kind != "idle"
         truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
@@ -338,7 +339,7 @@ class Lowering(Builder):
 
     def _expression(self, expr: ast.expr, here: Activation) -> None:
         """Lower the calls of an expression in the order in which they run."""
-        if not self._loose or not any(isinstance(node, ast.Call) for node in ast.walk(expr)):
+        if not self._loose or not any(isinstance(node, ast.Call) for node in walk(expr)):
             return
         match expr:
             case ast.Call():
@@ -362,7 +363,7 @@ class Lowering(Builder):
                 for part in (expr.key, expr.value) if isinstance(expr, ast.DictComp) else (expr.elt,):
                     self._expression(part, here)
             case _:
-                for child in ast.iter_child_nodes(expr):
+                for child in children(expr):
                     if isinstance(child, ast.expr):
                         self._expression(child, here)
 

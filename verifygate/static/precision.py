@@ -15,6 +15,7 @@ from verifygate.static.nesting import Nesting
 from verifygate.static.program import Binding, Function
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items
 
 
@@ -150,7 +151,7 @@ class Precision:
         """The text of a condition, and of what its variables were given."""
         parts = [ast.unparse(expr)]
         if steps < _MAX_STEPS:
-            for node in ast.walk(expr):
+            for node in walk(expr):
                 if isinstance(node, ast.Name | ast.Attribute):
                     for binding, home in self._bindings(node, frame):
                         if binding.kind == "value" and binding.expr is not None:

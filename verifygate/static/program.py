@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.static.syntax import children, deeper_than
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = FunctionNode | ast.Module | ast.Lambda
@@ -241,16 +242,9 @@ def parse(file: SourceFile) -> ast.Module:
         raise UnparsableError(f"line {error.lineno or 1}: {error.msg}") from error
     except (RecursionError, MemoryError, ValueError) as error:
         raise UnparsableError(f"nested too deeply or not parsable ({type(error).__name__})") from error
-    if _deeper_than(tree, MAX_NESTING):
+    if deeper_than(tree, MAX_NESTING):
         raise UnparsableError(f"nested deeper than {MAX_NESTING} levels")
     return tree
-
-
-def _deeper_than(tree: ast.AST, levels: int) -> bool:
-    level: list[ast.AST] = [tree]
-    for _ in range(levels):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-    return bool(level)
 
 
 def scope_of(node: ScopeNode | ast.ClassDef) -> Scope:
@@ -343,7 +337,7 @@ def _own_nodes(root: ast.AST) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         if not isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
-            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+            stack.extend(reversed(children(node)))
 
 
 def _body(node: ast.AST) -> list[ast.AST]:

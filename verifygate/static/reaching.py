@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from verifygate.static.program import Binding, Function, FunctionNode
+from verifygate.static.syntax import children
 
 _Chain = tuple[tuple[int, int, bool], ...]
 """From the function's body inwards: which block, which statement in it, and whether that is the block of a loop."""
@@ -92,10 +93,10 @@ def _walk(body: Sequence[ast.AST], around: _Chain, loop: bool) -> Iterator[tuple
         yield id(statement), chain
         if isinstance(statement, FunctionNode | ast.ClassDef):
             continue
-        stack = [child for child in ast.iter_child_nodes(statement) if id(child) not in inner]
+        stack = [child for child in children(statement) if id(child) not in inner]
         while stack:
             node = stack.pop()
             yield id(node), chain
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))
         for block, loops in blocks:
             yield from _walk(block, chain, loops)

@@ -14,6 +14,7 @@ from functools import cached_property
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Region, Roles
+from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Known
 
 
@@ -39,7 +40,7 @@ class WrittenRegion:
         if self.block is self.function.node:
             return self.function.own_nodes
         body = self.block.body  # type: ignore[attr-defined]
-        inside = {node for statement in body for node in ast.walk(statement)}
+        inside = {node for statement in body for node in walk(statement)}
         return tuple(node for node in self.function.own_nodes if node in inside)
 
     @cached_property

@@ -14,6 +14,7 @@ from enum import StrEnum
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Binding
+from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown, Value
 
 _OPTIMIZER_NAME = re.compile(r"(^|_)opt(im|imizer)?s?(_|\d|$)|optim", re.IGNORECASE)
@@ -314,6 +315,6 @@ def last_name(expr: ast.expr) -> str:
 
 def identifiers(expr: ast.AST) -> frozenset[str]:
     """Every name and attribute that occurs in an expression, but for the words that all of them share."""
-    found = {node.id for node in ast.walk(expr) if isinstance(node, ast.Name)}
-    found |= {node.attr for node in ast.walk(expr) if isinstance(node, ast.Attribute)}
+    found = {node.id for node in walk(expr) if isinstance(node, ast.Name)}
+    found |= {node.attr for node in walk(expr) if isinstance(node, ast.Attribute)}
     return frozenset(found - _SHARED_WORDS)

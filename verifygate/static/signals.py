@@ -9,6 +9,7 @@ from verifygate.protocol import Event
 from verifygate.static import torch_api
 from verifygate.static.graph import Backward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
+from verifygate.static.syntax import children, walk
 from verifygate.static.values import Bound, Frame, FunctionValue, Object
 
 
@@ -142,7 +143,7 @@ class Signals:
 
     def scale_in(self, expr: ast.AST, frame: Frame) -> tuple[Scaler, ast.Attribute] | None:
         """The scaler whose `scale` an expression calls or hands on (`map(scaler.scale, losses)`)."""
-        for node in ast.walk(expr):
+        for node in walk(expr):
             if not (isinstance(node, ast.Attribute) and node.attr == "scale"):
                 continue
             if scaler := self.roles.scaler(node.value, frame):
@@ -160,7 +161,7 @@ class Signals:
             if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
                 found.add(self.roles.path(node, frame))
             if not isinstance(node, ast.Attribute):
-                stack.extend(ast.iter_child_nodes(node))
+                stack.extend(children(node))
             elif isinstance(node.value, ast.Call | ast.BinOp | ast.Subscript):
                 stack.append(node.value)
         return frozenset(found)
@@ -210,7 +211,7 @@ def _grad_in(call: ast.Call) -> ast.expr | None:
 def _is_noise(expr: ast.expr) -> bool:
     return any(
         isinstance(node, ast.Call) and last_name(node.func) in ("randn_like", "randn", "rand_like", "rand", "normal")
-        for node in ast.walk(expr)
+        for node in walk(expr)
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, FunctionNode
+from verifygate.static.syntax import children, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While
 _CALMS = frozenset({"no_grad", "inference_mode"})
@@ -56,7 +57,7 @@ def calm(function: Function) -> bool:
 
 def turns_autograd_off(context: ast.expr) -> bool:
     """`torch.no_grad()`, `inference_mode`, and `set_grad_enabled(...)`, whatever it is given: it may be off."""
-    named = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(context)}
+    named = {getattr(node, "attr", getattr(node, "id", "")) for node in walk(context)}
     return bool(named & _CALMS) or "set_grad_enabled" in named
 
 
@@ -130,10 +131,10 @@ def _expression(node: ast.AST, here: Spot) -> Iterator[Spot]:
         for arm in (node.body, node.orelse):
             yield from _expression(arm, replace(here, tests=(*here.tests, Test(node.test, here.loops, (arm,)))))
         return
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield from _expression(child, here)
 
 
 def _counts(test: ast.expr) -> bool:
     """Whether a condition picks every n-th turn."""
-    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(test))
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(test))

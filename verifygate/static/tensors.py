@@ -8,6 +8,7 @@ from functools import cached_property
 
 from verifygate.static.hot import Hot, HotLoop
 from verifygate.static.roles import last_name
+from verifygate.static.syntax import children, walk
 
 _ON_DEVICE = frozenset({"detach", "detach_", "isnan", "isfinite", "isinf", "argmax", "eq"})
 _LEAVING = frozenset({"item", "tolist", "numpy", "size", "dim", "numel", "get_scale"})
@@ -141,7 +142,7 @@ class StepTensors:
             set(names_in(argument)) & outputs
             or any(
                 isinstance(node, ast.Call) and self.hot.is_model(node.func, self.loop.function)
-                for node in ast.walk(argument)
+                for node in walk(argument)
             )
             for argument in call.args
         )
@@ -178,7 +179,7 @@ def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:
             yield ast.unparse(expr)
             yield from names_in(expr.value, leaving_device=leaving_device)
         case _:
-            for child in ast.iter_child_nodes(expr):
+            for child in children(expr):
                 yield from names_in(child, leaving_device=leaving_device)
 
 

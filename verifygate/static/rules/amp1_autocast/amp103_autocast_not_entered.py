@@ -63,6 +63,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
+from verifygate.static.syntax import walk
 from verifygate.static.torch_api import AUTOCASTS
 from verifygate.static.values import Made
 
@@ -118,9 +119,7 @@ def _builds(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
 
 def _read_names(function: Function) -> set[str]:
     """Every name that is read anywhere in the function, also by functions nested in it."""
-    names = {
-        node.id for node in ast.walk(function.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
+    names = {node.id for node in walk(function.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     if "locals" in names:
         names |= set(function.scope.names)
     return names

@@ -66,6 +66,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.devices import ANY, Devices
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
+from verifygate.static.syntax import walk
 from verifygate.static.torch_api import AUTOCASTS
 from verifygate.static.values import Bound, Frame, Made
 
@@ -107,7 +108,7 @@ def _is_switched(region: WrittenRegion, frame: Frame, analysis: Analysis) -> boo
 def _spelled_out(bound: Bound, analysis: Analysis) -> str:
     """The source of a condition, with that of the names in it."""
     texts = [ast.unparse(bound.expr)]
-    for node in ast.walk(bound.expr):
+    for node in walk(bound.expr):
         if isinstance(node, ast.Name) and (found := analysis.evaluator.lookup(node.id, bound.frame)):
             texts += [ast.unparse(each.expr) for each in found[0] if each.expr is not None]
     return " ".join(texts)

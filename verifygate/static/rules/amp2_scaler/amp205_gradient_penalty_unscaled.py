@@ -70,6 +70,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP205",
@@ -128,7 +129,7 @@ def _may_contradict(context: ast.expr, node: ast.AST, function: Function, analys
     """Whether the node may run only where the region's own condition (`autocast() if not x else ...`) fails."""
     if not isinstance(context, ast.IfExp):
         return False
-    off = [each for each in ast.walk(context.test) if isinstance(each, ast.UnaryOp)]
+    off = [each for each in walk(context.test) if isinstance(each, ast.UnaryOp)]
     for test, holds in analysis.nesting.conditions(node, function):
         text = ast.unparse(test)
         for each in off:
@@ -141,7 +142,7 @@ def _is_scaled(call: ast.Call, function: Function) -> bool:
     """Whether the outputs are scaled where they stand or are bound, or the function asks for the scale."""
     bound = [
         binding.expr
-        for node in ast.walk(call)
+        for node in walk(call)
         if isinstance(node, ast.Name)
         for binding in function.scope.names.get(node.id, ())
         if binding.expr is not None

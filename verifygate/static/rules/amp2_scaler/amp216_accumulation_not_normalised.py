@@ -61,6 +61,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP216",
@@ -93,7 +94,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
 def _window(step: ScalerCall, analysis: Analysis) -> str | None:
     """The N of `if (i + 1) % N == 0` around the step."""
     for test, holds in analysis.nesting.conditions(step.call, step.function):
-        for node in ast.walk(test):
+        for node in walk(test):
             if holds and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
                 return ast.unparse(node.right)
     return None
@@ -106,7 +107,7 @@ def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
 
 def _is_shared_out(scale: ScalerCall) -> bool:
     """Whether the loss looks as if it was divided, or weighted, where it stands or is bound."""
-    names = {node.id for node in ast.walk(scale.call) if isinstance(node, ast.Name)}
+    names = {node.id for node in walk(scale.call) if isinstance(node, ast.Name)}
     bound = [binding.expr for name in names for binding in scale.function.scope.names.get(name, ())]
     own = scale.call.args[0] if scale.call.args else scale.call
     return any(expr is not None and _SHARES.search(ast.unparse(expr)) for expr in (own, *bound))
@@ -114,7 +115,7 @@ def _is_shared_out(scale: ScalerCall) -> bool:
 
 def _divides(loop: ast.AST, window: str) -> bool:
     """Whether anything in the loop is divided by the window, or a loss by anything."""
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
             return True
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):

@@ -71,6 +71,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP218",
@@ -121,7 +122,7 @@ def _judge(
 
 def _own_calls(block: ast.With | ast.AsyncWith) -> Iterator[ast.Call]:
     for statement in block.body:
-        yield from (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+        yield from (node for node in walk(statement) if isinstance(node, ast.Call))
 
 
 def _is_backward(call: ast.Call) -> bool:

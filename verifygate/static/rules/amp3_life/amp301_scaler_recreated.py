@@ -68,6 +68,7 @@ from verifygate.static.nesting import Loop
 from verifygate.static.program import Function, bound_targets
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP301",
@@ -129,7 +130,7 @@ def _turns(place: Place, analysis: Analysis, calls: tuple[Place, ...]) -> Iterat
     """The loops whose every turn reaches the place, where none of what lies between begins a training of its own."""
     function = place.function
     for loop in analysis.nesting.loops(place.node, function):
-        body = [node for part in loop.body for node in ast.walk(part)]
+        body = [node for part in loop.body for node in walk(part)]
         if _builds_optimizer(body, function, analysis, _DEPTH) or _ends_at_once(loop):
             return
         if _trains(body, analysis, _DEPTH):

@@ -66,6 +66,7 @@ from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers, last_name
 from verifygate.static.rule import Match, Rule
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP305",
@@ -110,7 +111,7 @@ def _may_scale_otherwise(module: Module) -> bool:
     """Whether the file speaks of another way to scale, or uses anything that is called a scaler."""
     if _ANOTHER_PROTOCOL.search(module.file.data):
         return True
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         name = getattr(node, "id", None) or getattr(node, "attr", None)
         if name is None and isinstance(node, ast.alias):
             name = node.name

@@ -57,6 +57,7 @@ from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.shapes import Shape
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="KEY101",
@@ -121,7 +122,7 @@ def _always_runs(node: ast.AST, function: Function) -> bool:
     if any(isinstance(each, _EXITS) and each.lineno < node.lineno for each in function.own_nodes):  # type: ignore[attr-defined]
         return False
     return not any(
-        isinstance(each, _DECIDERS) and any(node is below for below in ast.walk(each)) for each in function.own_nodes
+        isinstance(each, _DECIDERS) and any(node is below for below in walk(each)) for each in function.own_nodes
     )
 
 
@@ -132,7 +133,7 @@ def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysi
     owner = function.owner
     if owner is None or not function.parameters or _root_name(node) != function.parameters[0].arg:
         return False
-    names = {each.attr for each in ast.walk(node.value) if isinstance(each, ast.Attribute)}
+    names = {each.attr for each in walk(node.value) if isinstance(each, ast.Attribute)}
     return any(
         made is not owner and names & (made.methods.keys() | made.attributes.keys())
         for module in analysis.modules

@@ -66,6 +66,7 @@ from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.rule import Match, Rule
 from verifygate.static.shapes import Shape
+from verifygate.static.syntax import children
 from verifygate.static.values import Frame, Made
 
 RULE = Rule(
@@ -224,7 +225,7 @@ def _file_names(analysis: Analysis, path: ast.expr, frame: Frame) -> frozenset[s
             elif len(bindings) == 1 and (passed := place.arguments.get(node.id)):
                 queue.append((passed.expr, passed.frame))
         elif not isinstance(node, ast.Attribute):
-            queue += [(child, home) for child in ast.iter_child_nodes(node)]
+            queue += [(child, home) for child in children(node)]
     return frozenset(found)
 
 

@@ -83,6 +83,7 @@ from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule
 from verifygate.static.shapes import Shape
 from verifygate.static.spots import Loop
+from verifygate.static.syntax import walk
 from verifygate.static.values import ClassValue, FunctionValue, Literal, Made, Object
 
 RULE = Rule(
@@ -123,7 +124,7 @@ def _batch_name(loop: ast.For) -> str | None:
 
 
 def _bound_anew(loop: ast.For, name: str) -> bool:
-    inside = [node for statement in loop.body for node in ast.walk(statement)]
+    inside = [node for statement in loop.body for node in walk(statement)]
     return any(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in inside
     ) or any(
@@ -138,7 +139,7 @@ def _bound_anew(loop: ast.For, name: str) -> bool:
 def _stored(loop: ast.For, name: str) -> set[str]:
     return {
         str(node.slice.value)
-        for node in ast.walk(loop)
+        for node in walk(loop)
         if isinstance(node, ast.Subscript)
         and isinstance(node.ctx, ast.Store)
         and isinstance(node.value, ast.Name)
@@ -200,7 +201,7 @@ def _reads(
 ) -> Iterator[tuple[ast.Subscript, Function]]:
     """Constant keys read from the batch in the loop, and in functions that get the batch as it is."""
     frame = analysis.evaluator.root_frame(function)
-    for node in (each for statement in loop.body for each in ast.walk(statement)):
+    for node in (each for statement in loop.body for each in walk(statement)):
         if _is_read(node, name):
             yield node, function  # type: ignore[misc]
         if not isinstance(node, ast.Call):

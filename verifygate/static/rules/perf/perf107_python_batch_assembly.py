@@ -66,6 +66,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax import walk
 from verifygate.static.tensors import StepTensors, names_in
 
 RULE = Rule(
@@ -105,10 +106,10 @@ def _picked(node: ast.AST) -> ast.expr | None:
     listed = node.args[0]
     if not (isinstance(listed, ast.ListComp) and len(listed.generators) == 1):
         return None
-    picks = {each.id for each in ast.walk(listed.generators[0].target) if isinstance(each, ast.Name)}
-    for each in ast.walk(listed.elt):
+    picks = {each.id for each in walk(listed.generators[0].target) if isinstance(each, ast.Name)}
+    for each in walk(listed.elt):
         if isinstance(each, ast.Subscript) and any(
-            isinstance(part, ast.Name) and part.id in picks for part in ast.walk(each.slice)
+            isinstance(part, ast.Name) and part.id in picks for part in walk(each.slice)
         ):
             return each.value
     return None

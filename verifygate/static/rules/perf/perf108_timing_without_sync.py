@@ -79,6 +79,7 @@ from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.spots import Spot
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame
 
 RULE = Rule(
@@ -136,8 +137,7 @@ def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[
 
 def _rebinds(statement: ast.stmt, name: str) -> bool:
     return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(statement)
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in walk(statement)
     )
 
 
@@ -145,7 +145,7 @@ def _difference(statement: ast.stmt, name: str, ends: set[str], frame: Frame, an
     """Whether a simple statement subtracts the start from a clock, or from a later read of one."""
     if isinstance(statement, ast.For | ast.While | ast.With | ast.If | ast.Try):
         return False
-    return any(_takes(node, name, ends, frame, analysis) for node in ast.walk(statement))
+    return any(_takes(node, name, ends, frame, analysis) for node in walk(statement))
 
 
 def _takes(node: ast.AST, name: str, ends: set[str], frame: Frame, analysis: Analysis) -> bool:
@@ -159,7 +159,7 @@ def _takes(node: ast.AST, name: str, ends: set[str], frame: Frame, analysis: Ana
 
 
 def _judge(analysis: Analysis, start: Spot, between: list[ast.stmt], stop: ast.stmt) -> Iterator[Match]:
-    nodes = [node for statement in between for node in ast.walk(statement)]
+    nodes = [node for statement in between for node in walk(statement)]
     if any(isinstance(node, ast.While) or (isinstance(node, ast.For) and not _over_range(node)) for node in nodes):
         return
     calls = [node for node in nodes if isinstance(node, ast.Call)]

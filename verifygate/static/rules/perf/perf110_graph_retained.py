@@ -64,6 +64,7 @@ from verifygate.static.hot import HotLoop
 from verifygate.static.program import bound_targets
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.spots import Spot
+from verifygate.static.syntax import walk
 from verifygate.static.tensors import StepTensors, carries
 
 RULE = Rule(
@@ -115,7 +116,7 @@ def _rebound(loop: HotLoop) -> set[str]:
     """Names that begin anew in a turn of the loop."""
     return {
         ast.unparse(target)
-        for target, binding in bound_targets(tuple(ast.walk(loop.node)))
+        for target, binding in bound_targets(tuple(walk(loop.node)))
         if binding.kind != "changed"
         and not (binding.kind == "value" and binding.expr is not None and _adds_to(target, binding.expr))
     }

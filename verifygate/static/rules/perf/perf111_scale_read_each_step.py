@@ -70,6 +70,7 @@ from verifygate.static.program import Function
 from verifygate.static.roles import ScalerKind
 from verifygate.static.rule import Match, Rule
 from verifygate.static.spots import Spot
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="PERF111",
@@ -116,15 +117,15 @@ def _is_used(spot: Spot) -> bool:
 def _computes_with(node: ast.AST, names: set[str]) -> bool:
     return isinstance(node, ast.Compare | ast.BinOp | ast.Return | ast.If) and any(
         isinstance(each, ast.Name) and each.id in names
-        for each in ast.walk(node.test if isinstance(node, ast.If) else node)
+        for each in walk(node.test if isinstance(node, ast.If) else node)
     )
 
 
 def _within(node: ast.AST, kinds: type | object, roots: tuple[ast.AST, ...]) -> bool:
     return any(
-        isinstance(outer, kinds) and any(each is node for each in ast.walk(outer))  # type: ignore[arg-type]
+        isinstance(outer, kinds) and any(each is node for each in walk(outer))  # type: ignore[arg-type]
         for root in roots
-        for outer in ast.walk(root)
+        for outer in walk(root)
     )
 
 

@@ -1,0 +1,57 @@
+"""Go through syntax trees fast: only the fields that can hold nodes are looked at, so neither `ctx` nor operators.
+
+`ast.walk` asks every node for every field, line numbers and names among them, and costs four times as much.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+_PLAIN = frozenset(
+    """arg asname attr conversion ctx id is_async kind kwd_attrs level module name op ops rest simple
+    type_comment type_ignores""".split()  # noqa: SIM905
+)
+"""Fields that hold text, numbers, or nodes without fields of their own."""
+
+
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    if kind in (ast.Constant, ast.Global, ast.Nonlocal):
+        return ()
+    return tuple(name for name in kind._fields if name not in _PLAIN)
+
+
+FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: _fields(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""Kind of node -> its fields that hold nodes or lists of nodes, in source order."""
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node, in the order of its fields."""
+    found: list[ast.AST] = []
+    for name in FIELDS[node.__class__]:
+        value = getattr(node, name)
+        if value.__class__ is list:
+            found += [each for each in value if each is not None]
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+def walk(root: ast.AST) -> Iterator[ast.AST]:
+    """The node and everything below it, level by level, as `ast.walk` does."""
+    level = [root]
+    while level:
+        yield from level
+        level = [child for node in level for child in children(node)]
+
+
+def deeper_than(tree: ast.AST, levels: int) -> bool:
+    """Whether some node lies more than so many levels below the root."""
+    level = [tree]
+    for _ in range(levels):
+        if not level:
+            return False
+        level = [child for node in level for child in children(node)]
+    return bool(level)
