@@ -52,6 +52,8 @@ def warnings(record: Record, scrubber: Scrubber) -> tuple[TestWarning, ...]:
 def _judge_test(item: Item, record: Record, scrubber: Scrubber) -> Judged:
     phases = record.phases.get(item.id, [])
     outcome, reason, decisive = _outcome(phases)
+    if decisive and decisive.between:
+        reason += f" (hooks between the test and its report: {', '.join(map(scrubber.path, decisive.between))})"
     path = scrubber.inside(item.path) or _file_of(item.id)
     test = TestOutcome(
         id=scrubber.identity(item.id),
@@ -69,7 +71,7 @@ def _judge_test(item: Item, record: Record, scrubber: Scrubber) -> Judged:
 def _outcome(phases: list[Phase]) -> tuple[Outcome, str, Phase | None]:
     """The worst of a test's phases, its reason, and the phase that decided. What was raised outweighs the report."""
     for phase in phases:
-        if phase.failure and phase.xfail is None and phase.outcome in ("passed", "skipped"):
+        if phase.failure and (phase.outcome == "passed" or (phase.outcome == "skipped" and phase.xfail is None)):
             return "failed", f"reported as {phase.outcome} although it raised {phase.message}", phase
         if phase.outcome == "failed":
             return ("failed" if phase.when == "call" else "error"), phase.message, phase
@@ -86,6 +88,8 @@ def _outcome(phases: list[Phase]) -> tuple[Outcome, str, Phase | None]:
     call = next((phase for phase in phases if phase.when == "call"), None)
     if call is None:
         return "error", "pytest reported no call of this test", None
+    if call.called is False:
+        return "failed", "reported as passed although its own function was never called", call
     if call.xfail is not None:
         return "xpassed", call.xfail, call
     return "passed", "", call

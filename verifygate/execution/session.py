@@ -13,7 +13,10 @@ from verifygate import instrument
 from verifygate.execution.stream import Record, read_stream
 from verifygate.subject import Completed, Subject
 
-PLUGIN = "verifygate_pytest_stream"
+PACKAGE = "verifygate_instruments"
+"""The name that the copied plugin has in the project's process; nothing there is called like that."""
+PLUGIN = f"{PACKAGE}.pytest_stream"
+MODULES = ("__init__.py", "calls.py", "pytest_stream.py")
 VARIABLE = "VERIFYGATE_STREAM"
 LINGER_SECONDS = 15.0
 """How long the process may live on after its last test, before the plugin ends it."""
@@ -44,9 +47,10 @@ def run_pytest(
     Raises OSError where the interpreter cannot be started.
     """
     plugins, temporary = folder / "plugin", folder / "tmp"
-    plugins.mkdir()
+    (plugins / PACKAGE).mkdir(parents=True)
     temporary.mkdir()
-    shutil.copy(Path(instrument.__file__).with_name("pytest_stream.py"), plugins / f"{PLUGIN}.py")
+    for module in MODULES:
+        shutil.copy(Path(instrument.__file__).with_name(module), plugins / PACKAGE / module)
     stream, data, nonce = folder / "stream", folder / "coverage", secrets.token_hex(16)
     instructions = {
         "stream": str(stream),

@@ -32,6 +32,10 @@ class Phase:
     failure: bool
     message: str
     trace: tuple[Place, ...]
+    called: bool | None = None
+    """Whether the test's own function was entered; None where nothing could be seen."""
+    between: tuple[str, ...] = ()
+    """Files and plugins with a hook between the test and its report, where the two tell different stories."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,8 @@ def _phase(event: dict[str, Any]) -> Phase:
         failure=bool(event.get("failure", False)),
         message=str(event.get("message", "")),
         trace=_trace(event),
+        called=None if event.get("called") is None else bool(event["called"]),
+        between=tuple(str(name) for name in event.get("between", ())),
     )
 
 

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from .calls import Calls, between
+
 if TYPE_CHECKING:
     import coverage
 
@@ -131,6 +133,8 @@ class Witness:
         self._linger_seconds = linger_seconds
         self._attribution = attribution
         self._raised: dict[tuple[str, str], dict[str, object]] = {}
+        self._calls = Calls(_describe_value)
+        self._between: list[str] = []
         self._found: list[str] = []
         """Ids in the order in which pytest met the tests, before any hook could choose among them."""
         self._deselected: set[str] = set()
@@ -154,8 +158,10 @@ class Witness:
         if call is not None and call.excinfo is not None:
             self._raised[(collector.nodeid, "collect")] = _describe(call.excinfo)
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         self._found.append(item.nodeid)
+        self._calls.watch(item)
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         self._deselected.update(item.nodeid for item in items)
@@ -172,6 +178,7 @@ class Witness:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Send a canary into every folder of tests, before the first test; say where one came back alive."""
+        self._calls.watch_teardown(session)
         if session.config.option.collectonly or session.testsfailed:
             return
         files = {item.path.parent: item.path for item in session.items}  # pytest takes the hooks of a file that exists
@@ -187,11 +194,13 @@ class Witness:
             return False
         finally:
             self._raised.clear()
+            self._calls.forget()
         return any(report.when == "call" for report in reports) and not any(report.failed for report in reports)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.stream.tell("start", id=item.nodeid)
+        self._calls.start(item)
         if self._attribution is not None:
             self._attribution.switch(item.nodeid)
         yield
@@ -199,10 +208,16 @@ class Witness:
             self._attribution.switch("")
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        self._calls.begin(item)
+        yield
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
         raised = call.excinfo  # the truth, before another hook can bend the report
         yield
         raised = raised or call.excinfo  # unittest's failures are only put here by pytest's own hook
+        self._between = between(item)
         if raised is not None:
             self._raised[(item.nodeid, call.when)] = _describe(raised)
 
@@ -211,11 +226,13 @@ class Witness:
         if hasattr(report, "context") and not report.failed:
             return  # a subtest that is well or skipped says nothing about its test
         when = str(report.when)
-        told: dict[str, object] = dict(self._raised.pop((report.nodeid, when), {}))
+        told = self._calls.take(report.nodeid, when) | self._raised.pop((report.nodeid, when), {})
+        if report.passed and (told.get("failure") or told.get("called") is False):
+            told["between"] = self._between
         if report.skipped and not told.get("failure"):
             reason, path, line = _skip(report.longrepr)
             told |= {"message": reason, "trace": [[path, line]]}
-        elif report.failed and not told:
+        elif report.failed and "message" not in told:
             told |= _from_report(report)
         self.stream.tell(
             "phase",

@@ -1,0 +1,6 @@
+def test_fine():
+    assert True
+
+
+def test_step():
+    assert 1 == 2
