@@ -7,32 +7,21 @@ fix must keep the meaning, so before.py is the measure.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from scanning import scan
 
-from verifygate.config import StaticSettings
 from verifygate.fix import FIXES, repaired
-from verifygate.model.check_report import CheckReport
 from verifygate.proof.method import Setting
 from verifygate.proof.prove import run_jobs
 from verifygate.source import SourceFile, Sources
-from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 
 CASES = Path(__file__).parent / "cases"
 ALL = sorted(path.parent for path in CASES.glob("*/*/before.py"))
 IDS = [f"{case.parent.name}-{case.name}" for case in ALL]
-
-
-def scan(sources: Sources) -> CheckReport:
-    outcome = analyse(sources, StaticSettings())
-    return CheckReport(
-        files_checked=outcome.files_checked,
-        findings=outcome.findings,
-        not_analysed=outcome.not_analysed,
-        not_followed=outcome.not_followed,
-    )
 
 
 def fixed(data: bytes, code: str) -> bytes:
@@ -80,7 +69,71 @@ def test_every_fixed_program_trains_as_the_known_good_one():
         assert after["losses"][-1] != after["losses"][0]
         assert after["weights"]
         assert after["weights"] == good["weights"]
+        assert after["told"] == good["told"]
         assert not [text for text in after["warnings"] if text.startswith("FutureWarning: `torch.c")]
+
+
+SILENT = {
+    "AMP102": "SGD multiplies no matrices",
+    "AMP207/checked_by_nobody": "it takes an inf to tell",
+    "GATE102": "it is about comments",
+    "PERF106": "a CPU copies nothing",
+}
+"""Codes, and cases, whose faulty program does on a CPU what the fixed one does, and why."""
+
+
+@pytest.mark.slow
+def test_every_fault_shows_in_a_run_before_it_is_fixed():
+    """Else the known-good program would say nothing about the fix."""
+    cases = [case for case in ALL if not {case.parent.name, f"{case.parent.name}/{case.name}"} & SILENT.keys()]
+    paths = [case / name for case in cases for name in ("before.py", "after.py")]
+    jobs = [
+        {"source": path.read_text(encoding="utf-8"), "name": str(path.relative_to(CASES)), **Setting()._asdict()}
+        for path in paths
+    ]
+
+    runs = iter(run_jobs(jobs, Path(sys.executable)))
+
+    seen = ("error", "weights", "told", "graph", "warnings", "scales")
+    same = [str(case.relative_to(CASES)) for case in cases if _seen(next(runs), seen) == _seen(next(runs), seen)]
+    assert same == []
+
+
+def _seen(run: Mapping[str, object], keys: tuple[str, ...]) -> list[object]:
+    return [run[key] for key in keys]
+
+
+OLD_CHECKPOINTS = """
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    trainer = Trainer(model, loss_fn, optimizer, device)
+    trainer.run(batches)
+    whole = io.BytesIO()
+    trainer.save(whole)
+    whole.seek(0)
+    older = {key: value for key, value in torch.load(whole).items() if "scaler" not in key}
+    scales = []
+    for checkpoint in (older, older | {"scaler_state_dict": {}}):
+        file = io.BytesIO()
+        torch.save(checkpoint, file)
+        file.seek(0)
+        trainer = Trainer(model, loss_fn, optimizer, device)
+        trainer.load(file)
+        scales.append(trainer.scaler.get_scale())
+    return scales
+"""
+
+
+@pytest.mark.slow
+def test_older_checkpoints_load_as_before():
+    """Neither a checkpoint without the key nor one of a run whose scaler was off stops the fixed program."""
+    source = (CASES / "AMP302" / "class_with_methods" / "after.py").read_text(encoding="utf-8")
+    job = {"source": source + OLD_CHECKPOINTS, "name": "older", **Setting()._asdict()}
+
+    (run,) = run_jobs([job], Path(sys.executable))
+
+    assert run["error"] is None
+    assert run["told"] == "[1024.0, 1024.0]"
 
 
 def good_of(case: Path) -> Path:

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from scanning import scan
 
 from verifygate.commands import cli
-from verifygate.config import StaticSettings
 from verifygate.fix import repaired, with_fixes
 from verifygate.fix.draft import Draft
 from verifygate.fix.prove import objections
 from verifygate.model import Applicability
 from verifygate.model.check_report import CheckReport
 from verifygate.source import SourceFile, Sources
-from verifygate.static.engine import analyse
 
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 LOOP = """import torch
@@ -32,16 +31,6 @@ def train(model, loss_fn, optimizer, other, batches, use_amp, *flags):
         scaler.scale(loss).backward()
         {body}
 """
-
-
-def scan(sources: Sources) -> CheckReport:
-    outcome = analyse(sources, StaticSettings())
-    return CheckReport(
-        files_checked=outcome.files_checked,
-        findings=outcome.findings,
-        not_analysed=outcome.not_analysed,
-        not_followed=outcome.not_followed,
-    )
 
 
 def one(text: str, path: str = "train.py") -> Sources:

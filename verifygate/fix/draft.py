@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     from verifygate.fix.tree import Tree
 
 FIXES = {
+    "AMP101": "verifygate.fix.leave_region",
+    "AMP102": "verifygate.fix.leave_region",
     "AMP201": "verifygate.fix.unscale_first",
     "AMP207": "verifygate.fix.step_by_scaler",
     "AMP209": "verifygate.fix.add_update",
+    "AMP302": "verifygate.fix.scaler_state",
+    "AMP304": "verifygate.fix.scaler_for_half",
     "AMP501": "verifygate.fix.new_amp_api",
+    "GATE102": "verifygate.fix.unused_comment",
     "PERF106": "verifygate.fix.copy_ahead",
+    "PERF109": "verifygate.fix.loader_options",
+    "PERF110": "verifygate.fix.keep_detached",
 }
 """Code of a rule -> the module that fixes it. The module loads libcst, so it is imported when there is a finding."""
 

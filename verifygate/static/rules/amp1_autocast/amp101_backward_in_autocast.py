@@ -43,7 +43,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No automatic fix: moving a statement out of a block can move it past others that must stay in order.
+Safe for a finding that is certain: everything from the statement to the end of the `with` block moves out of it, so the
+order stays. No fix where any of that computes more than gradients and steps, or the region is no `with` of its own.
 
 ## What it cannot see
 Regions entered in code outside the project, or through `__enter__` called by hand.
@@ -52,7 +53,7 @@ Regions entered in code outside the project, or through `__enter__` called by ha
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
 """
 
-from verifygate.model import Severity, Witness
+from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.rule import ProtocolMatch, Rule
 
 RULE = Rule(
@@ -63,6 +64,7 @@ RULE = Rule(
     remedy="end the autocast region after the loss, before backward()",
     words=("autocast",),
     witnesses=(Witness.STATIC, Witness.RUN),
+    fix=Applicability.SAFE,
     proof="final-weights",
 )
 

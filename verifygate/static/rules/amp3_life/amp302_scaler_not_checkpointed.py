@@ -83,8 +83,10 @@ def epoch(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: a checkpoint's format is a contract with whoever reads it. Old checkpoints lack the key, so load it only where
-it is there.
+Safe where saving and loading stand in one file and the scaler is at hand at both: the state is kept under a key after
+the manner of the optimizer's, and loaded where the checkpoint has it and it is not empty, so older checkpoints and
+those of runs without AMP load as before. Unsafe where nothing in the project loads the checkpoint, as its readers are
+not known. No fix where a function would have to be given the scaler first.
 
 ## What it cannot see
 Checkpoints written by frameworks, and states collected by walking over attributes. Anything in the program that keeps
@@ -97,7 +99,7 @@ something under a key that says "scaler" counts as saving it.
 import re
 from collections.abc import Iterable, Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
@@ -111,6 +113,7 @@ RULE = Rule(
     summary="a checkpoint keeps the optimizer's state and not the scaler's",
     remedy="save `scaler.state_dict()` beside the optimizer's, and load it on resuming",
     words=("GradScaler",),
+    fix=Applicability.SAFE,
     proof="scale-trace",
 )
 

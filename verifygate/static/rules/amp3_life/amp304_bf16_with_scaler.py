@@ -48,7 +48,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: whether the scaler is to be switched by the dtype or to go is for people to say.
+Unsafe: with the scaler off, a step whose gradients hold an inf is made, which the scaler skipped. Where every region is
+written in bfloat16 the scaler gets `enabled=False`; where a variable chooses, a test of it; and a comparison with
+bfloat16 is turned round. No fix where the dtype is not plain to see at the scaler.
 
 ## What it cannot see
 Dtypes from command lines and configuration files, unless the source lists what they may be. A scaler and regions
@@ -60,7 +62,7 @@ that no call connects.
 
 from collections.abc import Iterable
 
-from verifygate.model import Severity, Witness
+from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.precision import Dtype, Use
@@ -74,6 +76,7 @@ RULE = Rule(
     remedy="enable the scaler for float16 only: `enabled=(dtype == torch.float16)`",
     words=("GradScaler", "autocast"),
     witnesses=(Witness.STATIC, Witness.RUN),
+    fix=Applicability.UNSAFE,
     no_proof="it costs work and changes no number",
 )
 

@@ -26,7 +26,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix yet: remove the comment.
+Unsafe: the comment is taken out, or the one rule from its list. A run on some files only may not see a finding that
+another file brings about, and the comment is there for.
 
 ## What it cannot see
 Rules that the configuration switches off are not judged. An unused `noqa` is left to the tool it is for.
@@ -37,7 +38,7 @@ Rules that the configuration switches off are not judged. An unused `noqa` is le
 
 from collections.abc import Iterable
 
-from verifygate.model import Severity
+from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
 
@@ -48,6 +49,7 @@ RULE = Rule(
     summary="a suppression that silences nothing",
     remedy="remove the comment",
     words=("verifygate:",),
+    fix=Applicability.UNSAFE,
     no_proof="it is about a comment, which does nothing at run time",
 )
 

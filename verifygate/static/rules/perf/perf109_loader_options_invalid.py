@@ -41,7 +41,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: whether to add workers or to drop the option is a decision.
+Safe where `num_workers=0` is written in the call: the options are taken out. Unsafe where the number is left out or
+comes from elsewhere, as workers may have been meant. No fix for options from a dict, or with a comment.
 
 ## What it cannot see
 Options that come from a configuration, a command line or a dict that is not written out.
@@ -53,7 +54,7 @@ Options that come from a configuration, a command line or a dict that is not wri
 import ast
 from collections.abc import Iterable
 
-from verifygate.model import Severity
+from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.loaders import ABSENT, loaders
@@ -66,6 +67,7 @@ RULE = Rule(
     summary="a DataLoader without workers is given options that need them",
     remedy="give `num_workers` above 0, or leave the option out",
     words=("persistent_workers", "prefetch_factor", "multiprocessing_context"),
+    fix=Applicability.SAFE,
     proof="raised-error",
 )
 

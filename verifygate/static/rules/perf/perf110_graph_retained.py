@@ -45,7 +45,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: `.detach()` and `no_grad()` are both right in most places, but a kept loss may be meant to be differentiated.
+Safe behind a backward, which has freed the graph: nobody can differentiate the sum, so `.detach()` changes no number.
+Unsafe in an evaluation, whose caller may want to, and in files that keep graphs with `retain_graph` or `create_graph`.
 
 ## What it cannot see
 Losses kept inside objects (`meter.update(loss)`), and names that are bound to a detached value as well: it stays
@@ -58,7 +59,7 @@ silent there. Where an evaluation is not called from the project, its caller may
 import ast
 from collections.abc import Iterable
 
-from verifygate.model import Severity
+from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.hot import HotLoop
 from verifygate.static.program import bound_targets
@@ -74,6 +75,7 @@ RULE = Rule(
     summary="losses are kept together with their graphs",
     remedy="keep `loss.detach()`, and evaluate under `torch.no_grad()`",
     words=("autocast", "GradScaler", "unscale_", "DataLoader"),
+    fix=Applicability.SAFE,
     proof="graph-growth",
 )
 

@@ -1,0 +1,47 @@
+"""GATE102: take out a suppression that silences nothing.
+
+Unsafe: a scan of some files only may not see the finding that another file brings about, and that it is there for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.tree import Edits, Tree
+from verifygate.model import Applicability, Finding
+from verifygate.source import Sources
+
+TOGETHER = False
+
+_SUPPRESSION = re.compile(r"#\s*verifygate:\s*ignore\s*\[(?P<rules>[^\]]*)\](?P<reason>[^#]*)")
+_CODE = re.compile(r"\bbreaks (\w+)")
+
+
+def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+    """Take out the comment, or one rule of several from its list. Raises CannotFixError."""
+    (finding,) = findings
+    comments = [each for each in tree.within(tree.module, cst.Comment) if tree.lines(each)[0] == finding.line]
+    told = _CODE.search(finding.message)
+    found = _SUPPRESSION.search(comments[0].value) if len(comments) == 1 else None
+    if found is None or told is None:
+        raise CannotFixError("the comment is not found at the place of the finding")
+    comment, holder = comments[0], tree.parent(comments[0])
+    rules = [rule for rule in re.split(r"[,\s]+", found["rules"].strip()) if rule]
+    left = [rule for rule in rules if rule.upper() != told[1]]
+    edits = Edits()
+    if len(rules) > 1:
+        if len(left) != len(rules) - 1:
+            raise CannotFixError("the rule is not written by its code: which one of the list it is has to be looked up")
+        text = comment.value[: found.start("rules")] + ", ".join(left) + comment.value[found.end("rules") :]
+        edits.changes[comment] = lambda node: node.with_changes(value=text)
+    elif rest := (comment.value[: found.start()] + comment.value[found.end() :]).strip():
+        edits.changes[comment] = lambda node: node.with_changes(value=rest)
+    elif isinstance(holder, cst.TrailingWhitespace):
+        edits.changes[holder] = lambda node: node.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    elif holder is not None:
+        edits.removed.add(holder)
+    return tree.draft(edits, findings, [(finding.line, finding.line)], Applicability.UNSAFE)
