@@ -39,3 +39,52 @@ class Trainer:
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.lr_scheduler.step()  # expect: AMP213 likely
+
+
+def once_for_several_tasks(models, optimizers, scaler, loaders, scheduler, steps):
+    for epoch in range(3):
+        for step in range(steps):
+            for task in range(len(models)):
+                optimizers[task].zero_grad()
+                scaler.scale(models[task](next(loaders[task]))).backward()
+                scaler.step(optimizers[task])
+                scaler.update()
+            scheduler.step()  # expect: AMP213 likely
+
+
+class WarmUp:
+    def step_batch(self, number):
+        self.number = number
+
+
+def told_the_number_before_the_step(model, optimizer, scaler, batches, scheduler: WarmUp):
+    for number, batch in enumerate(batches):
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        if scheduler is not None:
+            scheduler.step_batch(number)  # expect: AMP213 likely
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def a_growth_is_no_skip(model, optimizer, scaler, batches, scheduler):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        before = scaler.get_scale()
+        scaler.step(optimizer)
+        scaler.update()
+        skipped = scaler.get_scale() != before  # expect: AMP213 likely
+        if not skipped:
+            scheduler.step()
+
+
+def only_while_the_scale_stays(model, optimizer, scaler, batches, scheduler):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        before = scaler.get_scale()
+        scaler.step(optimizer)
+        scaler.update()
+        if before == scaler.get_scale():  # expect: AMP213 likely
+            scheduler.step()

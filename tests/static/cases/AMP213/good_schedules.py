@@ -47,3 +47,47 @@ def another_kind_of_step(model, optimizer, scaler, batches, profiler):
         scaler.step(optimizer)
         scaler.update()
         profiler.step()
+
+
+def per_epoch_of_steps(model, optimizer, scaler, stream, scheduler, epochs, steps_per_epoch):
+    for epoch in range(epochs):
+        for step in range(steps_per_epoch):
+            optimizer.zero_grad()
+            scaler.scale(model(next(stream))).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        scheduler.step()
+
+
+def per_round_of_several_epochs(model, optimizer, scaler, buffer, scheduler, updates):
+    for update in range(updates):
+        for epoch in range(4):
+            for part in buffer.parts():
+                optimizer.zero_grad()
+                scaler.scale(model(part)).backward()
+                scaler.step(optimizer)
+                scaler.update()
+        scheduler.step()
+
+
+def told_the_number_after_the_step(model, optimizer, scaler, batches, scheduler):
+    for number, batch in enumerate(batches):
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step_update(number)
+
+
+def says_when_the_scale_moved(model, optimizer, scaler, batches, scheduler):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        before = scaler.get_scale()
+        scaler.step(optimizer)
+        scaler.update()
+        after = scaler.get_scale()
+        if after != before:
+            print(after)
+        if after >= before:
+            scheduler.step()

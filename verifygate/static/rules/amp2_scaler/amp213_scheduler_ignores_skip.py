@@ -1,9 +1,10 @@
 """A schedule that goes step by step advances although the scaler skipped the step.
 
 ## What it does
-Reports a scheduler that steps next to `scaler.step(optimizer)` in every turn and asks nothing about the scale; and
-one that steps before it. Schedules per epoch are left alone, and functions that look at `get_scale()` or count skips
-are too.
+Reports a scheduler that steps next to `scaler.step(optimizer)` in every turn and asks nothing about the scale; one
+that steps before it; and one that waits for a scale that has not changed at all, so that it also stands still where
+the scale grew. Schedules per epoch are left alone, and functions that look at `get_scale()` otherwise or count skips
+are too. A schedule that is told the number of the batch (`step_batch(n)`) is reported only before the step.
 
 ## Why is this bad
 The scaler skips a step when a gradient is inf, a few times at the start of nearly every run, while it looks for its
@@ -66,11 +67,12 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
+from verifygate.static.nesting import Loop
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.values import Made, Unknown
+from verifygate.static.values import Literal, Made, Object, Unknown
 
 RULE = Rule(
     code="AMP213",
@@ -85,6 +87,10 @@ RULE = Rule(
 
 _ASKS = re.compile(r"get_scale|_scale\b|found_inf|skip|overflow|was_run|step_taken|_step_count", re.IGNORECASE)
 _NAME = re.compile(r"sched", re.IGNORECASE)
+_PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
+"""Methods of schedules of other makes that count batches; they are told the number of the batch."""
+_EPOCH = re.compile(r"(?<!per_)epoch", re.IGNORECASE)
+_BATCHES = re.compile(r"step|iter|batch|update|loader", re.IGNORECASE)
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -94,38 +100,111 @@ def check(analysis: Analysis) -> Iterator[Match]:
         if call.method == "step" and call.optimizer is not None:
             steps.setdefault(call.function, []).append(call)
     for function, own in steps.items():
-        if any(_ASKS.search(name) for name in _names(function)):
-            continue
+        asks = any(_ASKS.search(name) for name in _names(function))
         for node in function.own_nodes:
-            if isinstance(node, ast.Call) and _is_scheduler_step(node, function, analysis):
+            if not (isinstance(node, ast.Call) and _is_scheduler_step(node, function, analysis)):
+                continue
+            if asks:
+                yield from _waits_for_the_same_scale(node, function, analysis)
+            else:
                 yield from _beside(node, function, own, analysis)
 
 
 def _beside(node: ast.Call, function: Function, steps: list[ScalerCall], analysis: Analysis) -> Iterator[Match]:
     loops = analysis.nesting.loops(node, function)
-    beside = [call for call in steps if analysis.nesting.loops(call.call, function) == loops]
+    beside = [call for call in steps if _in_one_turn(loops, call, analysis)]
     if not beside or not (loops or function.symbol):
         return
     place = Place(function, node)
     before = all(node.lineno < call.call.lineno for call in beside) and _in_one_block(node, beside[0], analysis)
-    how = "before the optimizer does" if before else "also where the scaler skipped the optimizer's step"
-    yield Match(place, f"`{statement_text(place)}` advances the schedule {how}", certain=before)
+    told = last_name(node.func) in _PER_BATCH
+    if before or not told:
+        how = "before the optimizer does" if before else "also where the scaler skipped the optimizer's step"
+        yield Match(place, f"`{statement_text(place)}` advances the schedule {how}", certain=before and not told)
+
+
+def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> bool:
+    """Whether each turn of the loops runs the scaler's step, once or once for each of several objectives."""
+    around = analysis.nesting.loops(step.call, step.function)
+    inner = around[: len(around) - len(loops)]
+    if around[len(inner) :] != loops:
+        return False
+    return not inner or (
+        bool(loops)
+        and _turns_per_step(loops[0], step.function, analysis)
+        and not any(_turns_per_step(loop, step.function, analysis) or _goes_over(loop, _EPOCH) for loop in inner)
+    )
+
+
+def _turns_per_step(loop: Loop, function: Function, analysis: Analysis) -> bool:
+    """Whether a loop turns once a batch, and not once an epoch: by its loader, or by what it goes over."""
+    if isinstance(loop, ast.While):
+        return False
+    if _EPOCH.search(ast.unparse(loop.target)):
+        return False
+    return analysis.hot.over_loader(loop, function) or _goes_over(loop, _BATCHES)
+
+
+def _goes_over(loop: Loop, words: re.Pattern[str]) -> bool:
+    heads = (loop.test,) if isinstance(loop, ast.While) else (loop.target, loop.iter)
+    names = (last_name(node) for head in heads for node in ast.walk(head) if isinstance(node, ast.Name | ast.Attribute))
+    return any(words.search(name) for name in names)
 
 
 def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
-    """Whether both stand under the same conditions, so that one turn runs both."""
-    function = step.function
-    return analysis.nesting.conditions(node, function) == analysis.nesting.conditions(step.call, function)
+    """Whether both stand under the same conditions, so that one turn runs both, if there is a schedule and a scaler."""
+    objects = [ast.unparse(call.func.value) for call in (node, step.call)]  # type: ignore[attr-defined]
+    there = {*objects, *(f"{each} is not None" for each in objects)}
+    own, its = (
+        [(ast.unparse(test), holds) for test, holds in conditions if ast.unparse(test) not in there]
+        for conditions in (analysis.nesting.conditions(call, step.function) for call in (node, step.call))
+    )
+    return own == its
 
 
 def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -> bool:
-    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "step") or call.args or call.keywords:
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    told = call.func.attr in _PER_BATCH
+    if not told and (call.func.attr != "step" or call.args or call.keywords):
         return False
     values = analysis.evaluator.values(call.func.value, analysis.evaluator.root_frame(function))
     if any(isinstance(value, Made) and ".lr_scheduler." in value.name for value in values):
         return True
-    unknown = all(isinstance(value, Unknown | Made) for value in values)
-    return unknown and bool(_NAME.search(last_name(call.func.value)))
+    of_kind = (Unknown, Made, Object, Literal) if told else (Unknown, Made)
+    return all(isinstance(value, of_kind) for value in values) and bool(_NAME.search(last_name(call.func.value)))
+
+
+def _waits_for_the_same_scale(node: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:
+    """A step of a schedule behind a comparison by which a scale that grew is a step that was skipped."""
+    for test, _ in analysis.nesting.conditions(node, function):
+        for part in ast.walk(test):
+            bindings = function.scope.names.get(part.id, []) if isinstance(part, ast.Name) else []
+            for found in (part, *(binding.expr for binding in bindings)):
+                if isinstance(found, ast.Compare) and _asks_for_the_same_scale(found, function):
+                    place = Place(function, found)
+                    text = statement_text(place)
+                    message = f"`{text}` holds the schedule back also where the scale grew: only a lower one was a skip"
+                    yield Match(
+                        place, message, certain=False, steps=((place, "asked"), (Place(function, node), "step"))
+                    )
+                    return
+
+
+def _asks_for_the_same_scale(test: ast.Compare, function: Function) -> bool:
+    """`scaler.get_scale() != before`, or `==`, where `before` is an earlier scale."""
+    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        return False
+    sides = (test.left, test.comparators[0])
+    bound = [
+        binding.expr
+        for side in sides
+        if isinstance(side, ast.Name)
+        for binding in function.scope.names.get(side.id, ())
+        if binding.kind == "value"
+    ]
+    now = [side for side in (*sides, *bound) if isinstance(side, ast.Call) and last_name(side.func) == "get_scale"]
+    return len(now) >= 2
 
 
 def _names(function: Function) -> Iterator[str]:
