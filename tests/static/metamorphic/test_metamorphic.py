@@ -76,11 +76,6 @@ BAD = frozenset(loop for loop in LOOPS if loop.startswith("bad_"))
 
 KNOWN_GAPS = (
     Gap(
-        "false alarm, likely and low: AMP216 does not see that the helper which returns the loss divides it",
-        transformations=("forward_in_helper",),
-        loops=("good_accumulation", "bad_amp201_in_accumulation", "bad_amp203_unscale_each_micro_batch"),
-    ),
-    Gap(
         "wrong cause: the second unscale_ raises for want of an update, but AMP209 is silent, AMP202 blames the"
         " unscale_ and AMP201 (critical) the clip, which is right",
         transformations=("as_written",),

@@ -12,3 +12,42 @@ def undivided(model, optimizer, scaler, batches, args):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+def divided_in_the_other_arm(model, optimizer, scaler, groups):
+    for group in groups:
+        optimizer.zero_grad()
+        for batch in group:
+            with torch.autocast("cuda", enabled=scaler is not None):
+                output = model(batch)
+                loss = output["loss"]
+                loss = loss / len(group)
+            if scaler is not None:
+                scaler.scale(output["loss"]).backward()  # expect: AMP216 likely
+            else:
+                loss.backward()
+        if scaler is not None:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+
+
+class Engine:
+    def __init__(self, scaler):
+        self.scaler = scaler
+
+    def backward(self, output):
+        self.scaler.scale(output["total"]).backward()  # expect: AMP216 likely
+
+
+def divided_too_late(model, optimizer, engine: Engine, groups, mixed):
+    for group in groups:
+        for batch in group:
+            output = model(batch)
+            loss = output["total"] / len(group)
+            if mixed:
+                engine.backward(output)
+            else:
+                loss.backward()
+        optimizer.step()

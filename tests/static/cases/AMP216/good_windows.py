@@ -43,3 +43,59 @@ def trained_every_few_turns(model, optimizer, scaler, batches, every):
             scaler.scale(model(batch)).backward()
             scaler.step(optimizer)
             scaler.update()
+
+
+def loss_of(model, batch, window):
+    with torch.autocast("cuda"):
+        loss = model(batch)
+        return loss / window
+
+
+def divided_where_it_is_computed(model, optimizer, scaler, batches, window):
+    for i, batch in enumerate(batches):
+        value = loss_of(model, batch, window)
+        scaler.scale(value).backward()
+        if (i + 1) % window == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+
+
+def divided_for_both_arms(model, optimizer, scaler, groups):
+    for group in groups:
+        for batch in group:
+            loss = model(batch)["loss"]
+            loss = loss / len(group)
+            if scaler is not None:
+                scaler.scale(loss).backward()
+            else:
+                loss.backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def divided_in_each_arm(model, optimizer, scaler, groups):
+    for group in groups:
+        for batch in group:
+            total = model(batch)
+            if scaler is not None:
+                scaler.scale(total / len(group)).backward()
+            else:
+                loss = total / len(group)
+                loss.backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def divided_in_place(model, optimizer, scaler, groups):
+    for group in groups:
+        for batch in group:
+            output = model(batch)
+            loss = output["loss"] / len(group)
+            output["loss"] = output["loss"] / len(group)
+            if scaler is not None:
+                scaler.scale(output["loss"]).backward()
+            else:
+                loss.backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a scaled backward in every turn of a loop whose step comes every N turns, where nothing divides by N and no
-division of a loss is in sight. It is only ever likely: a loss that is a sum needs no division.
+division of a loss is in sight; and a scaled backward of a loss that only the other arm, the one without a scaler,
+divides. It is only ever likely: a loss that is a sum needs no division.
 
 ## Why is this bad
 The gradients of N means add up to N times the mean: the effective learning rate grows with the window, clipping bites
@@ -59,9 +60,12 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import walk
+from verifygate.static.values import Frame
 
 RULE = Rule(
     code="AMP216",
@@ -74,11 +78,13 @@ RULE = Rule(
 )
 
 _SHARES = re.compile(r"mean|average|normali[sz]|weight|/|accum\w*\(", re.IGNORECASE)
+_LossCall = tuple[ast.Call, Function, Frame]
+"""A call that leads to a backward, the function it stands in, and the frame in which `scale` is called."""
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """Backwards of every turn in loops that step every few turns."""
-    scales = [call for call in analysis.scaler_calls if call.method == "scale"]
+    """Backwards of every turn in loops that step every few turns, and arms that divide what the other does not."""
+    scales = [call for call in analysis.scaler_calls if call.method == "scale" and call.call.args]
     for step in analysis.scaler_calls:
         window = _window(step, analysis) if step.method == "step" else None
         loops = analysis.nesting.loops(step.call, step.function)
@@ -86,9 +92,11 @@ def check(analysis: Analysis) -> Iterator[Match]:
             continue
         for scale in scales:
             beside = scale.function is step.function and analysis.nesting.loops(scale.call, scale.function) == loops
-            if beside and _is_every_turn(scale, window, analysis) and not _is_shared_out(scale):
+            if beside and _is_every_turn(scale, window, analysis) and not _is_shared_out(scale, window, analysis):
                 text = statement_text(scale.place)
                 yield Match(scale.place, f"`{text}` adds up losses that nothing divides by `{window}`", certain=False)
+    for scale in scales:
+        yield from _undivided_twin(scale, analysis)
 
 
 def _window(step: ScalerCall, analysis: Analysis) -> str | None:
@@ -105,17 +113,30 @@ def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
     return not any("%" in ast.unparse(test) or window in ast.unparse(test) for test, _ in conditions)
 
 
-def _is_shared_out(scale: ScalerCall) -> bool:
-    """Whether the loss looks as if it was divided, or weighted, where it stands or is bound."""
+def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
+    """Whether the loss looks as if it was divided, or weighted, where it stands, is bound, or is computed."""
+    exprs = [scale.call.args[0], *_bound(scale)]
+    if any(_SHARES.search(ast.unparse(expr)) for expr in exprs):
+        return True
+    calls = [node for expr in exprs for node in walk(expr) if isinstance(node, ast.Call)]
+    makers = [callee.function for call in calls for callee in analysis.evaluator.callees(call, scale.frame)]
+    return any(
+        _divides(maker.node, window)
+        for maker in makers
+        if maker.owner is None or maker.name not in ("__init__", "forward")
+    )
+
+
+def _bound(scale: ScalerCall) -> list[ast.expr]:
+    """What the names in a loss are bound to."""
     names = {node.id for node in walk(scale.call) if isinstance(node, ast.Name)}
-    bound = [binding.expr for name in names for binding in scale.function.scope.names.get(name, ())]
-    own = scale.call.args[0] if scale.call.args else scale.call
-    return any(expr is not None and _SHARES.search(ast.unparse(expr)) for expr in (own, *bound))
+    bindings = (binding for name in names for binding in scale.function.scope.names.get(name, ()))
+    return [binding.expr for binding in bindings if binding.expr is not None]
 
 
-def _divides(loop: ast.AST, window: str) -> bool:
-    """Whether anything in the loop is divided by the window, or a loss by anything."""
-    for node in walk(loop):
+def _divides(block: ast.AST, window: str) -> bool:
+    """Whether anything in a loop or a function is divided by the window, or a loss by anything."""
+    for node in walk(block):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
             return True
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
@@ -123,3 +144,82 @@ def _divides(loop: ast.AST, window: str) -> bool:
         if ast.unparse(node.right) == window or "loss" in ast.unparse(node.left).lower():
             return True
     return False
+
+
+# -- arms that divide, and arms that do not ------------------------------------------------------------------------
+
+
+def _undivided_twin(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
+    """`scale(total).backward()`, and in the other arm of a condition the backward of what `total / N` was given to."""
+    own = scale.call.args[0]
+    if any(_divides_by(node) for expr in (own, *_bound(scale)) for node in walk(expr)):
+        return
+    for call, function, frame in _leading_to(scale, analysis):
+        loss = analysis.roles.path(own, frame)
+        for plain in _plain_backwards(function):
+            if not _in_opposite_arms(call, plain, function, analysis):
+                continue
+            divided = _divided_by(plain, call, loss, function, analysis)
+            if divided is not None:
+                message = f"`{statement_text(scale.place)}` takes a loss that only the arm without a scaler divides"
+                places = (Place(function, divided), "divided"), (Place(function, plain), "without a scaler")
+                yield Match(scale.place, message, certain=False, steps=(*places, (scale.place, "with a scaler")))
+                return
+
+
+def _leading_to(scale: ScalerCall, analysis: Analysis) -> Iterator[_LossCall]:
+    """The call of `scale` itself, and the calls of the function it stands in."""
+    yield scale.call, scale.function, scale.frame
+    for site in analysis.callers.sites(scale.function):
+        home = analysis.evaluator.root_frame(site.caller)
+        for callee in analysis.evaluator.callees(site.call, home):
+            frame = analysis.evaluator.enter(callee, site.call, home) if callee.function is scale.function else None
+            if frame is not None:
+                yield site.call, site.caller, frame
+
+
+def _plain_backwards(function: Function) -> Iterator[ast.Call]:
+    for node in function.own_nodes:
+        func = node.func if isinstance(node, ast.Call) else None
+        if isinstance(func, ast.Attribute) and func.attr == "backward" and isinstance(func.value, ast.Name):
+            yield node  # type: ignore[misc]
+
+
+def _in_opposite_arms(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> bool:
+    arms = {id(test): holds for test, holds in analysis.nesting.conditions(one, function)}
+    conditions = analysis.nesting.conditions(other, function)
+    return any(arms.get(id(test), holds) != holds for test, holds in conditions)
+
+
+def _divided_by(plain: ast.Call, scaled: ast.Call, loss: str, function: Function, analysis: Analysis) -> ast.AST | None:
+    """The statement that divides what the plain backward is called on, where the scaled one goes without it."""
+    name = plain.func.value  # type: ignore[attr-defined]
+    frame = analysis.evaluator.root_frame(function)
+    own = analysis.roles.path(name, frame)
+    bindings = function.scope.names.get(name.id, [])
+    origins = {
+        analysis.roles.path(node, frame)
+        for binding in bindings
+        if binding.expr is not None
+        for node in walk(binding.expr)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+    }
+    divisions = [each.node for each in bindings if _is_division(each.node) and each.node.lineno < plain.lineno]  # type: ignore[attr-defined]
+    if not divisions or loss not in origins | {own}:
+        return None
+    if loss == own and not all(_in_opposite_arms(node, scaled, function, analysis) for node in divisions):
+        return None
+    others = (node for node in function.own_nodes if _is_division(node) and node not in divisions)
+    targets = [target for node in others for target in getattr(node, "targets", None) or [node.target]]  # type: ignore[attr-defined]
+    return None if any(analysis.roles.path(target, frame) == loss for target in targets) else divisions[0]
+
+
+def _is_division(node: ast.AST) -> bool:
+    """`x = y / n` and `x /= n`."""
+    return (isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div)) or (
+        isinstance(node, ast.Assign) and _divides_by(node.value)
+    )
+
+
+def _divides_by(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
