@@ -72,6 +72,7 @@ from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.syntax import walk
 from verifygate.static.values import Literal, Made, Object, Unknown
 
 RULE = Rule(
@@ -147,7 +148,7 @@ def _turns_per_step(loop: Loop, function: Function, analysis: Analysis) -> bool:
 
 def _goes_over(loop: Loop, words: re.Pattern[str]) -> bool:
     heads = (loop.test,) if isinstance(loop, ast.While) else (loop.target, loop.iter)
-    names = (last_name(node) for head in heads for node in ast.walk(head) if isinstance(node, ast.Name | ast.Attribute))
+    names = (last_name(node) for head in heads for node in walk(head) if isinstance(node, ast.Name | ast.Attribute))
     return any(words.search(name) for name in names)
 
 
@@ -178,7 +179,7 @@ def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -
 def _waits_for_the_same_scale(node: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:
     """A step of a schedule behind a comparison by which a scale that grew is a step that was skipped."""
     for test, _ in analysis.nesting.conditions(node, function):
-        for part in ast.walk(test):
+        for part in walk(test):
             bindings = function.scope.names.get(part.id, []) if isinstance(part, ast.Name) else []
             for found in (part, *(binding.expr for binding in bindings)):
                 if isinstance(found, ast.Compare) and _asks_for_the_same_scale(found, function):
