@@ -58,7 +58,18 @@ class StaticSettings(Model):
     per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Glob pattern -> rule codes."""
     torch_version: str = ""
-    """Lowest torch version that the project supports, for example `2.4`; gates rules about newer interfaces."""
+    """Lowest torch version that the project supports, for example `2.1`: rules about newer interfaces are silent, and
+    NOT APPLICABLE in the report. Where it is empty, the lower bound of torch in the project's pyproject.toml counts."""
+
+    @field_validator("torch_version")
+    @classmethod
+    def _is_a_version(cls, text: str) -> str:
+        from packaging.version import InvalidVersion, Version
+
+        try:
+            return str(Version(text)) if text else ""
+        except InvalidVersion:
+            raise ValueError("no version: write for example `2.1`") from None
 
 
 class RequirementsSettings(Model):
@@ -175,19 +186,28 @@ def load(config: Path | None, start: Path) -> Settings:
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        return Settings(root=start.resolve(), today=today)
+        root = start.resolve()
+        return Settings(root=root, today=today, static=_with_torch(StaticSettings(), root))
     shown = _shown(file, start)
     document = read_toml(file, shown)
     if file.name == "pyproject.toml":
         document = document.below("tool", "verifygate")
     settings = document.validate(FileSettings)
     _refuse_outside(document, settings, file.resolve().parent)
-    return Settings(
-        root=file.resolve().parent,
-        config=file.name,
-        today=today,
-        **{name: getattr(settings, name) for name in FileSettings.model_fields},
-    )
+    root = file.resolve().parent
+    named = {name: getattr(settings, name) for name in FileSettings.model_fields}
+    named["static"] = _with_torch(settings.static, root)
+    return Settings(root=root, config=file.name, today=today, **named)
+
+
+def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
+    """The settings with the torch version that the project requires, where none is set."""
+    file = root / "pyproject.toml"
+    if static.torch_version or not file.is_file() or b"torch" not in (data := file.read_bytes()):
+        return static
+    from verifygate.torch_requirement import lowest_torch
+
+    return static.model_copy(update={"torch_version": lowest_torch(data)})
 
 
 def find(start: Path) -> Path | None:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from verifygate.config import StaticSettings
+from verifygate.errors import UsageError
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression
 from verifygate.source import SourceFile, Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.constructs import constructs
 from verifygate.static.program import UnparsableError, parse
-from verifygate.static.registry import chosen, load_rules
+from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
 
 SYNTAX_CHECK_BYTES = 4 * 1024 * 1024
@@ -44,11 +45,19 @@ class Outcome:
     not_followed: tuple[NotFollowed, ...]
     constructs: tuple[Construct, ...]
     rules: tuple[str, ...]
+    too_new: tuple[str, ...]
+    """Rules that were asked for, and are silent: they ask for a newer torch than the project's lowest."""
 
 
 def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass."""
-    loaded = chosen(settings.select, settings.ignore)
+    asked = chosen(settings.select, settings.ignore)
+    loaded = {code: each for code, each in asked.items() if not too_new(each, settings.torch_version)}
+    if not loaded:
+        raise UsageError(
+            f"no rule is left to run: {', '.join(asked)} asks for a newer torch than {settings.torch_version}",
+            remedy="widen what is selected, or raise `torch_version` in [static]",
+        )
     with warnings.catch_warnings(), _room_for_nesting():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         picked = pick(sources, loaded.values())
@@ -69,6 +78,7 @@ def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
             ),
             constructs=constructs(analysis),
             rules=tuple(loaded),
+            too_new=tuple(code for code in asked if code not in loaded),
         )
 
 

@@ -57,6 +57,13 @@ def chosen(select: Iterable[str], ignore: Iterable[str]) -> dict[str, LoadedRule
     return left
 
 
+def too_new(loaded: LoadedRule, torch_version: str) -> bool:
+    """Whether a rule asks for what the lowest torch version of a project does not have yet."""
+    from packaging.version import Version
+
+    return bool(loaded.rule.torch and torch_version) and Version(torch_version) < Version(loaded.rule.torch)
+
+
 def _matching(text: str) -> list[str]:
     """Codes that a code, a name, or the beginning of a code (`AMP2`, `AMP`) stands for."""
     family = [code for code in load_rules() if text and code.startswith(text.upper())]

@@ -38,6 +38,7 @@ class StaticStage:
             checks=(
                 _analysed_check(outcome.not_analysed, outcome.files_checked),
                 *(_rule_check(code, outcome.findings, outcome.suppressions, blocking) for code in outcome.rules),
+                *(_too_new_check(code, context.settings.static.torch_version) for code in outcome.too_new),
             ),
             findings=outcome.findings,
             environment={"python": platform.python_version()},
@@ -109,6 +110,20 @@ def _rule_check(
             for number, finding in enumerate(broken, 1)
         ),
         remedy=rule.remedy if broken else "",
+    )
+
+
+def _too_new_check(code: str, torch_version: str) -> Check:
+    from verifygate.static.registry import load_rules
+
+    rule = load_rules()[code].rule
+    return Check(
+        id=f"static.{code}",
+        title=f"{code} {rule.name}: {rule.summary}",
+        status=Status.NOT_APPLICABLE,
+        weight=_WEIGHTS[rule.severity],
+        expected="no finding",
+        actual=f"not run: it is about torch {rule.torch} and newer, and the project supports {torch_version}",
     )
 
 
