@@ -168,7 +168,8 @@ def _run_module(name: str, arguments: list[str]) -> None:
     spec = importlib.util.find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{name}.__main__")
-    code = spec.loader.get_code(spec.name) if spec is not None and hasattr(spec.loader, "get_code") else None
+    loader: Any = spec.loader if spec is not None else None
+    code = loader.get_code(spec.name) if spec is not None and hasattr(loader, "get_code") else None
     if spec is None or code is None:
         sys.exit(f"{sys.executable}: No module named {name}, or it cannot be executed")
     sys.argv[0] = str(spec.origin)

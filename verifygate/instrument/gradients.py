@@ -1,0 +1,137 @@
+"""Which optimizer's gradients did something just change? Told from the tensors' identities and version counters.
+
+torch counts the writes to a tensor in place (`_version`), so two looks at `.grad` tell a write, a new tensor and None
+apart without reading a value. A write through `.data` is not counted: where nobody has to wait for a device, the sum
+of one small gradient is looked at as well.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+SAMPLE = 32
+"""Gradients looked at per optimizer, evenly spread, until a backward is seen that changes none of them."""
+SMALL = 4096
+"""Elements of the gradient whose values are looked at, at most."""
+
+
+class Track:
+    """One optimizer, or several over the same parameters, as the protocol sees them: one set of gradients."""
+
+    def __init__(self, index: int, optimizer: Any, emulated: bool) -> None:
+        self.index = index
+        self._emulated = emulated
+        self.optimizer = weakref.ref(optimizer)
+        self.marks: list[float] = []
+        self._every = False
+        self._ids: tuple[int, frozenset[int]] = (-1, frozenset())
+
+    @property
+    def parameters(self) -> list[Any]:
+        """All of the optimizer's parameters; none once it is gone."""
+        optimizer = self.optimizer()
+        if optimizer is None:
+            return []
+        return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """Identities of the parameters."""
+        parameters = self.parameters
+        if self._ids[0] != len(parameters):
+            self._ids = (len(parameters), frozenset(map(id, parameters)))
+        return self._ids[1]
+
+    def look(self) -> list[float]:
+        """What the gradients are now, as numbers that differ where they differ; 0 stands for None."""
+        parameters = self.parameters
+        if not self._every and len(parameters) > SAMPLE:
+            parameters = parameters[:: len(parameters) // SAMPLE + 1] + parameters[-2:]
+        small = None
+        marks: list[float] = []
+        for parameter in parameters:
+            gradient = parameter.grad if parameter.is_leaf else None
+            if gradient is None:
+                marks.append(0)
+                continue
+            marks.append(id(gradient) * 1009 + gradient._version)
+            if small is None and self._may_read(gradient):
+                small = gradient
+        if small is not None:
+            value = small.detach().sum().item()
+            marks.append(value if value == value else 0.5)  # NaN differs from itself
+        return marks
+
+    def _may_read(self, tensor: Any) -> bool:
+        here = self._emulated or tensor.device.type == "cpu"
+        return here and tensor.layout is torch.strided and tensor.numel() <= SMALL
+
+    @property
+    def is_read(self) -> bool:
+        """Whether values are looked at as well, so that no write is missed."""
+        return any(self._may_read(parameter) for parameter in self.parameters)
+
+    def changed(self) -> bool:
+        """Whether the gradients differ from the last look; the present one becomes the last."""
+        before, self.marks = self.marks, self.look()
+        return before != self.marks
+
+    def look_closer(self) -> None:
+        """From now on look at every gradient: a sample may miss the few that a backward reaches."""
+        if not self._every:
+            self._every = True
+            self.marks = self.look()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no gradient at the last look."""
+        return not any(self.marks)
+
+
+class Tracks:
+    """All optimizers that live."""
+
+    def __init__(self, emulated: bool) -> None:
+        self._emulated = emulated
+        self._by_optimizer: weakref.WeakKeyDictionary[Any, Track] = weakref.WeakKeyDictionary()
+        self._made = 0
+
+    def __iter__(self) -> Iterator[Track]:
+        seen = set()
+        for track in list(self._by_optimizer.values()):
+            if track.index not in seen and track.optimizer() is not None:
+                seen.add(track.index)
+                yield track
+
+    def of(self, optimizer: Any) -> tuple[Track | None, bool]:
+        """The track of an optimizer, and whether it is new; None for what has no parameter groups."""
+        try:
+            track = self._by_optimizer.get(optimizer)
+            groups = optimizer.param_groups
+        except (TypeError, AttributeError):
+            return None, False
+        if track is not None:
+            return track, False
+        ids = frozenset(id(parameter) for group in groups for parameter in group["params"])
+        for other in self:
+            if ids and other.ids == ids:  # a wrapper, or what it wraps: one set of gradients
+                self._by_optimizer[optimizer] = other
+                return other, False
+        self._made += 1
+        track = self._by_optimizer[optimizer] = Track(self._made, optimizer, self._emulated)
+        track.marks = track.look()
+        return track, True
+
+    def with_parameters(self, parameters: Iterable[Any]) -> list[Track]:
+        """The tracks that any of these parameters belong to."""
+        given = set(map(id, parameters))
+        return [track for track in self if not given.isdisjoint(track.ids)]
+
+    def with_gradients(self, gradients: Iterable[Any]) -> list[Track]:
+        """The tracks that any of these gradients belong to."""
+        given = set(map(id, gradients))
+        return [track for track in self if any(id(parameter.grad) in given for parameter in track.parameters)]

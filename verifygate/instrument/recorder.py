@@ -1,0 +1,34 @@
+"""Record what a run does with AMP, from outside: no line of the subject changes, nor any result, warning or error.
+
+    scaler      made, scale, unscale_, step, update, state_dict, load_state_dict (subclasses too)
+    autocast    the outermost enabled region of each thread, entered and left; nested regions are counted
+    gradients   backward (and what its root descends from), clips, zero_grad, writes by the project's own hand
+    the rest    optimizer and scheduler steps, torch.save, DataLoader iterations
+
+An event tells what happened, where in the project, in which step, and under which autocast. A value is read from a
+tensor only where that makes nobody wait for a device. The verdict on the events is the gate's: no rule is known here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .gradient_watch import GradientWatch
+from .launch import Tell
+from .recording import Recording
+from .region_watch import RegionWatch
+from .scaler_watch import ScalerWatch
+from .step_watch import StepWatch
+
+
+def install(options: dict[str, Any], _tell: Tell) -> Recording:
+    """Record into the folder `trace` of the options' folder, for the whole life of the process.
+
+    Options: `head` and `tail` (events), `sample` (whether to sample a few steps for the low-precision share),
+    `emulated` (whether a tensor that says it is on CUDA is not).
+    """
+    recording = Recording(options)
+    steps = StepWatch(recording)
+    for watch in (steps, ScalerWatch(recording, steps), RegionWatch(recording), GradientWatch(recording)):
+        watch.patch()
+    return recording

@@ -1,0 +1,182 @@
+"""What every part of the recorder needs: events that know their place and step, tracks of optimizers, no harm done."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .events import Journal, Places
+from .gradients import Track, Tracks
+from .roots import Roots
+from .wrapping import replace
+
+HEAD, TAIL = 24_000, 8_000
+"""Events kept of the beginning (of a run, or of each section), and at least of the end."""
+MAX_ERRORS = 5
+
+Arguments = tuple[Any, ...]
+Keywords = dict[str, Any]
+
+
+class Recording:
+    """What is known while the run goes on. One per process."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        folder = Path(options["folder"], "trace")
+        folder.mkdir(exist_ok=True)
+        self.journal = Journal(folder, int(options.get("head", HEAD)), int(options.get("tail", TAIL)))
+        self.places = Places(self.journal, Path(options["root"]))
+        self.roots = Roots()
+        self.tracks = Tracks(bool(options.get("emulated")))
+        self.steps = 0
+        self.inside: list[str] = []
+        """The recorded calls that are running: those of torch that call each other tell of the outer one only."""
+        self.devices: set[str] = set()
+        """Device types that autocast was entered for."""
+        self.nested: Counter[str] = Counter()
+        """Regions inside others, or disabled ones, by what they are."""
+        self.sampler: Any = None
+        self.active = True
+        self._emulated = bool(options.get("emulated"))
+        self._errors = 0
+        if options.get("sample"):
+            from .low_precision import Sampler
+
+            self.sampler = Sampler(self)
+        os.register_at_fork(after_in_child=self._stop)
+        atexit.register(self.totals)
+
+    def tell(self, kind: str, **fields: object) -> None:
+        """One event, with what every event has."""
+        if not self.active:
+            return
+        told: dict[str, object] = {"at": self.places.here(), "step": self.steps, **fields}
+        if autocast := self.autocast():
+            told["autocast"] = autocast
+        self.journal.event(kind, {name: value for name, value in told.items() if value is not None})
+
+    def failed(self, error: Exception) -> None:
+        """An error of the recorder's own: told, and kept from the subject."""
+        self.inside.clear()  # whatever was entered may never be left
+        self._errors += 1
+        if self._errors <= MAX_ERRORS:
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+            self.journal.fact("recorder-error", error=f"{type(error).__name__}: {error}"[:300], where=where)
+
+    def totals(self) -> None:
+        """What was only counted; told at the end of the process."""
+        self.journal.fact(
+            "totals",
+            events=self.journal.number,
+            steps=self.steps,
+            nested_regions=dict(self.nested),
+            compiled=compiles(),
+            errors=self._errors,
+        )
+        if self.sampler is not None:
+            self.sampler.told()
+
+    def begin(self, name: str) -> None:
+        """A section of its own begins: a test. What is left over from before it says nothing about it."""
+        self.steps = 0
+        self.inside.clear()
+        self.roots.forget()
+        for track in self.tracks:
+            track.marks = track.look()
+        self.journal.begin(name)
+
+    def _stop(self) -> None:
+        self.active = False
+
+    def autocast(self) -> str | None:
+        """Device and dtype of the autocast that is in force in this thread, `cpu bfloat16`; None for none."""
+        for device in self.devices:
+            if torch.is_autocast_enabled(device):
+                return f"{device} {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"
+        return None
+
+    def value(self, tensor: Any) -> float | None:
+        """The value of a tensor with one element, where reading it waits for nobody."""
+        if tensor is None or not (self._emulated or tensor.device.type == "cpu"):
+            return None
+        return float(tensor)
+
+    def around(self, owner: Any, name: str, before: Any) -> None:
+        replace(owner, name, before, self.failed)
+
+    def enters(self, call: str) -> bool:
+        """Whether this call is not one that an equal call makes, as an overriding method calls its parent's."""
+        if call in self.inside:
+            return False
+        self.inside.append(call)
+        return True
+
+    def leaves(self, call: str) -> None:
+        while self.inside and self.inside.pop() != call:
+            pass
+
+    def track(self, optimizer: Any) -> Track | None:
+        """The track of an optimizer; told once."""
+        track, is_new = self.tracks.of(optimizer)
+        if track is not None and is_new:
+            dtypes = Counter(str(parameter.dtype).removeprefix("torch.") for parameter in track.parameters)
+            self.journal.fact(
+                "optimizer",
+                id=track.index,
+                type=type(optimizer).__qualname__,
+                tensors=sum(dtypes.values()),
+                dtypes=dict(dtypes),
+                read=track.is_read,
+                at=self.places.here(),
+            )
+            self.tell("optimizer", optimizer=track.index, empty=track.is_empty)
+        return track
+
+    def notice_touched(self, tracks: list[Track]) -> None:
+        """Tell which gradients changed since the last look without an event of ours: by the project's own hand."""
+        emptied: list[int] = []
+        rewritten: list[int] = []
+        for track in tracks:
+            unknown = not track.marks
+            if track.changed() and not unknown:
+                (emptied if track.is_empty else rewritten).append(track.index)
+        if emptied:
+            self.tell("zero_grad", optimizers=emptied, by_hand=True)
+        if rewritten:
+            self.tell("touched", optimizers=rewritten)
+
+    @staticmethod
+    def remember(track: Track | None) -> None:
+        if track is not None:
+            track.marks = track.look()
+
+    def count_step(self, kind: str, track: Track | None, **fields: object) -> None:
+        """Tell of a step. An optimizer that drops its gradients itself leaves them `empty`."""
+        empty = (track is not None and track.is_empty) or None
+        self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
+        self.steps += 1
+        if self.sampler is not None and self.active:
+            self.sampler.stepped()
+
+
+def argument(arguments: Arguments, keywords: Keywords, name: str, position: int = 1) -> Any:
+    return arguments[position] if len(arguments) > position else keywords.get(name)
+
+
+def error_name(raised: BaseException | None) -> str | None:
+    return None if raised is None else type(raised).__name__
+
+
+def compiles() -> bool:
+    """Whether torch.compile has compiled anything: autocast regions in there pass unseen."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return bool(dynamo is not None and dynamo.counters.get("frames"))

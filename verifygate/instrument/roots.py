@@ -1,0 +1,75 @@
+"""Does the root of a backward descend from what a scaler scaled? Marks on autograd nodes tell; they keep nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import torch
+
+MARK = "verifygate scaler"
+NODES = 48
+"""Nodes of the graph looked at below a root: sums and quotients of scaled losses lie right there."""
+DEEP, DEEP_LOOKS = 20_000, 4
+"""Nodes looked at, and how often, before a root is called plain: outputs may be scaled before the loss is made."""
+
+
+class Roots:
+    """The marks, and what else bears on a root's kind."""
+
+    def __init__(self) -> None:
+        self.scale_read = False
+        """Whether the project read the scale since the last update: it may have multiplied by hand."""
+        self._live = False
+        """Whether a scaler has scaled anything."""
+        self._deep_looks = 0
+
+    def forget(self) -> None:
+        self.scale_read = self._live = False
+
+    def mark(self, scaled: Any, scaler: int) -> None:
+        """Mark the result of `scale()`: a tensor, or a container of them."""
+        self._live = True
+        for tensor in _tensors(scaled):
+            node: Any = tensor.grad_fn
+            if node is not None:
+                node.metadata[MARK] = scaler
+
+    def kind(self, tensors: Any, weights: Any) -> tuple[str, int | None]:
+        """`scaled` with the scaler's number, `plain`, or `unclear` where it may have been scaled by hand."""
+        roots = [tensor.grad_fn for tensor in _tensors(tensors) if tensor.grad_fn is not None]
+        if not self._live:
+            return "plain", None
+        nodes = _below(roots, NODES)
+        if len(nodes) == NODES and self._deep_looks < DEEP_LOOKS and not any(MARK in node.metadata for node in nodes):
+            self._deep_looks += 1
+            nodes = _below(roots, DEEP)
+        for node in nodes:
+            if MARK in node.metadata:
+                return "scaled", node.metadata[MARK]
+        by_hand = self.scale_read and any(node.name().startswith(("Mul", "Div")) for node in nodes[:4])
+        weighted = weights is not None and any(weight is not None for weight in _listed(weights))
+        return ("unclear" if by_hand or weighted else "plain"), None
+
+
+def _below(roots: list[Any], limit: int) -> list[Any]:
+    """The first nodes below some, the nearest first."""
+    found: list[Any] = []
+    seen = set()
+    pending = deque(roots)
+    while pending and len(found) < limit:
+        node = pending.popleft()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        found.append(node)
+        pending += [child for child, _ in node.next_functions]
+    return found
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [each for each in _listed(value) if isinstance(each, torch.Tensor)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]

@@ -1,0 +1,88 @@
+"""Watch the steps of optimizers and schedulers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from .recording import Arguments, Keywords, Recording, error_name
+from .wrapping import After
+
+
+class StepWatch:
+    """Tells of the outermost step only: an optimizer may wrap another one, and `scaler.step` calls the optimizer's."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.happened = False
+        """Whether an optimizer's own step began since somebody set this to False."""
+        self._stepping: list[tuple[Any, FrameType]] = []
+        """Optimizers whose step runs, with the frame that runs it."""
+
+    def patch(self) -> None:
+        """Hook into every optimizer there will be, and wrap every scheduler that torch has."""
+        from torch.optim import lr_scheduler
+
+        register_optimizer_step_pre_hook(self._before_step)
+        register_optimizer_step_post_hook(self._after_step)
+        for scheduler in vars(lr_scheduler).values():
+            if isinstance(scheduler, type) and issubclass(scheduler, lr_scheduler.LRScheduler):
+                self.recording.around(scheduler, "step", self._schedule)
+
+    def _before_step(self, optimizer: Any, _arguments: Any, _keywords: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        try:
+            self.happened = True
+            frame = sys._getframe(1)
+            if self._stepping:  # a step that raised never came to its end: its frame is not below this one any more
+                running = set(_below(frame))
+                self._stepping = [entry for entry in self._stepping if entry[1] in running]
+            if not self._stepping and "step" not in self.recording.inside:
+                track = self.recording.track(optimizer)
+                if track is not None:
+                    self.recording.notice_touched([track])
+            self._stepping.append((optimizer, frame))
+        except Exception as error:
+            self.recording.failed(error)
+
+    def _after_step(self, optimizer: Any, _arguments: Any, _keywords: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        try:
+            while self._stepping and self._stepping.pop()[0] is not optimizer:
+                pass
+            if not self._stepping and "step" not in self.recording.inside:
+                track = self.recording.track(optimizer)
+                self.recording.remember(track)
+                self.recording.count_step("optimizer.step", track)
+        except Exception as error:
+            self.recording.failed(error)
+
+    def _schedule(self, arguments: Arguments, _keywords: Keywords) -> After | None:
+        if sys._getframe(3).f_code.co_name == "_initial_step" or not self.recording.enters("scheduler"):
+            return None  # the first step of a schedule is its constructor's
+        scheduler = arguments[0]
+
+        def after(_result: object, raised: BaseException | None) -> None:
+            self.recording.leaves("scheduler")
+            track = self.recording.track(getattr(scheduler, "optimizer", None))
+            self.recording.tell(
+                "scheduler.step",
+                optimizer=track.index if track else None,
+                type=type(scheduler).__qualname__,
+                raised=error_name(raised),
+            )
+
+        return after
+
+
+def _below(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames that lead to one."""
+    while frame is not None and (frame := frame.f_back) is not None:
+        yield frame
