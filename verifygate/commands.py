@@ -146,6 +146,31 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     return 1 if (repair.changed if as_diff else left) else 0
 
 
+@cli.command(context_settings={"ignore_unknown_options": False})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--emulate-cuda", is_flag=True, help="Run code written for CUDA on this CPU; evidence is `emulated`.")
+@click.option("--format", "fmt", default="text", type=click.Choice(("text", "json")), help="Output format.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Stop the run then (default: 600).")
+def probe(command: tuple[str, ...], emulate_cuda: bool, fmt: str, seconds: float) -> int:
+    """Witness one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
+
+    Exit code 0: steps were recorded and broke no rule. 1: breaches. 2: bad input, the script failed, or NOT MEASURED.
+    """
+    from verifygate.execution import probe_text
+    from verifygate.execution.probe import parsed
+    from verifygate.execution.probe import probe as witness
+
+    parts = parsed(command)
+    with _progress() as progress:
+        progress(f"running {' '.join(parts.script)}")
+        report = witness(parts, command, seconds=seconds, emulate_cuda=emulate_cuda, folder=Path.cwd())
+    if fmt == "json":
+        click.echo(report.model_dump_json(indent=1))
+    else:
+        click.echo(probe_text.text(report))
+    return report.exit_code
+
+
 @cli.command()
 @click.argument("rule")
 @click.option("--prove", is_flag=True, help="Run the bad and the good example on this machine and show the difference.")

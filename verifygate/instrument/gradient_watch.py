@@ -10,14 +10,19 @@ from torch.optim.optimizer import Optimizer
 
 from .gradients import Track
 from .recording import Arguments, Keywords, Recording, argument, error_name
+from .step_watch import StepWatch
 from .wrapping import After
 
 
 class GradientWatch:
     """Tells which optimizers' gradients each event is about."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, steps: StepWatch) -> None:
         self.recording = recording
+        self._steps = steps
+
+    def _enters(self, call: str) -> bool:
+        return not self._steps.is_running() and self.recording.enters(call)
 
     def patch(self) -> None:
         """Put the watch around what makes, clips and clears gradients."""
@@ -40,7 +45,7 @@ class GradientWatch:
         around(torch.nn.Module, "zero_grad", self._zero_module)
 
     def _backward(self, arguments: Arguments, keywords: Keywords) -> After | None:
-        if not self.recording.enters("backward"):
+        if not self._enters("backward"):
             return None  # a backward inside one: a checkpoint recomputes
         tracks = list(self.recording.tracks)
         self.recording.notice_touched(tracks)
@@ -65,7 +70,7 @@ class GradientWatch:
         return after
 
     def _clip_norm(self, arguments: Arguments, keywords: Keywords) -> After | None:
-        if not self.recording.enters("clip"):
+        if not self._enters("clip"):
             return None
         given = argument(arguments, keywords, "parameters", 0)
         parameters = [given] if isinstance(given, torch.Tensor) else given
@@ -75,7 +80,7 @@ class GradientWatch:
         return self._clipped("norm", tracks, len(parameters) if listed else None, limit)
 
     def _clip_value(self, arguments: Arguments, _keywords: Keywords) -> After | None:
-        if sys._getframe(3).f_code.co_name != "clip_grad_value_" or not self.recording.enters("clip"):
+        if sys._getframe(3).f_code.co_name != "clip_grad_value_" or not self._enters("clip"):
             return None  # the clips by norm group their tensors as well
         gradients = [gradient for group in arguments[0] for gradient in group]
         return self._clipped("value", self.recording.tracks.with_gradients(gradients), len(gradients), None)
@@ -110,7 +115,7 @@ class GradientWatch:
         return after
 
     def _zero_optimizer(self, arguments: Arguments, _keywords: Keywords) -> After | None:
-        if not self.recording.enters("zero_grad"):
+        if not self._enters("zero_grad"):
             return None
         track = self.recording.track(arguments[0])
 
@@ -121,7 +126,7 @@ class GradientWatch:
         return after
 
     def _zero_module(self, arguments: Arguments, _keywords: Keywords) -> After | None:
-        if not self.recording.enters("zero_grad"):
+        if not self._enters("zero_grad"):
             return None
         ids = set(map(id, arguments[0].parameters()))
         tracks = [track for track in self.recording.tracks if track.ids <= ids]

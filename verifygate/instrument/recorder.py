@@ -20,6 +20,9 @@ from .region_watch import RegionWatch
 from .scaler_watch import ScalerWatch
 from .step_watch import StepWatch
 
+current: Recording | None = None
+"""The recording of this process, for who divides it into sections."""
+
 
 def install(options: dict[str, Any], _tell: Tell) -> Recording:
     """Record into the folder `trace` of the options' folder, for the whole life of the process.
@@ -27,8 +30,9 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
     Options: `head` and `tail` (events), `sample` (whether to sample a few steps for the low-precision share),
     `emulated` (whether a tensor that says it is on CUDA is not).
     """
-    recording = Recording(options)
+    global current
+    current = recording = Recording(options)
     steps = StepWatch(recording)
-    for watch in (steps, ScalerWatch(recording, steps), RegionWatch(recording), GradientWatch(recording)):
+    for watch in (steps, ScalerWatch(recording, steps), RegionWatch(recording), GradientWatch(recording, steps)):
         watch.patch()
     return recording

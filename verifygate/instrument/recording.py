@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -37,6 +38,8 @@ class Recording:
         self.steps = 0
         self.inside: list[str] = []
         """The recorded calls that are running: those of torch that call each other tell of the outer one only."""
+        self.stepping: list[tuple[Any, FrameType]] = []
+        """Optimizers whose step runs, with the frame that runs it."""
         self.devices: set[str] = set()
         """Device types that autocast was entered for."""
         self.nested: Counter[str] = Counter()
@@ -89,6 +92,7 @@ class Recording:
         """A section of its own begins: a test. What is left over from before it says nothing about it."""
         self.steps = 0
         self.inside.clear()
+        self.stepping.clear()
         self.roots.forget()
         for track in self.tracks:
             track.marks = track.look()

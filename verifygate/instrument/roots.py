@@ -10,8 +10,8 @@ import torch
 MARK = "verifygate scaler"
 NODES = 48
 """Nodes of the graph looked at below a root: sums and quotients of scaled losses lie right there."""
-DEEP, DEEP_LOOKS = 20_000, 4
-"""Nodes looked at, and how often, before a root is called plain: outputs may be scaled before the loss is made."""
+DEEP, MAX_MISSES = 20_000, 4
+"""Nodes looked at, and how often in vain, before a root is called plain: scaled outputs lie below a whole loss."""
 
 
 class Roots:
@@ -22,10 +22,12 @@ class Roots:
         """Whether the project read the scale since the last update: it may have multiplied by hand."""
         self._live = False
         """Whether a scaler has scaled anything."""
-        self._deep_looks = 0
+        self._misses = 0
+        """How often a deep look found nothing."""
 
     def forget(self) -> None:
         self.scale_read = self._live = False
+        self._misses = 0
 
     def mark(self, scaled: Any, scaler: int) -> None:
         """Mark the result of `scale()`: a tensor, or a container of them."""
@@ -41,15 +43,20 @@ class Roots:
         if not self._live:
             return "plain", None
         nodes = _below(roots, NODES)
-        if len(nodes) == NODES and self._deep_looks < DEEP_LOOKS and not any(MARK in node.metadata for node in nodes):
-            self._deep_looks += 1
-            nodes = _below(roots, DEEP)
-        for node in nodes:
-            if MARK in node.metadata:
-                return "scaled", node.metadata[MARK]
+        scaler = _marked(nodes)
+        if scaler is None and len(nodes) == NODES and self._misses < MAX_MISSES:
+            scaler = _marked(_below(roots, DEEP))
+            self._misses += scaler is None
+        if scaler is not None:
+            return "scaled", scaler
         by_hand = self.scale_read and any(node.name().startswith(("Mul", "Div")) for node in nodes[:4])
         weighted = weights is not None and any(weight is not None for weight in _listed(weights))
         return ("unclear" if by_hand or weighted else "plain"), None
+
+
+def _marked(nodes: list[Any]) -> int | None:
+    """The scaler whose result is nearest, if there is one."""
+    return next((node.metadata[MARK] for node in nodes if MARK in node.metadata), None)
 
 
 def _below(roots: list[Any], limit: int) -> list[Any]:

@@ -21,8 +21,6 @@ class StepWatch:
         self.recording = recording
         self.happened = False
         """Whether an optimizer's own step began since somebody set this to False."""
-        self._stepping: list[tuple[Any, FrameType]] = []
-        """Optimizers whose step runs, with the frame that runs it."""
 
     def patch(self) -> None:
         """Hook into every optimizer there will be, and wrap every scheduler that torch has."""
@@ -40,24 +38,29 @@ class StepWatch:
         try:
             self.happened = True
             frame = sys._getframe(1)
-            if self._stepping:  # a step that raised never came to its end: its frame is not below this one any more
-                running = set(_below(frame))
-                self._stepping = [entry for entry in self._stepping if entry[1] in running]
-            if not self._stepping and "step" not in self.recording.inside:
+            if not self.is_running():
                 track = self.recording.track(optimizer)
                 if track is not None:
                     self.recording.notice_touched([track])
-            self._stepping.append((optimizer, frame))
+            self.recording.stepping.append((optimizer, frame))
         except Exception as error:
             self.recording.failed(error)
+
+    def is_running(self) -> bool:
+        """Whether a step runs: what happens in there, to gradients say, is the optimizer's own business."""
+        if self.recording.stepping:
+            # A step that raised never came to its end: its frame is not among the callers any more.
+            callers = set(_callers(sys._getframe()))
+            self.recording.stepping = [entry for entry in self.recording.stepping if entry[1] in callers]
+        return bool(self.recording.stepping) or "step" in self.recording.inside
 
     def _after_step(self, optimizer: Any, _arguments: Any, _keywords: Any) -> None:
         if torch.compiler.is_compiling():
             return
         try:
-            while self._stepping and self._stepping.pop()[0] is not optimizer:
+            while self.recording.stepping and self.recording.stepping.pop()[0] is not optimizer:
                 pass
-            if not self._stepping and "step" not in self.recording.inside:
+            if not self.is_running():
                 track = self.recording.track(optimizer)
                 self.recording.remember(track)
                 self.recording.count_step("optimizer.step", track)
@@ -82,7 +85,7 @@ class StepWatch:
         return after
 
 
-def _below(frame: FrameType | None) -> Iterator[FrameType]:
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
     """The frames that lead to one."""
     while frame is not None and (frame := frame.f_back) is not None:
         yield frame

@@ -37,6 +37,7 @@ from verifygate.model.stage import (
     TestWarning,
     Verdict,
 )
+from verifygate.model.trace import Island, LowPrecision, ScaleChange, TraceSummary, Visit
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -54,6 +55,8 @@ __all__ = [
     "ExecutionDetails",
     "Finding",
     "FunctionCoverage",
+    "Island",
+    "LowPrecision",
     "Measurement",
     "Model",
     "NotAnalysed",
@@ -70,6 +73,7 @@ __all__ = [
     "RequirementResult",
     "RequirementsDetails",
     "Run",
+    "ScaleChange",
     "ScorePart",
     "Severity",
     "StageResult",
@@ -78,7 +82,9 @@ __all__ = [
     "Suppression",
     "TestOutcome",
     "TestWarning",
+    "TraceSummary",
     "Verdict",
+    "Visit",
     "Volatile",
     "Waiver",
     "WaiverState",

@@ -85,6 +85,8 @@ class Finding(Model):
     symbol: str = ""
     """The qualified name of the enclosing function, `Trainer.step`; empty at module level."""
     witnesses: tuple[Witness, ...] = (Witness.STATIC,)
+    run: str = ""
+    """What a recorded run says of it: seen there, or passed by without it."""
     untested: str = ""
     """Why the tests did not catch it, filled in by the merger: `no test executes train_epoch`."""
 

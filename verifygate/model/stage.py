@@ -11,6 +11,7 @@ from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, Status
 from verifygate.model.finding import Finding
 from verifygate.model.measurement import Measurement
+from verifygate.model.trace import TraceSummary
 
 
 class Verdict(StrEnum):
@@ -77,6 +78,8 @@ class ExecutionDetails(Model):
     functions: tuple[FunctionCoverage, ...] = ()
     attribution: str = ""
     """Why there is no function coverage, where there is none."""
+    trace: TraceSummary | None = None
+    """What the recorder saw of AMP during the tests; None where it was not on."""
     output_tail: Volatile[str | None] = None
 
 

@@ -1,0 +1,144 @@
+"""`verifygate probe` as a person meets it: what it prints, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from verifygate.cli import main
+from verifygate.docgen import DOCS
+from verifygate.execution.run_rules import RULES
+from verifygate.static.registry import load_rules
+
+torch = pytest.importorskip("torch")
+
+LOOP = """
+import sys
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=2)
+for number in range(6):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = model(torch.ones(2, 4)).float().pow(2).mean()
+    scaler.scale(loss).backward()
+    UNSCALE
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+print("trained", *sys.argv[1:])
+"""
+RIGHT = LOOP.replace("UNSCALE", "scaler.unscale_(optimizer)")
+WRONG = LOOP.replace("UNSCALE", "pass")
+
+
+@pytest.fixture
+def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """A function that probes a script text and returns exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+    def run(text: str, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        Path("train.py").write_text(text)
+        code = main(["probe", *options, "--", sys.executable, "train.py", *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_a_clean_run(probe):
+    code, out, _ = probe(RIGHT)
+    lines = dict(line.split("  ", 1) for line in out.splitlines() if "  " in line)
+    assert code == 0, out
+    assert out.endswith("\nclean\n")
+    assert lines["loss scale"].strip() == "64 (step 1) -> 128 (step 2) -> 256 (step 4) -> 512 (step 6)"
+    assert lines["steps"].strip() == "6, of which 0 skipped by the scaler"
+    assert lines["autocast"].strip() == "cpu float16"
+    assert lines["half precision"].strip().startswith("100.0% of the FLOPs, 8 of 8 matrix operations, in 4 steps")
+
+
+def test_a_breach_has_its_line_and_its_events(probe):
+    code, out, _ = probe(WRONG, "--format", "json", arguments=("--lr", "1"))
+    report = json.loads(out)
+    jsonschema.validate(report, json.loads((DOCS / "schemas" / "probe.schema.json").read_text()))
+    assert (code, report["outcome"]) == (1, "breaches")
+    (finding,) = report["findings"]
+    assert (finding["rule"], finding["path"], finding["line"]) == ("AMP201", "train.py", 13)
+    assert (finding["certainty"], finding["witnesses"]) == ("certain", ["run"])
+    assert finding["run"] == "seen in a run: event 8, step 1; 6 times in all"
+    assert finding["steps"][-1]["text"].startswith("event 8, clip of 2 tensors: torch.nn.utils.clip_grad_norm_")
+
+
+def test_the_two_spellings_are_one(probe):
+    """The old interface on the CPU: the same events, and the same breach."""
+    old = WRONG.replace('torch.autocast("cpu", dtype', "torch.cpu.amp.autocast(dtype").replace(
+        'torch.amp.GradScaler("cpu", ', "torch.cpu.amp.GradScaler("
+    )
+    code, out, _ = probe(old)
+    assert code == 1
+    assert "train.py:13: AMP201 clip-before-unscale [critical, certain]" in out
+
+
+def test_a_script_that_fails(probe):
+    code, out, _ = probe(RIGHT + "raise ValueError('no more data')\n")
+    assert code == 2
+    assert out.splitlines()[-1] == "failed: the script failed: exit code 1, ValueError: no more data at train.py:17"
+
+
+def test_a_breach_outweighs_a_failure(probe):
+    code, out, _ = probe(WRONG + "raise SystemExit(5)\n")
+    assert code == 1
+    assert out.splitlines()[-1] == "1 breach: the script failed: exit code 5"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("print('no torch')", "the script never imported torch in its own process"),
+        ("import torch", "no optimizer step was recorded: training in child processes is not seen"),
+        (
+            "import torch\np = torch.ones(1, requires_grad=True)\no = torch.optim.SGD([p])\np.backward()\no.step()",
+            "neither autocast nor a live scaler was in use in 1 step",
+        ),
+    ],
+)
+def test_nothing_to_judge_is_never_clean(probe, text: str, reason: str):
+    code, out, _ = probe(text)
+    assert code == 2
+    assert out.splitlines()[-1] == f"NOT MEASURED: {reason}"
+
+
+def test_a_run_that_is_stopped(probe):
+    code, out, _ = probe(RIGHT.replace("range(6)", "iter(int, 1)"), "--seconds", "12")
+    assert code == 0, out
+    assert "clean: stopped at its time limit of 12 s; judged is what was recorded until then" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ((), "there is no command"),
+        (("no-such-interpreter", "train.py"), "`no-such-interpreter` is no Python interpreter that can be found"),
+        ((sys.executable,), "no script is named"),
+        ((sys.executable, "-c", "1"), "`-c` cannot be probed"),
+        ((sys.executable, "none.py"), "none.py: no such script"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], problem: str):
+    assert main(["probe", "--", *words]) == 2
+    error = capsys.readouterr().err
+    assert problem in error
+    assert error.count("\n") == 1
+
+
+def test_the_rules_of_a_run_are_those_of_the_catalogue():
+    """Name, severity and remedy stand in two places, because stages are strangers; they must not part."""
+    catalogue = {code: loaded.rule for code, loaded in load_rules().items()}
+    for code, rule in RULES.items():
+        assert (rule.name, rule.severity) == (catalogue[code].name, catalogue[code].severity), code

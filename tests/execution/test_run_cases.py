@@ -1,0 +1,79 @@
+"""Small programs, each run once under the recorder: every breach is found at its line, every right twin is clean."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from verifygate.execution.instruments import launch
+from verifygate.execution.order import OrderJudge
+from verifygate.execution.run_breaches import breaches
+from verifygate.execution.run_findings import Ownership, findings
+from verifygate.execution.scrub import Scrubber
+from verifygate.execution.trace import Trace, read_trace
+from verifygate.source import SourceFile, Sources
+from verifygate.subject import Subject
+
+pytest.importorskip("torch")
+CASES = Path(__file__).parent / "cases"
+MODULES = ("order", "gan", "regions")
+NAMED = re.compile(r"^def ([a-z]\w*)\(w\)|# (AMP\d+)$", re.MULTILINE)
+Expected = dict[str, set[tuple[str, int]]]
+
+
+def expected() -> Expected:
+    """Case -> rule and line of what the comments in it name."""
+    cases: Expected = {}
+    for module in MODULES:
+        case = ""
+        for number, line in enumerate((CASES / f"{module}.py").read_text().splitlines(), 1):
+            for function, rule in NAMED.findall(line):
+                if function:
+                    cases[case := f"{module}.{function}"] = set()
+                else:
+                    cases[case].add((rule, number))
+    return cases
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    folder = tmp_path_factory.mktemp("run")
+    done = launch(
+        Subject(CASES, Path(sys.executable)),
+        ["all_cases.py"],
+        [("recorder", {})],
+        folder=folder,
+        seconds=300,
+        env={"OMP_NUM_THREADS": "1"},
+    )
+    assert done.completed.exit_code == 0, done.completed.stderr_tail
+    read = read_trace(folder / "written" / "trace")
+    assert not read.problems, read.problems
+    return read
+
+
+@pytest.fixture(scope="module")
+def found(trace: Trace) -> Expected:
+    """Case -> rule and line of what the judge finds."""
+    files = [SourceFile(f"{name}.py", (CASES / f"{name}.py").read_bytes()) for name in (*MODULES, "world")]
+    ownership = Ownership(Sources(files), Scrubber(CASES, CASES / "none").inside, tests_too=True)
+    judge = OrderJudge(trace)
+    result: Expected = {}
+    for section in trace.sections:
+        hits = [*judge.judge(section), *breaches(section, trace, whole=True)]
+        result[section.name] = {
+            (each.rule, each.line) for each in findings([(section.name, hit) for hit in hits], ownership)
+        }
+    return result
+
+
+@pytest.mark.parametrize("case", expected())
+def test_case(case: str, found: Expected):
+    assert found[case] == expected()[case]
+
+
+def test_every_case_is_named(found: Expected):
+    assert found.keys() - {""} == expected().keys()

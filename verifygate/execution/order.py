@@ -1,0 +1,244 @@
+"""Walk the events of a run through the protocol's table, one optimizer at a time.
+
+The table stands in `protocol.py` and nowhere else. What is added here is what only a run has to ask: which events
+are about which optimizer, and whether the gradients of a breach were ever used. A backward that leaves scaled
+gradients in a discriminator, say, accuses nobody when they are zeroed before any step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from verifygate.execution.trace import Event, Section, Trace
+from verifygate.protocol import Event as Move
+from verifygate.protocol import Gradients, OptimizerState, Window, advance
+
+PATH_EVENTS = 10
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A breach, as a run showed it."""
+
+    rule: str
+    blamed: Event
+    """What was done wrong."""
+    shown: Event
+    """What it was seen by; often the same."""
+    path: tuple[Event, ...]
+    certain: bool = True
+
+
+@dataclass
+class _Line:
+    """What is known of one optimizer's gradients."""
+
+    state: OptimizerState = field(default_factory=OptimizerState)
+    scaler: int | None = None
+    """The scaler that scaled, unscaled or stepped it last."""
+    path: list[Event] = field(default_factory=list)
+    """The events of the present window."""
+    last: dict[Move, Event] = field(default_factory=dict)
+    pending: list[Hit] = field(default_factory=list)
+    """Breaches that count once a step uses the gradients."""
+    wiped: Event | None = None
+    """A backward of this window whose gradients were thrown away."""
+    wiped_again: list[Hit] = field(default_factory=list)
+    """In how many windows a backward's gradients were thrown away for those of the same statement."""
+    wiped_now: Hit | None = None
+    windows: int = 0
+
+
+_USES = (Move.SCALER_STEP, Move.OPTIMIZER_STEP, Move.CHECKED_STEP)
+_LATER = ("AMP201", "AMP203", "AMP206", "AMP210", "AMP212")
+"""Breaches by which gradients become wrong: harmless where no step uses them."""
+_KNOWN = frozenset(Gradients) - {Gradients.UNKNOWN, Gradients.UNKNOWN_CLIPPED}
+
+
+class OrderJudge:
+    """Judges sections one after the other; each begins with nothing known but what its events tell."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.visits: Counter[tuple[str, int, str]] = Counter()
+        """Absolute path, line and event of what happened under a live scaler in a known state."""
+        self._lines: dict[int, _Line] = {}
+        self._hits: list[Hit] = []
+        self._scale_read: dict[int, bool] = {}
+
+    def judge(self, section: Section) -> list[Hit]:
+        """The breaches of one section, in the order in which they showed."""
+        self._lines, self._hits, self._scale_read = {}, [], {}
+        for event, gap in section.gaps():
+            if gap:
+                self._lines = {}
+            self._take(event)
+        for line in self._lines.values():
+            # To throw one bad batch away is no fault; to do so in most windows is to lose what was accumulated.
+            if len(line.wiped_again) >= 2 and 2 * len(line.wiped_again) >= line.windows:
+                self._hits.append(line.wiped_again[0])
+        return sorted(self._hits, key=lambda hit: hit.shown.number)
+
+    # -- what each event means -----------------------------------------------------------------------------------
+
+    def _take(self, event: Event) -> None:
+        match event.kind:
+            case "optimizer":
+                self._lines[event.optimizers()[0]] = _Line(
+                    OptimizerState(Gradients.NONE if event.fields.get("empty") else Gradients.UNKNOWN)
+                )
+            case "backward":
+                self._backward(event)
+            case "touched":
+                for line in self._of(event):
+                    line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)
+                    line.pending.clear()
+                    line.wiped = line.wiped_now = None  # kept, and put back together
+            case "zero_grad":
+                self._zero(event)
+            case "clip":
+                self._clip(event)
+            case "unscale":
+                self._unscale(event)
+            case "scaler.step":
+                self._scaler_step(event)
+            case "optimizer.step":
+                self._optimizer_step(event)
+            case "update":
+                self._update(event)
+            case "get_scale":
+                self._scale_read[event.scaler or 0] = True
+
+    def _backward(self, event: Event) -> None:
+        for line in self._of(event):
+            if event.raised or event.fields.get("root") == "unclear":
+                line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)
+                continue
+            scaled = event.fields.get("root") == "scaled"
+            if scaled:
+                line.scaler = event.scaler
+            self._note_wiped(line, event)
+            self._feed(line, Move.SCALED_BACKWARD if scaled else Move.PLAIN_BACKWARD, event)
+
+    def _note_wiped(self, line: _Line, event: Event) -> None:
+        """Whether this statement made gradients in the present window already, which were zeroed since."""
+        if line.state.gradients is Gradients.CLEARED and line.wiped is not None and line.wiped.frames == event.frames:
+            zero = line.last.get(Move.ZERO_GRAD)
+            if line.wiped_now is None and zero is not None and zero.frames and line.scaler is not None:
+                line.wiped_now = Hit("AMP212", zero, event, self._path(line, event))
+
+    def _zero(self, event: Event) -> None:
+        for line in self._of(event):
+            backward = line.last.get(Move.SCALED_BACKWARD)
+            self._feed(line, Move.ZERO_GRAD, event)
+            line.pending.clear()
+            if line.state.gradients is Gradients.CLEARED:
+                line.wiped = backward
+            else:
+                line.path = [event]
+
+    def _clip(self, event: Event) -> None:
+        if event.fields.get("endless"):
+            return  # it measures, and changes nothing
+        lines = [line for line in self._of(event) if line.state.gradients in _KNOWN]
+        spent = bool(lines) and all(line.state.gradients is Gradients.SPENT for line in lines)
+        for line in lines:
+            if line.state.gradients is not Gradients.SPENT or spent:
+                self._feed(line, Move.CLIP, event)
+
+    def _unscale(self, event: Event) -> None:
+        for line in self._of(event):
+            if event.fields.get("inner"):
+                # scaler.step unscales what it takes for scaled: wrong where that was done under another name.
+                if line.state.window is Window.UNSCALED and line.state.gradients is Gradients.UNSCALED:
+                    self._feed(line, Move.UNSCALE, event)
+                continue
+            line.scaler = event.scaler
+            self._feed(line, Move.UNSCALE, event)
+
+    def _scaler_step(self, event: Event) -> None:
+        for line in self._of(event):
+            line.scaler = event.scaler
+            self._feed(line, Move.SCALER_STEP, event)
+            self._after_step(line, event)
+
+    def _optimizer_step(self, event: Event) -> None:
+        for line in self._of(event):
+            move = Move.OPTIMIZER_STEP
+            state = line.state.gradients
+            if state is Gradients.UNSCALED and not self._is_inf(line):
+                move = Move.CHECKED_STEP  # a hand-written check may stand before it, and what it let through is finite
+            if state in (Gradients.SCALED, Gradients.STALE) and self._scale_read.get(line.scaler or 0):
+                line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)  # perhaps divided by hand
+            self._feed(line, move, event)
+            self._after_step(line, event)
+
+    def _update(self, event: Event) -> None:
+        self._scale_read[event.scaler or 0] = False
+        lines = [line for line in self._lines.values() if line.scaler == event.scaler]
+        if event.raised == "AssertionError":
+            self._hits.append(Hit("AMP210", event, event, self._path(lines[0], event) if lines else (event,)))
+        for line in lines:
+            self._feed(line, Move.UPDATE, event)
+
+    def _after_step(self, line: _Line, event: Event) -> None:
+        line.windows += 1
+        if line.wiped_now is not None:
+            line.wiped_again.append(line.wiped_now)
+        line.wiped = line.wiped_now = None
+        if event.fields.get("empty"):
+            self._feed(line, Move.ZERO_GRAD, event)
+
+    @staticmethod
+    def _is_inf(line: _Line) -> bool:
+        found = line.last.get(Move.UNSCALE)
+        return found is not None and bool(found.fields.get("found_inf"))
+
+    # -- the table -----------------------------------------------------------------------------------------------
+
+    def _of(self, event: Event) -> Iterable[_Line]:
+        return [self._lines.setdefault(number, _Line()) for number in event.optimizers()]
+
+    def _feed(self, line: _Line, move: Move, event: Event) -> None:
+        """Advance one optimizer, and book the breach."""
+        before = line.state
+        if before.gradients in _KNOWN and line.scaler is not None and event.frames:
+            self.visits[(event.frames[0].path, event.frames[0].line, move.value)] += 1
+        line.state, breach = advance(before, move)
+        if breach is not None:
+            blamed = event if breach.blame is move else line.last.get(breach.blame, event)
+            hit = Hit(
+                self._rule(breach.rule, line), blamed, event, self._path(line, event), self._certain(line, before)
+            )
+            if breach.rule == "AMP212" and before.gradients is Gradients.CLEARED and move not in _USES:
+                pass  # `_note_wiped` tells what was accumulated from what another loss left behind
+            elif breach.rule in _LATER and move not in _USES and move is not Move.UNSCALE:
+                line.pending.append(hit)
+            else:
+                self._hits.append(hit)
+        if move in _USES:
+            self._hits += [hit for hit in line.pending if hit not in self._hits]
+            line.pending.clear()
+        line.last[move] = event
+        line.path.append(event)
+        del line.path[:-PATH_EVENTS]
+
+    def _certain(self, line: _Line, before: OptimizerState) -> bool:
+        """A write through `.data` is seen only where values are read; without, gradients may not be what they seem."""
+        if before.gradients not in (Gradients.SPENT, Gradients.SCALED, Gradients.STALE):
+            return True
+        number = next((number for number, each in self._lines.items() if each is line), 0)
+        return bool(self._trace.optimizers.get(number, {}).get("read", True))
+
+    @staticmethod
+    def _rule(rule: str, line: _Line) -> str:
+        """AMP214 where a step was left out and the window stayed open; the code in the table otherwise."""
+        unscaled, zeroed = line.last.get(Move.UNSCALE), line.last.get(Move.ZERO_GRAD)
+        skipped = unscaled is not None and zeroed is not None and zeroed.number > unscaled.number
+        return "AMP214" if rule in ("AMP202", "AMP203") and skipped else rule
+
+    @staticmethod
+    def _path(line: _Line, event: Event) -> tuple[Event, ...]:
+        return tuple(line.path) if line.path and line.path[-1] is event else (*line.path, event)

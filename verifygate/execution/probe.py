@@ -1,0 +1,162 @@
+"""Witness one run of any script: start it under the recorder, judge what it did, say what was seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verifygate.errors import UsageError
+from verifygate.execution.instruments import Launched, launch
+from verifygate.execution.order import Hit, OrderJudge
+from verifygate.execution.run_breaches import breaches
+from verifygate.execution.run_findings import Ownership, findings
+from verifygate.execution.scrub import Scrubber, count
+from verifygate.execution.trace import Trace, read_trace
+from verifygate.execution.trace_summary import summary
+from verifygate.model import EvidenceClass, TraceSummary
+from verifygate.model.probe_report import ProbeReport, Witnessed
+from verifygate.source import SourceFile, Sources
+from verifygate.subject import Subject
+
+FLAGS = frozenset("-u -B -O -OO -E -s -S -I -q -v -b -bb -d -P".split())  # noqa: SIM905
+VALUED = frozenset({"-W", "-X"})
+
+
+@dataclass(frozen=True)
+class Command:
+    """`python -u train.py --lr 1`, taken apart."""
+
+    interpreter: Path
+    python: tuple[str, ...]
+    script: tuple[str, ...]
+    """`train.py --lr 1`, or `-m train --lr 1`."""
+
+
+def parsed(words: Sequence[str]) -> Command:
+    """Take a command line apart. Raises UsageError where it does not start a Python script or module."""
+    remedy = "write it as you would in a shell: verifygate probe -- python train.py"
+    found = shutil.which(words[0]) if words else None
+    if found is None or "python" not in Path(words[0]).name:
+        what = f"`{words[0]}` is no Python interpreter that can be found" if words else "there is no command"
+        raise UsageError(what, remedy=remedy)
+    options: list[str] = []
+    at = 1
+    while at < len(words) and words[at].startswith("-") and words[at] != "-m":
+        step = 2 if words[at] in VALUED else 1
+        if words[at] not in FLAGS | VALUED and words[at][:2] not in VALUED:
+            raise UsageError(f"`{words[at]}` cannot be probed", remedy=remedy)
+        options += words[at : at + step]
+        at += step
+    script = tuple(words[at:])
+    if not script or script == ("-m",):
+        raise UsageError("no script is named", remedy=remedy)
+    if script[0] != "-m" and not Path(script[0]).is_file():
+        raise UsageError("no such script", where=script[0], remedy="name a Python file")
+    return Command(Path(found).absolute(), tuple(options), script)
+
+
+def probe(command: Command, words: Sequence[str], *, seconds: float, emulate_cuda: bool, folder: Path) -> ProbeReport:
+    """Run the command in `folder` (where the user is) under the recorder. Raises UsageError where it cannot start."""
+    root = folder.resolve()
+    if command.script[0] != "-m" and not (script := Path(command.script[0]).resolve()).is_relative_to(root):
+        root = script.parent
+    recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
+    instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
+    if emulate_cuda:
+        instruments.insert(0, ("emulate_cuda", {}))
+    with tempfile.TemporaryDirectory(prefix="verifygate-probe-", ignore_cleanup_errors=True) as private:
+        try:
+            launched = launch(
+                Subject(root, command.interpreter),
+                command.script,
+                instruments,
+                folder=Path(private),
+                seconds=seconds,
+                python=command.python,
+                env={"PYTHONPATH": ""} | dict(os.environ),
+                cwd=folder,
+            )
+        except OSError as error:
+            raise UsageError(f"the interpreter cannot be started: {error.strerror}", where=words[0]) from error
+        trace = read_trace(Path(private, "written", "trace"))
+        scrubber = Scrubber(root, Path(private))
+    return _report(words, launched, trace, scrubber, emulate_cuda=emulate_cuda)
+
+
+def _report(
+    words: Sequence[str], launched: Launched, trace: Trace, scrubber: Scrubber, *, emulate_cuda: bool
+) -> ProbeReport:
+    ownership = Ownership(_files(trace, scrubber), scrubber.inside, tests_too=True)
+    judge = OrderJudge(trace)
+    whole = launched.completed.exit_code == 0 and not launched.completed.timed_out
+    hits: list[tuple[str, Hit]] = []
+    for section in trace.sections:
+        hits += [("", hit) for hit in (*judge.judge(section), *breaches(section, trace, whole=whole))]
+    found = findings(hits, ownership)
+    seen = summary(trace, judge.visits, scrubber.inside)
+    outcome, reason = _outcome(launched, seen, bool(found), scrubber)
+    return ProbeReport(
+        command=tuple(words),
+        outcome=outcome,
+        reason=reason,
+        evidence=EvidenceClass.EMULATED if emulate_cuda else EvidenceClass.EXECUTED,
+        ending=launched.completed.ending,
+        torch=next((str(one.get("torch")) for one in launched.told if one["event"] == "installed"), ""),
+        trace=seen,
+        findings=found,
+    )
+
+
+def _files(trace: Trace, scrubber: Scrubber) -> Sources:
+    """The files that the run passed through, below the root."""
+    paths = {frame.path for frames in trace.places.values() for frame in frames}
+    inside = {path: shown for path in paths if (shown := scrubber.inside(path)) is not None}
+    return Sources([SourceFile(shown, Path(path).read_bytes()) for path, shown in inside.items()])
+
+
+def _outcome(launched: Launched, seen: TraceSummary, found: bool, scrubber: Scrubber) -> tuple[Witnessed, str]:
+    """What came of it, and why, in one line."""
+    completed, ended = launched.completed, launched.ended
+    early = f"{completed.ending}; judged is what was recorded until then" if completed.timed_out else ""
+    failure = ""
+    if completed.exit_code != 0 and not completed.timed_out:
+        failure = f"the script failed: {completed.ending}"
+        if ended is not None and ended.get("error"):
+            inside = [(scrubber.inside(path), line) for path, line in _trace(ended)]
+            place = next((f"{path}:{line}" for path, line in reversed(inside) if path), "")
+            said = scrubber.text(f"{ended['error']}: {ended.get('message', '')}")
+            failure += f", {said}" + (f" at {place}" if place else "")
+    if found:
+        return Witnessed.BREACHES, failure or early
+    if failure:
+        return Witnessed.FAILED, failure
+    if missing := _nothing_to_judge(launched, seen):
+        return Witnessed.NOT_MEASURED, missing
+    return Witnessed.CLEAN, early
+
+
+def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
+    """Why the record cannot show that all is well; empty where it can."""
+    counts = dict(seen.counts)
+    off = next((remark for remark in seen.remarks if remark.startswith("torch switched")), "")
+    if launched.failed:
+        return f"an instrument could not be installed: {'; '.join(launched.failed)}"
+    if not launched.installed:
+        return "the script never imported torch in its own process"
+    if seen.problems:
+        return f"the recorder broke: {seen.problems[0]}"
+    if not seen.steps:
+        return "no optimizer step was recorded: training in child processes is not seen"
+    if not counts.get("autocast") and not counts.get("scale"):
+        hint = f" ({off}; --emulate-cuda runs it)" if off else ""
+        return f"neither autocast nor a live scaler was in use in {count(seen.steps, 'step')}{hint}"
+    return ""
+
+
+def _trace(ended: dict[str, Any]) -> list[tuple[str, int]]:
+    return [(str(path), int(line)) for path, line in ended.get("trace", ())]

@@ -1,0 +1,187 @@
+"""What a run shows beyond the order of events: regions, schedules, the lives of scalers, and wrong arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verifygate.execution.order import Hit
+from verifygate.execution.trace import Event, Section, Trace
+
+REPEATED = 2
+"""How often something must be seen before it counts as the way the code goes."""
+STEPS = ("scaler.step", "optimizer.step")
+
+
+def breaches(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
+    """The breaches of one section. `whole`: whether it is all of a training run, so that what it lacks is lacking."""
+    events = section.events
+    yield from _in_regions(events)
+    yield from _single(events, trace)
+    yield from _empty_clips(events)
+    yield from _schedules(events)
+    yield from _new_scalers(events)
+    yield from _precision(section, trace, whole=whole)
+    if whole and not section.dropped:
+        yield from _missing(events)
+
+
+def _in_regions(events: list[Event]) -> Iterator[Hit]:
+    """AMP101, AMP102, AMP104: backward or step while autocast is on, several steps in one region."""
+    region: Event | None = None
+    steps: dict[int, Event] = {}
+    backward: Event | None = None
+    for event in events:
+        if event.kind == "autocast":
+            region, steps, backward = event, {}, None
+        elif event.kind == "autocast.exit":
+            region = None
+        elif region is not None and event.autocast:
+            if event.kind == "backward":
+                yield Hit("AMP101", event, event, (region, event))
+                backward = event
+            elif event.kind in STEPS:
+                yield Hit("AMP102", event, event, (region, event))
+                for number in event.optimizers():
+                    earlier = steps.get(number)
+                    if earlier and backward and backward.number > earlier.number and region.fields.get("cache"):
+                        yield Hit("AMP104", region, event, (region, earlier, backward, event))
+                    if event.fields.get("stepped") is not False:
+                        steps[number] = event
+
+
+def _single(events: list[Event], trace: Trace) -> Iterator[Hit]:
+    """AMP215, AMP217, AMP306, AMP401: one call with the wrong argument."""
+    for event in events:
+        if event.kind == "scaler.step":
+            if event.fields.get("closure"):
+                yield Hit("AMP215", event, event, (event,))
+            if event.fields.get("target") in ("method", "function", "builtin_function_or_method"):
+                yield Hit("AMP217", event, event, (event,))
+            if event.fields.get("half"):
+                yield Hit("AMP401", event, event, (event,))
+        elif event.kind == "unscale" and event.raised == "ValueError":
+            yield Hit("AMP401", event, event, (event,))
+        elif event.kind == "scaler" and not trace.scalers.get(event.scaler or 0, {}).get("device_is_name", True):
+            yield Hit("AMP306", event, event, (event,))
+
+
+def _empty_clips(events: list[Event]) -> Iterator[Hit]:
+    """AMP219: a clip of nothing, at a line that clips more than once."""
+    seen: dict[object, Event] = {}
+    for event in events:
+        if event.kind == "clip":
+            if event.fields.get("tensors") == 0 and event.frames in seen:
+                yield Hit("AMP219", event, event, (seen[event.frames], event))
+            seen[event.frames] = event
+
+
+def _schedules(events: list[Event]) -> Iterator[Hit]:
+    """AMP213: a schedule of every step that goes on although the step was skipped, or that begins before any step."""
+    steps: dict[int, Event] = {}
+    scheduled: dict[int, int] = {}
+    windows: dict[int, int] = {}
+    skipped: dict[int, list[Hit]] = {}
+    trained = False
+    for event in events:
+        trained = trained or event.kind == "backward"
+        for number in event.optimizers():
+            if event.kind in STEPS:
+                steps[number] = event
+                windows[number] = windows.get(number, 0) + 1
+            elif event.kind == "scheduler.step":
+                step = steps.get(number)
+                if step is None:
+                    if trained:
+                        yield Hit("AMP213", event, event, (event,))
+                    continue
+                scheduled[number] = scheduled.get(number, 0) + 1
+                if step.fields.get("stepped") is False and not step.raised:
+                    skipped.setdefault(number, []).append(Hit("AMP213", event, event, (step, event)))
+    for number, hits in skipped.items():
+        if scheduled[number] >= REPEATED and 2 * scheduled[number] >= windows[number]:
+            yield from hits
+
+
+def _new_scalers(events: list[Event]) -> Iterator[Hit]:
+    """AMP301: an optimizer that was stepped by one scaler after the other, made by the same statement."""
+    made = {event.scaler: event for event in events if event.kind == "scaler"}
+    resumed = {event.scaler for event in events if event.kind == "scaler.load_state_dict"}
+    stepped: dict[int, int] = {}
+    for event in events:
+        scaler = event.scaler
+        if event.kind != "scaler.step" or scaler is None:
+            continue
+        for number in event.optimizers():
+            earlier = stepped.get(number)
+            stepped[number] = scaler
+            one, other = made.get(earlier), made.get(scaler)
+            if earlier in (None, scaler) or one is None or other is None or scaler in resumed:
+                continue
+            if one.frames and other.frames and one.frames[0] == other.frames[0]:
+                yield Hit("AMP301", other, event, (one, other, event))
+
+
+def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
+    """AMP303 to AMP306: what the region computed in, and whether a scaler was there for it."""
+    region: Event | None = None
+    forward: Event | None = None
+    plain: list[tuple[Event, Event]] = []
+    scaled: list[Event] = []
+    no_region: list[Event] = []
+    backwards = 0
+    for event in section.events:
+        backwards += event.kind == "backward"
+        if event.kind == "autocast":
+            region = forward = event
+        elif event.kind == "scale" and forward is not None and forward.fields.get("dtype") == "bfloat16":
+            yield Hit("AMP304", event, event, (forward, event))
+        elif event.kind == "backward" and event.fields.get("root") == "plain" and forward is not None:
+            if forward.fields.get("dtype") == "float16":
+                plain.append((forward, event))
+        elif event.kind == "scaler.step":
+            scaled.append(event)
+            forward = None
+            if region is None:
+                no_region.append(event)
+        elif event.kind == "optimizer.step":
+            forward = None
+    # A region that only evaluates stands before few of the backwards.
+    if (
+        not scaled
+        and len(plain) >= REPEATED
+        and 2 * len(plain) > backwards
+        and any(event.kind == "optimizer.step" for event in section.events)
+    ):
+        yield from _unscaled(section, trace, plain)
+    compiled = trace.totals.get("compiled", True)
+    if whole and region is None and len(no_region) >= REPEATED and not compiled:
+        made = next((event for event in section.events if event.kind == "scaler"), no_region[0])
+        yield Hit("AMP303", made, no_region[0], (made, no_region[0]))
+
+
+def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) -> Iterator[Hit]:
+    """Training in float16 that no scaler had a part in: none was made, or it is off."""
+    made = [event for event in section.events if event.kind == "scaler"]
+    off = [event for event in made if not trace.scalers.get(event.scaler or 0, {}).get("enabled")]
+    touched = any(event.kind in ("touched", "scale") for event in section.events)
+    if touched or len(off) < len(made):
+        return  # scaled by hand, or by a scaler that does things its own way
+    region, backward = plain[0]
+    if not off:
+        yield Hit("AMP305", region, backward, (region, backward))
+    elif trace.scalers[off[0].scaler or 0].get("asked"):
+        yield Hit("AMP306", off[0], backward, (off[0], region, backward))
+    else:
+        yield Hit("AMP303", off[0], backward, (off[0], region, backward))
+
+
+def _missing(events: list[Event]) -> Iterator[Hit]:
+    """AMP209, AMP302: what a whole run never did."""
+    steps = [event for event in events if event.kind == "scaler.step" and not event.raised]
+    updated = {event.scaler for event in events if event.kind == "update"}
+    if lonely := [event for event in steps if event.scaler not in updated]:
+        yield Hit("AMP209", lonely[0], lonely[-1], (lonely[0],))
+    saves = [event for event in events if event.kind == "save" and "optimizer" in event.fields.get("holds", ())]
+    kept = any(event.kind == "save" and "scaler" in event.fields.get("holds", ()) for event in events)
+    if steps and saves and not kept and not any(event.kind == "scaler.state_dict" for event in events):
+        yield Hit("AMP302", saves[0], saves[0], (saves[0],))

@@ -1,0 +1,152 @@
+"""From breaches that a run showed to findings: whose code is at fault, and what a person reads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from verifygate.execution.order import Hit
+from verifygate.execution.run_rules import RULES
+from verifygate.execution.trace import Event, Frame
+from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
+from verifygate.source import Sources
+
+SHOWN_EVENTS = 8
+SHOWN_SECTIONS = 5
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """Which frames are the code under audit. What a test itself does, in whatever order, is no fault of the project."""
+
+    sources: Sources
+    relative: Callable[[str], str | None]
+    """Absolute path -> path below the root; None for what lies elsewhere."""
+    tests_too: bool = False
+    """Whether test files are code like any other: where a script is run, there are no tests."""
+
+    def path(self, frame: Frame) -> str | None:
+        """The frame's file where it is audited."""
+        path = self.relative(frame.path)
+        file = self.sources.get(path) if path is not None else None
+        return path if file is not None and (self.tests_too or not file.is_test) else None
+
+    def answers_for(self, hit: Hit) -> bool:
+        """Whether audited code did both things, and audited code put them in this order.
+
+        The deepest function that both were called from is the one that put them in order.
+        """
+        if not (_is_in(hit.blamed, self) and _is_in(hit.shown, self)):
+            return False
+        if self.tests_too:
+            return True
+        functions = {(frame.path, frame.symbol) for frame in hit.shown.frames}
+        common = next((frame for frame in hit.blamed.frames if (frame.path, frame.symbol) in functions), None)
+        return common is not None and self.path(common) is not None
+
+
+def findings(hits: Iterable[tuple[str, Hit]], ownership: Ownership) -> tuple[Finding, ...]:
+    """One finding per rule and line, in order of place; each hit comes with the name of its section."""
+    together: dict[tuple[str, str, int], list[tuple[str, Hit]]] = {}
+    for section, hit in hits:
+        if hit.rule not in RULES or not ownership.answers_for(hit):
+            continue
+        frame = hit.blamed.frames[0]
+        together.setdefault((hit.rule, ownership.path(frame) or "", frame.line), []).append((section, hit))
+    seen: dict[str, int] = {}
+    made = []
+    for (rule, path, line), same in sorted(together.items()):
+        made.append(_finding(rule, path, line, same, ownership, seen))
+    return tuple(sorted(made, key=lambda finding: finding.order))
+
+
+def _is_in(event: Event, ownership: Ownership) -> bool:
+    return bool(event.frames) and ownership.path(event.frames[0]) is not None
+
+
+def _finding(
+    code: str, path: str, line: int, same: list[tuple[str, Hit]], ownership: Ownership, seen: dict[str, int]
+) -> Finding:
+    rule, hit = RULES[code], next((hit for _, hit in same if hit.certain), same[0][1])
+    snippet = ownership.sources.line(path, line)
+    symbol = hit.blamed.frames[0].symbol
+    symbol = "" if symbol == "<module>" else symbol
+    identity = "\0".join((code, path, symbol, "run", snippet))
+    count = seen[identity] = seen.get(identity, -1) + 1
+    text = snippet if len(snippet) <= 80 else f"{snippet[:77]}..."
+    return Finding(
+        rule=code,
+        name=rule.name,
+        path=path,
+        line=line,
+        column=_column(path, line, ownership.sources),
+        end_line=line,
+        severity=rule.severity,
+        certainty=Certainty.CERTAIN if hit.certain else Certainty.LIKELY,
+        message=rule.message.format(text=text),
+        fingerprint=hashlib.sha256(f"{identity}\0{count}".encode()).hexdigest()[:24],
+        remedy=rule.remedy,
+        steps=_steps(hit, ownership),
+        details=(_seen(same),),
+        snippet=snippet,
+        symbol=symbol,
+        witnesses=(Witness.RUN,),
+        run=_told(hit, len(same)),
+    )
+
+
+def _column(path: str, line: int, sources: Sources) -> int:
+    """Where the line's text begins, counted from 1: a run knows no columns."""
+    file = sources.get(path)
+    text = file.lines[line - 1] if file is not None and 0 < line <= len(file.lines) else ""
+    return len(text) - len(text.lstrip()) + 1
+
+
+def _told(hit: Hit, times: int) -> str:
+    numbers = sorted({hit.blamed.number, hit.shown.number})
+    where = f"event{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
+    return f"seen in a run: {where}, step {hit.shown.step + 1}" + (f"; {times} times in all" if times > 1 else "")
+
+
+def _seen(same: list[tuple[str, Hit]]) -> Detail:
+    """In which tests (or when in the run) it was seen."""
+    names = list(dict.fromkeys(name for name, _ in same if name))
+    if not names:
+        return Detail(label="seen in step", values=tuple(str(hit.shown.step + 1) for _, hit in same[:SHOWN_SECTIONS]))
+    more = [f"and {len(names) - SHOWN_SECTIONS} more"] if len(names) > SHOWN_SECTIONS else []
+    return Detail(label="seen in", values=(*names[:SHOWN_SECTIONS], *more))
+
+
+def _steps(hit: Hit, ownership: Ownership) -> tuple[PathStep, ...]:
+    steps = []
+    for event in hit.path[-SHOWN_EVENTS:]:
+        frame = next((frame for frame in event.frames if ownership.relative(frame.path)), None)
+        if frame is not None:
+            path = ownership.relative(frame.path) or ""
+            line = ownership.sources.line(path, frame.line)
+            steps.append(PathStep(path=path, line=frame.line, text=f"event {event.number}, {described(event)}: {line}"))
+    return tuple(steps)
+
+
+def described(event: Event) -> str:
+    """What happened, with what was read."""
+    fields = event.fields
+    words = _WORDS.get(event.kind, event.kind)
+    match event.kind:
+        case "backward":
+            root = fields.get("root")
+            words = f"{'scaled' if root == 'scaled' else 'plain'} backward"
+        case "autocast":
+            words = f"enter autocast {fields.get('device')} {fields.get('dtype')}"
+        case "clip":
+            words = f"clip of {fields.get('tensors')} tensors"
+        case "scaler.step" if fields.get("stepped") is False:
+            words = "scaler.step, skipped"
+        case "update" if (scale := fields.get("scale")) is not None:
+            words = f"update, scale {scale:g}"
+    words += " (by hand)" if fields.get("by_hand") else ""
+    return f"{words}, raised {event.raised}" if event.raised else words
+
+
+_WORDS = {"unscale": "unscale_", "scaler": "new scaler", "touched": "gradients written by hand", "save": "torch.save"}

@@ -1,0 +1,169 @@
+"""Read what the recorder wrote: sections of numbered events, and what they refer to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 256 * 1024 * 1024
+"""Of all files together; the recorder's own bounds are far below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of the project's code."""
+
+    path: str
+    """Absolute."""
+    symbol: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of the run."""
+
+    number: int
+    kind: str
+    step: int
+    frames: tuple[Frame, ...]
+    """Where it happened, innermost first; empty where no frame was the project's own."""
+    autocast: str
+    """What was in force: `cpu float16`; empty for nothing."""
+    fields: dict[str, Any]
+
+    def optimizers(self) -> tuple[int, ...]:
+        """The optimizers that it is about, by number."""
+        if (one := self.fields.get("optimizer")) is not None:
+            return (int(one),)
+        return tuple(int(each) for each in self.fields.get("optimizers", ()))
+
+    @property
+    def scaler(self) -> int | None:
+        number = self.fields.get("scaler")
+        return None if number is None else int(number)
+
+    @property
+    def raised(self) -> str:
+        """Type of the error that the call ended in; empty where it returned."""
+        return str(self.fields.get("raised", ""))
+
+
+@dataclass
+class Section:
+    """A stretch of a run that is judged by itself: one test, or all of a script."""
+
+    name: str = ""
+    events: list[Event] = field(default_factory=list)
+    dropped: int = 0
+
+    def gaps(self) -> Iterator[tuple[Event, bool]]:
+        """The events in order, each with whether events are missing right before it."""
+        last = None
+        for event in self.events:
+            yield event, last is not None and event.number != last + 1
+            last = event.number
+
+
+@dataclass
+class Trace:
+    """One recorded run."""
+
+    sections: list[Section] = field(default_factory=list)
+    optimizers: dict[int, dict[str, Any]] = field(default_factory=dict)
+    scalers: dict[int, dict[str, Any]] = field(default_factory=dict)
+    places: dict[int, tuple[Frame, ...]] = field(default_factory=dict)
+    totals: dict[str, Any] = field(default_factory=dict)
+    """Empty where the process died before its end."""
+    sample: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def events(self) -> Iterator[Event]:
+        return (event for section in self.sections for event in section.events)
+
+    @property
+    def dropped(self) -> int:
+        return sum(section.dropped for section in self.sections)
+
+    def where(self, place: object) -> tuple[Frame, ...]:
+        return self.places.get(place, ()) if isinstance(place, int) else ()
+
+
+def read_trace(folder: Path) -> Trace:
+    """Read the files in `folder`, as far as they are whole; an empty trace where there are none."""
+    trace = Trace()
+    files = [folder / name for name in ("facts.jsonl", "head.jsonl", "tail-0.jsonl", "tail-1.jsonl")]
+    if sum(file.stat().st_size for file in files if file.is_file()) > MAX_BYTES:
+        trace.problems.append("its files are larger than the recorder makes them")
+        return trace
+    for fact in _lines(files[0]):
+        try:
+            _take(trace, fact)
+        except (KeyError, TypeError, ValueError):
+            trace.problems.append("a line that the recorder did not write")
+    rows = sorted((row for file in files[1:] for row in _lines(file) if isinstance(row.get("n"), int)), key=_number)
+    section = Section()
+    before = 0
+    for row in rows:
+        missing = row["n"] - before - 1
+        before = row["n"]
+        section.dropped += max(0, missing)
+        if row.get("e") == "section":
+            section = Section(str(row.get("name", "")))
+            trace.sections.append(section)
+            continue
+        if not trace.sections:
+            trace.sections.append(section)
+        section.events.append(_event(row, trace))
+    if trace.sections and (made := trace.totals.get("events")):
+        trace.sections[-1].dropped += max(0, int(made) - before)
+    return trace
+
+
+def _take(trace: Trace, fact: dict[str, Any]) -> None:
+    match fact["kind"]:
+        case "place":
+            frames = tuple(Frame(str(path), str(symbol), int(line)) for path, symbol, line in fact["frames"])
+            trace.places[int(fact["id"])] = frames
+        case "optimizer":
+            trace.optimizers[int(fact["id"])] = fact
+        case "scaler":
+            trace.scalers[int(fact["id"])] = fact
+        case "totals":
+            trace.totals = fact
+        case "sample":
+            trace.sample = fact
+        case "recorder-error":
+            trace.problems.append(f"{fact['error']} ({fact['where']})")
+
+
+def _event(row: dict[str, Any], trace: Trace) -> Event:
+    return Event(
+        number=row["n"],
+        kind=str(row.get("e", "")),
+        step=int(row.get("step", 0)),
+        frames=trace.where(row.get("at")),
+        autocast=str(row.get("autocast", "")),
+        fields=row,
+    )
+
+
+def _number(row: dict[str, Any]) -> int:
+    return int(row["n"])
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    if not file.is_file():
+        return
+    with file.open("rb") as lines:
+        for line in lines:
+            try:
+                value = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                value = None
+            if isinstance(value, dict):
+                yield value

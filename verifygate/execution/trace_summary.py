@@ -1,0 +1,148 @@
+"""Count what a run did with AMP: steps, skips, the scale's way, how much of the work was in half precision."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from verifygate.execution.scrub import count
+from verifygate.execution.trace import Event, Trace
+from verifygate.model import Island, LowPrecision, ScaleChange, TraceSummary, Visit
+
+SCALES = 200
+VISITS = 2000
+LOW = ("float16", "bfloat16")
+COLLAPSED = 1.0
+"""torch's documentation: a scale below 1 says that something is wrong."""
+STALLED = 20
+"""Skipped steps in a row after which training stands still; the scale's own search takes about a dozen."""
+
+Relative = Callable[[str], str | None]
+
+
+def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: Relative) -> TraceSummary:
+    """The run in numbers; `relative` turns an absolute path into one below the root."""
+    events = list(trace.events)
+    steps = [event for event in events if event.kind in ("scaler.step", "optimizer.step") and not event.raised]
+    scales = [(event.step, float(event.fields["scale"])) for event in events if _has_scale(event)]
+    values = [scale for _, scale in scales]
+    sampled = _low_precision(trace, relative)
+    return TraceSummary(
+        events=len(events),
+        dropped=trace.dropped,
+        counts=tuple(sorted(Counter(event.kind for event in events).items())),
+        devices=tuple(sorted({_region(event) for event in events if event.kind == "autocast"})),
+        optimizers=tuple(
+            f"{fact['type']}, {count(int(fact['tensors']), 'tensor')}" for _, fact in sorted(trace.optimizers.items())
+        ),
+        steps=len(steps),
+        skipped=sum(event.fields.get("stepped") is False for event in steps),
+        unknown=sum(event.kind == "scaler.step" and "stepped" not in event.fields for event in steps),
+        scale_min=min(values, default=None),
+        scale_max=max(values, default=None),
+        scale_last=values[-1] if values else None,
+        scales=_changes(scales),
+        low_precision=sampled,
+        not_sampled="" if sampled else str(trace.sample.get("why_not") or "no steps were sampled"),
+        not_float32=_not_float32(trace),
+        remarks=tuple(_remarks(events, trace)),
+        visits=_visits(visits, relative),
+        problems=tuple(trace.problems),
+    )
+
+
+def _has_scale(event: Event) -> bool:
+    scale = event.fields.get("scale")
+    return event.kind in ("update", "get_scale") and isinstance(scale, int | float) and math.isfinite(scale)
+
+
+def _region(event: Event) -> str:
+    return f"{event.fields.get('device')} {event.fields.get('dtype')}"
+
+
+def _changes(scales: list[tuple[int, float]]) -> tuple[ScaleChange, ...]:
+    changed = [each for at, each in enumerate(scales) if at == 0 or each[1] != scales[at - 1][1]]
+    return tuple(ScaleChange(step=step, scale=scale) for step, scale in changed[:SCALES])
+
+
+def _low_precision(trace: Trace, relative: Relative) -> LowPrecision | None:
+    sample = trace.sample
+    if not sample.get("steps"):
+        return None
+    operations, flops, casts = (dict(sample.get(name, {})) for name in ("operations", "flops", "casts"))
+    islands = []
+    for island in sample.get("islands", ()):
+        frame = next((frame for frame in trace.where(island.get("at")) if relative(frame.path)), None)
+        if frame is not None:
+            islands.append(_island(island, relative(frame.path) or "", frame.line))
+    return LowPrecision(
+        steps=int(sample["steps"]),
+        operations=sum(operations.values()),
+        low_operations=sum(operations.get(name, 0) for name in LOW),
+        flops=sum(flops.values()),
+        low_flops=sum(flops.get(name, 0) for name in LOW),
+        uncounted=tuple(sorted(sample.get("uncounted", {}))),
+        casts_per_step=round(sum(casts.values()) / int(sample["steps"]), 1),
+        islands=tuple(islands),
+    )
+
+
+def _island(told: Mapping[str, Any], path: str, line: int) -> Island:
+    return Island(
+        path=path,
+        line=line,
+        operator=str(told.get("operator", "")),
+        autocast=told.get("autocast") == "on",
+        count=int(told.get("count", 0)),
+        flops=int(told.get("flops", 0)),
+    )
+
+
+def _not_float32(trace: Trace) -> tuple[str, ...]:
+    lines = []
+    for _, fact in sorted(trace.optimizers.items()):
+        others = {name: number for name, number in fact.get("dtypes", {}).items() if name != "float32"}
+        lines += [f"{fact['type']}: {number} of {fact['tensors']} tensors {name}" for name, number in others.items()]
+    return tuple(lines)
+
+
+def _remarks(events: list[Event], trace: Trace) -> list[str]:
+    """What is no breach of a rule, and still worth a word."""
+    remarks = []
+    scaler_steps = [event for event in events if event.kind == "scaler.step" and not event.raised]
+    updates = [float(event.fields["scale"]) for event in events if event.kind == "update" and _has_scale(event)]
+    if updates and min(updates) < COLLAPSED:
+        remarks.append(f"the loss scale collapsed: it fell to {min(updates):g}, and below 1 something is wrong")
+    if (longest := _longest_skip(scaler_steps)) >= STALLED:
+        remarks.append(f"{longest} steps in a row were skipped: training stood still")
+    if scaler_steps and not any(event.kind == "autocast" for event in events):
+        remarks.append("a live scaler stepped, and autocast was never on")
+    for number, fact in sorted(trace.scalers.items()):
+        if fact.get("asked") and not fact.get("enabled"):
+            device = fact.get("device")
+            remarks.append(
+                f"torch switched scaler {number} off: there is no {device} here, so its protocol was not run"
+            )
+    if trace.totals.get("compiled"):
+        remarks.append("torch.compile was in use: autocast regions inside compiled code are not seen")
+    return remarks
+
+
+def _longest_skip(steps: list[Event]) -> int:
+    longest = now = 0
+    for step in steps:
+        now = now + 1 if step.fields.get("stepped") is False else 0
+        longest = max(longest, now)
+    return longest
+
+
+def _visits(visits: Mapping[tuple[str, int, str], int], relative: Relative) -> tuple[Visit, ...]:
+    seen: Counter[tuple[str, int, str]] = Counter()
+    for (path, line, event), times in visits.items():
+        if (inside := relative(path)) is not None:
+            seen[(inside, line, event)] += times
+    return tuple(
+        Visit(path=path, line=line, event=event, times=times) for (path, line, event), times in sorted(seen.items())
+    )[:VISITS]

@@ -1,0 +1,89 @@
+"""What the recorder saw of a run: counts, the scale's history, the share of work in low precision."""
+
+from __future__ import annotations
+
+from verifygate.model.base import Model
+
+
+class Visit(Model):
+    """A line of the project at which the protocol's event happened under a live scaler, and how often."""
+
+    path: str
+    line: int
+    event: str
+    """The protocol's name of it, for example `clip`."""
+    times: int
+
+
+class ScaleChange(Model):
+    """The loss scale after an `update()` that changed it, or after the first one."""
+
+    step: int
+    scale: float
+
+
+class Island(Model):
+    """Matrix work in float32 in the forward pass of the sampled steps."""
+
+    path: str
+    line: int
+    operator: str
+    autocast: bool
+    """Whether autocast was on there; where it is, something keeps it from acting."""
+    count: int
+    flops: int
+
+
+class LowPrecision(Model):
+    """A sample of whole steps in which every operation was seen."""
+
+    steps: int
+    operations: int
+    """Matrix multiplications, convolutions, attentions, forward and backward."""
+    low_operations: int
+    """Those of them whose input was float16 or bfloat16."""
+    flops: int
+    low_flops: int
+    uncounted: tuple[str, ...] = ()
+    """Operators without a formula for their floating-point operations: in the counts, not in the FLOPs."""
+    casts_per_step: float = 0.0
+    """Casts between float32 and a half type."""
+    islands: tuple[Island, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """Share of the floating-point operations of matrix work that ran in half; None where there were none."""
+        return self.low_flops / self.flops if self.flops else None
+
+
+class TraceSummary(Model):
+    """One recorded run, in numbers."""
+
+    events: int = 0
+    dropped: int = 0
+    """Events that were not kept: the record is bounded."""
+    counts: tuple[tuple[str, int], ...] = ()
+    """Events by what they are."""
+    devices: tuple[str, ...] = ()
+    """What the autocast regions were: `cpu float16`."""
+    optimizers: tuple[str, ...] = ()
+    steps: int = 0
+    """Optimizer steps that were asked for, by the scaler or directly."""
+    skipped: int = 0
+    """Those that the scaler left out, for an inf or NaN."""
+    unknown: int = 0
+    """Those of which it is not known: a fused optimizer on a device that somebody would have to wait for."""
+    scale_min: float | None = None
+    scale_max: float | None = None
+    scale_last: float | None = None
+    scales: tuple[ScaleChange, ...] = ()
+    low_precision: LowPrecision | None = None
+    not_sampled: str = ""
+    """Why there is no low-precision share, where there is none."""
+    not_float32: tuple[str, ...] = ()
+    """Parameters of optimizers that are no float32: `SGD: 4 of 4 tensors float16`."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know and no rule is about."""
+    visits: tuple[Visit, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What went wrong with the recorder itself."""
