@@ -34,6 +34,20 @@ class ProjectSettings(Model):
     """Glob patterns of paths to leave out, for example `legacy/*`."""
 
 
+class OraclesSettings(Model):
+    """`[execution.oracles]`: training that is run with other loss scales, and with inf put into its gradients."""
+
+    entries: tuple[str, ...] = ()
+    """What trains: `python train.py ...`, `python -m package.train ...`, or a test's id. `{temporary}` stands for a
+    folder of the run's own."""
+    steps: Annotated[int, Field(ge=3)] = 6
+    """Updates of the scaler after which a run has shown enough and is stopped."""
+    inject_at: Annotated[int, Field(ge=2)] = 3
+    """The window that gets an inf, counted from 1; right code must have made a step before it."""
+    seconds: Positive = 120.0
+    """Time limit of one run."""
+
+
 class ExecutionSettings(Model):
     """`[execution]`: how the project's own tests run."""
 
@@ -47,6 +61,7 @@ class ExecutionSettings(Model):
     """Test ids, or their beginnings up to a `/`, `::` or `[`, that must run and pass; a skipped one is NOT MEASURED."""
     coverage: bool = True
     """Whether to record which test executes which function."""
+    oracles: OraclesSettings = Field(default_factory=OraclesSettings)
 
 
 class StaticSettings(Model):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from verifygate.execution import checks, outcomes
 from verifygate.execution.attribution import CoverageUnreadableError, attribute, executed_lines
+from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.ran import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
@@ -86,6 +87,20 @@ def tell_who_tests_what(watched: Watched) -> Told:
     return Told(details={"functions": functions, "attribution": gap})
 
 
+def tell_the_oracles(watched: Watched) -> Told:
+    """What the configured training does with other loss scales, and with inf in its gradients."""
+    context = watched.context
+    context.progress("asking the oracles")
+    examined = ask_the_oracles(
+        context.subject,
+        context.settings.execution.oracles,
+        context.sources,
+        watched.scrubber,
+        watched.folder / "oracles",
+    )
+    return Told(examined.checks, examined.findings, details={"oracle_entries": examined.entries})
+
+
 def tell_what_changed(watched: Watched) -> Told:
     """What all that ran did to the audited files. It comes last, so that it answers for every step before."""
     return Told(checks=(checks.tree_unchanged(watched.before.changed()),))
@@ -95,6 +110,7 @@ STEPS: tuple[Step, ...] = (
     tell_the_run,
     tell_the_tests,
     tell_who_tests_what,
+    tell_the_oracles,
     tell_what_changed,
 )
 

@@ -80,6 +80,8 @@ class ExecutionDetails(Model):
     """Why there is no function coverage, where there is none."""
     trace: TraceSummary | None = None
     """What the recorder saw of AMP during the tests; None where it was not on."""
+    oracle_entries: tuple[str, ...] = ()
+    """What the oracles ran; their checks speak of `entry 1`, `entry 2`."""
     output_tail: Volatile[str | None] = None
 
 

@@ -1,0 +1,128 @@
+"""What the oracles say where little was seen, or where equal runs differ: judged on events written by hand."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verifygate.config import OraclesSettings
+from verifygate.execution.oracles import ask_the_oracles, inf_injection, scale_invariance
+from verifygate.execution.oracles.runs import EntryError, Seen, words
+from verifygate.execution.scrub import Scrubber
+from verifygate.model import Status
+from verifygate.source import Sources
+from verifygate.subject import Subject
+
+
+def stepped(weights: float, scale: float, **more: Any) -> dict[str, Any]:
+    sample = base64.b64encode(struct.pack("<d", weights)).decode()
+    event = {"event": "stepped", "window": 0, "optimizer": 0, "by": "scaler", "site": ["train.py", 9], "scale": scale}
+    return event | {"weights": str(weights), "moved": True, "finite": True, "sample": sample} | more
+
+
+def run(*weights: float, scale: float = 256.0) -> Seen:
+    return Seen((*(stepped(weight, scale) for weight in weights), {"event": "enough"}))
+
+
+def test_a_difference_asks_for_a_second_run():
+    assert scale_invariance.judge(run(1.0, 2.0), run(1.0, 2.1, scale=65536.0), None, switched_on=False) is None
+
+
+@pytest.mark.parametrize(
+    ("again", "high", "status", "said"),
+    [
+        (2.0, 2.1, Status.FAIL, "from step 2 on"),
+        (2.00001, 2.00005, Status.PASS, "equal runs differ by 1e-05"),
+        (2.00001, 2.1, Status.FAIL, "is allowed"),
+        (2.1, 2.2, Status.NOT_MEASURED, "nothing can be told"),
+    ],
+)
+def test_the_tolerance_is_what_equal_runs_differ_by(again: float, high: float, status: Status, said: str):
+    answer = scale_invariance.judge(run(1.0, 2.0), run(1.0, high, scale=65536.0), run(1.0, again), switched_on=False)
+
+    assert answer is not None
+    assert answer.status is status
+    assert said in answer.actual
+
+
+def test_equal_weights_show_nothing_where_the_scale_was_equal_too():
+    answer = scale_invariance.judge(run(1.0, 2.0), run(1.0, 2.0), None, switched_on=False)
+
+    assert answer is not None
+    assert answer.status is Status.NOT_MEASURED
+    assert "sets its loss scale itself (256 in both runs)" in answer.actual
+
+
+def test_equal_weights_show_nothing_where_nothing_moved():
+    still = [Seen((stepped(1.0, scale, moved=False), {"event": "enough"})) for scale in (256.0, 65536.0)]
+    answer = scale_invariance.judge(*still, None, switched_on=False)
+
+    assert answer is not None
+    assert answer.status is Status.NOT_MEASURED
+
+
+def test_a_run_that_nobody_poisoned_shows_nothing():
+    answer = inf_injection.judge(run(1.0, 2.0), guarded=True)
+
+    assert answer.status is Status.NOT_MEASURED
+
+
+def test_a_watch_that_could_not_be_installed_is_no_pass():
+    seen = Seen(({"event": "not-installed", "instrument": "oracle", "error": "boom"}, *run(1.0, 2.0).events))
+
+    assert seen.error is not None
+    assert inf_injection.judge(seen, guarded=True).status is Status.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("python train.py --out {temporary}/x", ["train.py", "--out", "/t/x"]),
+        ("python3 -m package.train --steps=3", ["-m", "package.train", "--steps=3"]),
+        ("tests/test_a.py::test_b", ["-m", "pytest", "tests/test_a.py::test_b"]),
+    ],
+)
+def test_an_entry_as_words(command: str, expected: list[str]):
+    found = words(command, Path("/t"))
+
+    assert [word for word in found if word in expected] == expected
+
+
+@pytest.mark.parametrize("command", ["", "python", "python -m", "python -c 'import torch'", "python 'train.py"])
+def test_an_entry_that_cannot_be_run(command: str):
+    with pytest.raises(EntryError):
+        words(command, Path("/t"))
+
+
+def asked(root: Path, *entries: str) -> dict[str, tuple[Status, str]]:
+    settings = OraclesSettings(entries=entries)
+    subject = Subject(root, Path(sys.executable))
+    examined = ask_the_oracles(subject, settings, Sources(()), Scrubber(root, root / "own"), root / "own")
+    return {check.id: (check.status, check.actual) for check in examined.checks}
+
+
+def test_without_entries_the_checks_do_not_apply(tmp_path: Path):
+    checks = asked(tmp_path)
+
+    assert set(checks) == {"execution.oracle-scale-invariance", "execution.oracle-inf-injection"}
+    assert {status for status, _ in checks.values()} == {Status.NOT_APPLICABLE}
+
+
+def test_a_wrong_entry_is_not_measured(tmp_path: Path):
+    checks = asked(tmp_path, "python -c 'print(1)'")
+
+    assert {status for status, _ in checks.values()} == {Status.NOT_MEASURED}
+    assert "names no script and no module" in checks["execution.oracle-inf-injection"][1]
+
+
+def test_an_entry_that_fails_by_itself_is_not_measured(tmp_path: Path):
+    (tmp_path / "train.py").write_text("raise KeyError('data')\n", encoding="utf-8")
+    checks = asked(tmp_path, "python train.py", "python gone.py")
+
+    assert {status for status, _ in checks.values()} == {Status.NOT_MEASURED}
+    assert "KeyError" in checks["execution.oracle-inf-injection"][1]

@@ -1,0 +1,126 @@
+"""The oracles let right loops pass and see the faults that change weights; all programs run in one go."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from oracle_programs import FAULTS, PROGRAMS, RIGHT_ONES, UNSEEN, line, program
+
+from verifygate.config import OraclesSettings
+from verifygate.execution.oracles.answers import BLAMABLE, Answer
+from verifygate.execution.oracles.examine import INF, SCALE, SCHEDULE, Entry, examine
+from verifygate.model import Status
+from verifygate.static.registry import load_rules
+from verifygate.subject import Subject
+
+pytestmark = pytest.mark.slow
+
+SEEN: dict[str, tuple[str, str, str]] = {
+    "clip_before_unscale": (SCALE, "AMP201", "clip_grad_norm_"),
+    "clip_without_unscale": (SCALE, "AMP201", "clip_grad_norm_"),
+    "value_clip": (INF, "AMP201", "clip_grad_value_"),
+    "nan_to_num": (INF, "AMP201", "nan_to_num_"),
+    "noise": (SCALE, "AMP201", "add_(0.01)"),
+    "direct_step": (SCALE, "AMP207", "optimizer.step()"),
+    "direct_step_after_unscale": (INF, "AMP207", "optimizer.step()"),
+    "double_step": (INF, "AMP208", "optimizer.step()"),
+    "unscaled_backward": (SCALE, "AMP206", "loss.backward()"),
+    "never_zeroed": (SCALE, "AMP212", ".backward()"),
+    "zeroed_before_step": (INF, "AMP212", "scaler.step"),
+    "unscale_between_backwards": (SCALE, "AMP203", ".backward()"),
+    "update_between_backwards": (SCALE, "AMP210", ".backward()"),
+    "penalty": (SCALE, "AMP205", "autograd.grad"),
+    "schedule": (SCHEDULE, "AMP213", "scheduler.step()"),
+    "no_update": (SCALE, "AMP209", "scaler.step"),
+    "double_unscale": (SCALE, "AMP202", "unscale_"),
+    "guard_without_update": (INF, "AMP214", "unscale_"),
+    "scaler_rebuilt": ("edge-overflow-streak", "AMP301", "GradScaler"),
+}
+"""Fault -> the oracle that sees it, the rule it blames, and the line it names."""
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Entry]:
+    """Every program, examined."""
+    root, names = tmp_path_factory.mktemp("programs"), list(PROGRAMS)
+    for name in names:
+        (root / f"{name}.py").write_text(program(name), encoding="utf-8")
+    commands = [f"python {name}.py" for name in names]
+    settings = OraclesSettings(entries=tuple(commands))
+    subject = Subject(root, Path(sys.executable))
+    return dict(zip(names, examine(subject, settings, commands, tmp_path_factory.mktemp("private")), strict=True))
+
+
+@pytest.mark.parametrize("name", RIGHT_ONES)
+def test_a_right_loop_passes_both_oracles(entries: dict[str, Entry], name: str):
+    answers = entries[name].answers
+
+    assert {question: answers[question].status for question in (SCALE, INF)} == {SCALE: Status.PASS, INF: Status.PASS}
+    assert not [blame for answer in answers.values() for blame in answer.blames]
+    assert "the same bits" in answers[SCALE].actual
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_seen_and_its_line_is_named(entries: dict[str, Entry], name: str):
+    question, rule, part = SEEN[name]
+    answer = entries[name].answers[question]
+
+    assert answer.status in (Status.FAIL, Status.PARTIAL)
+    assert (rule, line(name, part)) in {(blame.rule, blame.place[1]) for blame in answer.blames}
+    assert {Path(blame.place[0]).name for blame in answer.blames} == {f"{name}.py"}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_no_oracle_can_see_passes(entries: dict[str, Entry], name: str):
+    """docs/oracles.md says so; when an oracle learns to see one of these, the page has to be told."""
+    answers = entries[name].answers
+
+    assert answers[SCALE].status is Status.PASS
+    assert answers[INF].status is Status.PASS
+
+
+def test_a_scaler_that_is_off_is_switched_on(entries: dict[str, Entry]):
+    """The lines of the loop are the same, so a machine without CUDA can try them with a live scaler."""
+    for name in ("in_bfloat16", "for_cuda"):
+        assert "the scaler, off here, was switched on" in entries[name].answers[SCALE].actual
+    assert entries["for_cuda"].answers["edge-no-cuda"].status is Status.PARTIAL
+
+
+def test_edge_cases_of_the_right_loop(entries: dict[str, Entry]):
+    answers = {name: answer for name, answer in entries["right"].answers.items() if name.startswith("edge-")}
+
+    assert {answer.status for answer in answers.values()} == {Status.PASS}
+    assert "the loss scale collapsed" in answers["edge-overflow-streak"].actual
+    assert "Attempting to unscale FP16 gradients" in answers["edge-half-parameters"].actual
+    assert set(answers) == {
+        "edge-nan-loss",
+        "edge-overflow-streak",
+        "edge-no-cuda",
+        "edge-mps-only",
+        "edge-half-parameters",
+    }
+
+
+def test_a_scale_that_sinks_without_a_word(entries: dict[str, Entry], tmp_path: Path):
+    """Without a floor, the scale reaches zero and takes the weights along."""
+    text = program("right").replace(
+        "    if scale < 1:\n        raise RuntimeError", "    if False:\n        raise RuntimeError"
+    )
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    subject, settings = Subject(tmp_path, Path(sys.executable)), OraclesSettings()
+    (entry,) = examine(subject, settings, ["python train.py"], tmp_path / "private")
+    answer: Answer = entry.answers["edge-overflow-streak"]
+
+    assert answer.status in (Status.FAIL, Status.PARTIAL)
+    assert "scale" in answer.actual
+    assert answer.remedy.startswith("stop when the scale falls below a floor")
+
+
+def test_names_and_severities_are_those_of_the_catalogue():
+    rules = load_rules()
+
+    assert {code: (known.name, known.severity) for code, known in BLAMABLE.items()} == {
+        code: (rules[code].rule.name, rules[code].rule.severity) for code in BLAMABLE
+    }

@@ -1,0 +1,5 @@
+"""Ask the project's own training: is it the same for every loss scale, and does it survive an overflow?"""
+
+from verifygate.execution.oracles.step import ask_the_oracles
+
+__all__ = ["ask_the_oracles"]

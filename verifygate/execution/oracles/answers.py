@@ -1,0 +1,132 @@
+"""What an oracle says of one entry, and the rules that it can blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from verifygate.execution.oracles.runs import Place, Seen, place
+from verifygate.model import Severity, Status
+
+
+class Fact(NamedTuple):
+    """Something that was seen, and the place that caused it."""
+
+    text: str
+    place: Place = ("", 0)
+
+
+@dataclass(frozen=True)
+class Blame:
+    """A breach of a rule that a run has shown."""
+
+    rule: str
+    place: Place
+    message: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found out about one entry."""
+
+    status: Status
+    actual: str
+    facts: tuple[Fact, ...] = ()
+    blames: tuple[Blame, ...] = ()
+    remedy: str = ""
+
+
+class Blamable(NamedTuple):
+    """Name, severity and remedy of a rule that an oracle can point to; the same as in the catalogue of rules."""
+
+    name: str
+    severity: Severity
+    remedy: str
+
+
+BLAMABLE = {
+    "AMP201": Blamable(
+        "clip-before-unscale",
+        Severity.CRITICAL,
+        "call `scaler.unscale_(optimizer)` before gradients are clipped or rewritten",
+    ),
+    "AMP202": Blamable("unscale-twice", Severity.HIGH, "unscale the gradients of an optimizer once between updates"),
+    "AMP203": Blamable(
+        "unscale-mid-accumulation", Severity.CRITICAL, "unscale only after the last backward of the window"
+    ),
+    "AMP205": Blamable(
+        "gradient-penalty-unscaled",
+        Severity.HIGH,
+        "scale what `autograd.grad` differentiates, and divide its result by the scale",
+    ),
+    "AMP206": Blamable("unscaled-backward", Severity.CRITICAL, "write `scaler.scale(loss).backward()`"),
+    "AMP207": Blamable("step-bypasses-scaler", Severity.CRITICAL, "step through `scaler.step(optimizer)`"),
+    "AMP208": Blamable("double-step", Severity.CRITICAL, "step once, through `scaler.step(optimizer)`"),
+    "AMP209": Blamable("missing-update", Severity.HIGH, "call `scaler.update()` once, after all steps of the window"),
+    "AMP210": Blamable("misplaced-update", Severity.HIGH, "call `scaler.update()` once, after all steps of the window"),
+    "AMP212": Blamable("zero-grad-misplaced", Severity.HIGH, "zero the gradients once, between two windows"),
+    "AMP213": Blamable(
+        "scheduler-ignores-skip", Severity.LOW, "step the scheduler only where the scale did not fall in `update()`"
+    ),
+    "AMP214": Blamable(
+        "skip-guard-breaks-scaler", Severity.HIGH, "leave the skip to `scaler.step`, and always reach `update()`"
+    ),
+    "AMP215": Blamable("closure-with-scaler", Severity.HIGH, "do not pass a closure to `scaler.step`"),
+    "AMP301": Blamable("scaler-recreated", Severity.HIGH, "build the scaler once, before the loop"),
+    "AMP401": Blamable(
+        "half-parameters-with-scaler", Severity.CRITICAL, "keep the parameters float32 and let autocast lower them"
+    ),
+}
+
+RAISED = {
+    "unscale_() has already been called": "AMP202",
+    "unscale_() is being called after step()": "AMP209",
+    "step() has already been called": "AMP209",
+    "No inf checks were recorded for this optimizer": "AMP212",
+    "No inf checks were recorded prior to update": "AMP210",
+    "Closure use is not currently supported": "AMP215",
+    "Attempting to unscale FP16 gradients": "AMP401",
+    "_scale is None": "AMP206",
+}
+"""Part of a message of GradScaler -> the rule whose breach raises it."""
+
+
+def blame_for_error(seen: Seen) -> tuple[Blame, ...]:
+    """The rule behind an error that GradScaler raised, if it did, and the line that broke it."""
+    error = seen.error
+    if error is None or error.get("how") != "raised":
+        return ()
+    message = str(error["message"])
+    rule = next((rule for part, rule in RAISED.items() if part in message), "")
+    if not rule:
+        return ()
+    rule, where = _root_cause(rule, seen, place(error))
+    return (Blame(rule, where, f"GradScaler raises {error['error']}: {message}"),)
+
+
+def _root_cause(rule: str, seen: Seen, raised: Place) -> tuple[str, Place]:
+    """What led to the error: GradScaler complains only of the call that comes too late."""
+    if rule == "AMP210":
+        direct = [step for step in seen.steps if step["by"] == "optimizer"]
+        if direct and not any(step["by"] == "scaler" for step in seen.steps):
+            return "AMP207", place(direct[-1])
+    if rule == "AMP209" and seen.steps:
+        return rule, place(seen.steps[-1])
+    if rule == "AMP202":
+        moves = list(seen.of("move"))
+        first = next((at for at in reversed(range(len(moves))) if moves[at]["kind"] == "unscaled"), None)
+        between = moves[first + 1 :] if first is not None else []
+        backward = next((move for move in between if move["kind"] == "backward"), None)
+        if first is not None and backward is not None:
+            return ("AMP203" if any(backward.get("left", [])) else "AMP214"), place(moves[first])
+    return rule, raised
+
+
+def cannot_run(seen: Seen) -> Answer:
+    """The entry fails on its own: nothing can be said, but for what GradScaler itself complained of."""
+    blames = blame_for_error(seen)
+    fact = Fact(f"without any change the entry {seen.ending}", place(seen.error))
+    if blames:
+        return Answer(Status.FAIL, fact.text, (fact,), blames, "correct the line shown")
+    remedy = "let the entry train for some steps on this machine, within `execution.oracles.seconds`"
+    return Answer(Status.NOT_MEASURED, fact.text, (fact,), (), remedy)

@@ -1,0 +1,163 @@
+"""Which runs an entry needs, and the answers that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verifygate.config import OraclesSettings
+from verifygate.execution.oracles import edge_cases, inf_injection, scale_invariance
+from verifygate.execution.oracles.answers import Answer, cannot_run
+from verifygate.execution.oracles.runs import Job, Seen, run_jobs
+from verifygate.model import Status
+from verifygate.subject import Subject
+
+SCALE, INF, SCHEDULE = "oracle-scale-invariance", "oracle-inf-injection", "oracle-schedule"
+SPARE_WINDOWS = 3
+"""Windows behind the poisoned one, to see that training goes on."""
+ORDER = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED, Status.PASS, Status.NOT_APPLICABLE)
+"""The answer of a check is the worst of its entries' answers."""
+
+
+@dataclass
+class Entry:
+    """One entry, how its scaler is used, and the answers found so far."""
+
+    command: str
+    seen: Seen
+    """The entry without any change."""
+    answers: dict[str, Answer] = field(default_factory=dict)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether a scaler is on."""
+        return any(event["enabled"] for event in self.seen.of("scaler"))
+
+    @property
+    def asked(self) -> bool:
+        """Whether the project asked for a scaler; without its device it is off all the same."""
+        return any(event["asked"] for event in self.seen.of("scaler"))
+
+    @property
+    def can_be_switched_on(self) -> bool:
+        """Whether the loop goes through a scaler that is off: the same lines then run with it on."""
+        return not self.enabled and all(self.seen.first(kind) is not None for kind in ("scale", "updated"))
+
+
+def examine(subject: Subject, settings: OraclesSettings, entries: Sequence[str], folder: Path) -> list[Entry]:
+    """Run every entry as often as it takes, and answer every question about it.
+
+    Raises EntryError for an entry that cannot be run, OSError where the interpreter cannot be started.
+    """
+    plain = [_job(subject, settings, entry, {"windows": settings.steps}) for entry in entries]
+    seen = run_jobs(subject, plain, _new(folder, "plain"))
+    found = [Entry(command, one) for command, one in zip(entries, seen, strict=True)]
+    for entry in found:
+        if entry.seen.error is not None or not entry.seen.steps:
+            entry.answers.update(dict.fromkeys((SCALE, INF), cannot_run(entry.seen)))
+    alive = [entry for entry in found if not entry.answers]
+    plans = [(entry, name, job) for entry in alive for name, job in _plan(subject, settings, entry).items()]
+    runs = run_jobs(subject, [job for _, _, job in plans], _new(folder, "oracles")) if plans else []
+    by_entry: dict[int, dict[str, Seen]] = {}
+    for (entry, name, _), one in zip(plans, runs, strict=True):
+        by_entry.setdefault(id(entry), {})[name] = one
+    for entry in alive:
+        _answer(entry, by_entry[id(entry)])
+    _settle(subject, settings, alive, by_entry, folder)
+    return found
+
+
+def _job(
+    subject: Subject, settings: OraclesSettings, entry: str, options: Mapping[str, Any], poison: Mapping[str, Any] = {}
+) -> Job:
+    instruments: list[tuple[str, Mapping[str, Any]]] = [("oracle", options)]
+    if poison:
+        instruments.append(("injection", poison))
+    return Job(entry, subject.root, tuple(instruments), settings.seconds)
+
+
+def _plan(subject: Subject, settings: OraclesSettings, entry: Entry) -> dict[str, Job]:
+    """Name -> run, for all that can be asked of this entry."""
+    on = entry.can_be_switched_on
+    exact = {"bfloat16": True, "switch_on": on}
+    at, behind = settings.inject_at - 1, settings.inject_at + SPARE_WINDOWS
+
+    def job(options: Mapping[str, Any], poison: Mapping[str, Any] = {}) -> Job:
+        return _job(subject, settings, entry.command, options, poison)
+
+    once = {"at": at, "times": 1}
+    many = {"kind": "inf", "at": 1, "times": edge_cases.STREAK}
+    plan = {
+        "no-cuda": job({"windows": settings.steps, "cuda": False}),
+        "mps-only": job({"windows": settings.steps, "cuda": False, "mps": True}),
+    }
+    if entry.enabled or on:
+        watched = {**exact, "windows": settings.steps, "rewrites": True}
+        plan["low"] = job({**watched, "init_scale": scale_invariance.LOW})
+        plan["high"] = job({**watched, "init_scale": scale_invariance.HIGH})
+        plan["inf"] = job({**exact, "windows": behind}, {"kind": "inf", **once})
+        plan["nan-loss"] = job({**exact, "windows": behind}, {"kind": "nan", **once})
+        plan["overflow-streak"] = job({**exact, "windows": edge_cases.STREAK + 2}, many)
+        plan["half-parameters"] = job({"windows": settings.steps, "switch_on": on, "half_parameters": True})
+    if not entry.asked:
+        plan["unguarded"] = job({"windows": behind}, {"kind": "inf", **once})
+    return plan
+
+
+def _answer(entry: Entry, runs: Mapping[str, Seen]) -> None:
+    """The answers that need no further run. A scaler that is off by choice is not blamed for what it does when on."""
+    guarded = "inf" in runs
+    if guarded:
+        entry.answers[INF] = inf_injection.judge(runs["inf"], guarded=True, may_stop=not entry.asked)
+        if (schedule := inf_injection.schedule(runs["inf"], guarded=True)) is not None:
+            entry.answers[SCHEDULE] = schedule
+    if "unguarded" in runs:
+        unguarded = inf_injection.judge(runs["unguarded"], guarded=False)
+        entry.answers[INF] = _worse(entry.answers.get(INF), unguarded)
+    if not guarded:
+        entry.answers[SCALE] = Answer(Status.NOT_APPLICABLE, "no scaler is used in this entry")
+    for name, judge in edge_cases.JUDGES.items():
+        if name in runs:
+            entry.answers[f"edge-{name}"] = judge(runs[name], guarded)
+
+
+def _settle(
+    subject: Subject,
+    settings: OraclesSettings,
+    alive: Iterable[Entry],
+    runs: Mapping[int, Mapping[str, Seen]],
+    folder: Path,
+) -> None:
+    """Compare the scales; where they differ, run the low one again to see what equal runs differ by."""
+    unsettled = []
+    for entry in alive:
+        own = runs[id(entry)]
+        if "low" not in own:
+            continue
+        answer = scale_invariance.judge(own["low"], own["high"], None, switched_on=entry.can_be_switched_on)
+        if answer is None:
+            unsettled.append(entry)
+        else:
+            entry.answers[SCALE] = answer
+    if not unsettled:
+        return
+    jobs = [_plan(subject, settings, entry)["low"] for entry in unsettled]
+    for entry, again in zip(unsettled, run_jobs(subject, jobs, _new(folder, "again")), strict=True):
+        own = runs[id(entry)]
+        answer = scale_invariance.judge(own["low"], own["high"], again, switched_on=entry.can_be_switched_on)
+        assert answer is not None  # noqa: S101 - with a second run there is always an answer
+        entry.answers[SCALE] = answer
+
+
+def _worse(one: Answer | None, other: Answer) -> Answer:
+    if one is None:
+        return other
+    return min((one, other), key=lambda answer: ORDER.index(answer.status))
+
+
+def _new(folder: Path, name: str) -> Path:
+    made = folder / name
+    made.mkdir(parents=True)
+    return made

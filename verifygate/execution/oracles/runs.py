@@ -1,0 +1,141 @@
+"""Run the project's training under the instruments of the oracles, and read what they told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
+from verifygate.subject import Subject
+
+START_SECONDS = 120.0
+"""For the import of torch, before the first run."""
+MOST_PARALLEL = 4
+PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "-o", "addopts=")
+
+Event = dict[str, Any]
+Place = tuple[str, int]
+
+
+class EntryError(Exception):
+    """An entry that is neither a command of Python nor a test's id; the message says why."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a command in a folder, under some instruments."""
+
+    command: str
+    """`python script.py ...`, `python -m module ...`, or what pytest shall run."""
+    root: Path
+    instruments: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was told of one run."""
+
+    events: tuple[Event, ...] = field(default=())
+
+    def of(self, *kinds: str) -> Iterator[Event]:
+        """The events of some kinds, in order."""
+        return (event for event in self.events if event["event"] in kinds)
+
+    def first(self, kind: str) -> Event | None:
+        return next(self.of(kind), None)
+
+    @property
+    def steps(self) -> list[Event]:
+        return list(self.of("stepped"))
+
+    @property
+    def error(self) -> Event | None:
+        """What ended the run badly; None where it returned, or was stopped because it had shown enough."""
+        if (lost := self.first("not-installed")) is not None:
+            return lost
+        end = next(self.of("ended", "killed", "enough"), None)
+        if end is None:
+            return {"event": "killed", "how": "nothing was told of its end"}
+        well = end["event"] == "enough" or (end["event"] == "ended" and end["how"] != "raised" and not end.get("code"))
+        return None if well else end
+
+    @property
+    def ending(self) -> str:
+        """How the run ended, in words."""
+        end = self.error
+        if end is None:
+            return "ran to its end" if self.first("ended") else "was stopped when it had shown enough"
+        if end["event"] == "not-installed":
+            return f"could not be watched ({end.get('instrument')}: {end.get('error')})"
+        if end["event"] == "killed":
+            return "was stopped at its time limit" if end["how"] == "time" else f"died ({end['how']})"
+        if end["how"] == "raised":
+            return f"raised {end['error']}: {end['message']}"
+        return f"ended with exit code {end.get('code')}"
+
+
+def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: int = MOST_PARALLEL) -> list[Seen]:
+    """Run the jobs, all forked from one process of the subject's interpreter, and return what each told.
+
+    `folder` is private to this call and made here. Raises EntryError for a command that cannot be run, OSError where
+    the interpreter cannot be started.
+    """
+    code = assemble(folder / "code").parent.parent
+    asked: list[dict[str, Any]] = []
+    written = []
+    for number, job in enumerate(jobs):
+        own, told = folder / f"run{number}", folder / f"told{number}"
+        own.mkdir()
+        told.mkdir()
+        written.append(told / TOLD)
+        asked.append(
+            {
+                "command": words(job.command, own),
+                "root": str(job.root),
+                "folder": str(told),
+                "seconds": job.seconds,
+                "instruments": [[name, dict(options)] for name, options in job.instruments],
+                "env": {"TMPDIR": str(own)},
+            }
+        )
+    parallel = max(1, min(parallel, os.cpu_count() or 1))
+    preload = ["pytest"] if any(job["command"][:2] == ["-m", "pytest"] for job in asked) else []
+    orders = folder / "orders.json"
+    orders.write_text(json.dumps({"parallel": parallel, "preload": preload, "jobs": asked}), encoding="utf-8")
+    limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
+    subject.run(["-m", f"{PACKAGE}.forks", str(orders)], seconds=limit, python_path=[code])
+    return [Seen(read_told(path)) for path in written]
+
+
+def words(command: str, temporary: Path) -> list[str]:
+    """A command as the launcher takes it. Raises EntryError."""
+    try:
+        given = [word.replace("{temporary}", str(temporary)) for word in shlex.split(command)]
+    except ValueError as error:
+        raise EntryError(f"`{command}` cannot be split into words: {error}") from error
+    if not given:
+        raise EntryError("an entry is empty")
+    if Path(given[0]).name not in ("python", "python3"):
+        return ["-m", "pytest", *PYTEST_OPTIONS, *given]
+    given = given[1:]
+    if not given or given == ["-m"] or (given[0].startswith("-") and given[0] != "-m"):
+        raise EntryError(f"`{command}` names no script and no module: write `python train.py` or `python -m train`")
+    return given
+
+
+def place(event: Event | None) -> Place:
+    """Where in the project an event was caused; for an error, the innermost place outside installed packages."""
+    if event is None:
+        return ("", 0)
+    if "site" in event:
+        return (str(event["site"][0]), int(event["site"][1]))
+    for path, line in reversed(event.get("trace") or []):
+        if "site-packages" not in path and "/lib/python3" not in path and not path.startswith("<"):
+            return (str(path), int(line))
+    return ("", 0)

@@ -1,0 +1,155 @@
+"""The step of the execution stage: the checks and findings that follow from what the oracles answered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from verifygate.config import OraclesSettings
+from verifygate.execution.oracles import edge_cases
+from verifygate.execution.oracles.answers import BLAMABLE, Answer, Blame
+from verifygate.execution.oracles.examine import INF, ORDER, SCALE, SCHEDULE, Entry, examine
+from verifygate.execution.oracles.runs import EntryError
+from verifygate.execution.scrub import Scrubber
+from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Status, Witness
+from verifygate.source import Sources
+from verifygate.subject import Subject
+
+HOW = "name what trains in `execution.oracles.entries`: `python train.py ...`, or a test's id"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What every check of an oracle says of itself."""
+
+    title: str
+    expected: str
+    weight: int
+    required: bool
+
+
+QUESTIONS = {
+    SCALE: Question(
+        "The weights do not depend on the loss scale",
+        "bit-identical weights from loss scale 2^8 and 2^16, bfloat16 in place of float16",
+        2,
+        True,
+    ),
+    INF: Question(
+        "An inf gradient costs one step and nothing else",
+        "weights unchanged and finite, scale halved, optimizer's count not advanced, training goes on",
+        2,
+        True,
+    ),
+    SCHEDULE: Question(
+        "A skipped step does not move the schedule", "a per-step schedule waits while the scaler skips", 0, False
+    ),
+} | {f"edge-{probe.name}": Question(probe.title, probe.expected, 0, False) for probe in edge_cases.PROBES}
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the oracles add to the stage's result."""
+
+    checks: tuple[Check, ...]
+    entries: tuple[str, ...] = ()
+    """What was asked, in order; the checks speak of `entry 1`, `entry 2`."""
+    findings: tuple[Finding, ...] = ()
+
+
+def ask_the_oracles(
+    subject: Subject, settings: OraclesSettings, sources: Sources, scrubber: Scrubber, folder: Path
+) -> Examined:
+    """Run the configured entries and judge them. `folder` is private to this call; it is made here."""
+    if not settings.entries:
+        return Examined(tuple(_check(name, [], scrubber) for name in (SCALE, INF)))
+    try:
+        entries = examine(subject, settings, settings.entries, folder)
+    except (EntryError, OSError) as error:
+        answer = Answer(Status.NOT_MEASURED, str(error), (), (), HOW)
+        return Examined(tuple(_check(name, [(1, answer)], scrubber) for name in (SCALE, INF)), settings.entries)
+    asked = [name for name in QUESTIONS if name in (SCALE, INF) or any(name in entry.answers for entry in entries)]
+    numbered = list(enumerate(entries, start=1))
+    checks = [
+        _check(name, [(number, entry.answers[name]) for number, entry in numbered if name in entry.answers], scrubber)
+        for name in asked
+    ]
+    return Examined(tuple(checks), settings.entries, tuple(_findings(entries, sources, scrubber)))
+
+
+def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber) -> Check:
+    """One check from the answers of all entries; the worst one speaks for it."""
+    question, identity = QUESTIONS[name], f"execution.{name}"
+    if not answers:
+        return Check(
+            id=identity,
+            title=question.title,
+            status=Status.NOT_APPLICABLE,
+            weight=question.weight,
+            expected=question.expected,
+            actual=f"not configured: {HOW}",
+        )
+    ordered = sorted(answers, key=lambda pair: ORDER.index(pair[1].status))
+    worst = ordered[0][1]
+    facts = [
+        (entry, fact.text, scrubber.inside(fact.place[0]), fact.place[1])
+        for entry, answer in ordered
+        if answer.status is not Status.NOT_APPLICABLE
+        for fact in answer.facts
+    ]
+    return Check(
+        id=identity,
+        title=question.title,
+        status=worst.status,
+        required=question.required,
+        weight=question.weight,
+        expected=question.expected,
+        actual="; ".join(f"entry {entry}: {scrubber.text(answer.actual)}" for entry, answer in ordered),
+        evidence=tuple(
+            Evidence(
+                id=f"E-{identity}-{number}",
+                kind=EvidenceClass.EXECUTED,
+                summary=f"entry {entry}: {scrubber.text(text)}",
+                path=path,
+                line=line or None if path else None,
+            )
+            for number, (entry, text, path, line) in enumerate(facts, start=1)
+        ),
+        remedy=worst.remedy if worst.status is not Status.PASS else "",
+    )
+
+
+def _findings(entries: Iterable[Entry], sources: Sources, scrubber: Scrubber) -> list[Finding]:
+    """One finding for each rule and place that the oracles blame, if the place lies in an audited file."""
+    found: dict[tuple[str, str, int], Finding] = {}
+    for entry in entries:
+        for answer in entry.answers.values():
+            for blame in answer.blames:
+                path = scrubber.inside(blame.place[0])
+                if path is not None and sources.get(path) is not None and blame.rule in BLAMABLE:
+                    finding = _finding(blame, path, sources, scrubber)
+                    found.setdefault((finding.rule, path, finding.line), finding)
+    return sorted(found.values(), key=lambda finding: finding.order)
+
+
+def _finding(blame: Blame, path: str, sources: Sources, scrubber: Scrubber) -> Finding:
+    known, line = BLAMABLE[blame.rule], blame.place[1]
+    snippet = sources.line(path, line)
+    identity = "\0".join(("oracle", blame.rule, path, snippet))
+    return Finding(
+        rule=blame.rule,
+        name=known.name,
+        path=path,
+        line=line,
+        column=1,
+        end_line=line,
+        severity=known.severity,
+        certainty=Certainty.CERTAIN,
+        message=f"seen in a run: {scrubber.text(blame.message)}",
+        fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:24],
+        remedy=known.remedy,
+        snippet=snippet,
+        witnesses=(Witness.RUN,),
+    )
