@@ -175,6 +175,7 @@ def test_select_and_ignore_take_codes_names_and_families(project: Path, capsys: 
 
 SPEC = '[requirements]\nspec = "spec.yaml"\n'
 WAIVER = '[[waivers]]\nowner = "o"\nexpires = 2030-01-01\n'
+WAIVER_OF_X = WAIVER + 'reason = "r"\nchecks = ["static.x"]\n'
 TARGETS = "[performance.targets]\n"
 BAD_CONFIGURATIONS = {
     "malformed": ("[project\n", "", "verifygate.toml:1: ", "correct this line"),
@@ -188,9 +189,20 @@ BAD_CONFIGURATIONS = {
     "missing-source": ('[project]\nsources = ["nope.py"]\n', "", "verifygate.toml:2: ", "correct the path"),
     "source-outside": ('[project]\nsources = ["../"]\n', "", "verifygate.toml:2: ", "outside the project's root"),
     "spec-outside": ('[requirements]\nspec = "/etc/passwd"\n', "", "verifygate.toml:2: ", "outside the project's root"),
-    "unknown-rule": ('[static]\nselect = ["AMP999"]\n', "", "verifygate.toml: ", "no rule `AMP999`"),
+    "unknown-rule": ('[static]\nselect = ["AMP999"]\n', "", "verifygate.toml:2: ", "no rule `AMP999`"),
+    "unknown-ignored-rule": ('[static]\n\nignore = ["AMP2", "clip"]\n', "", "verifygate.toml:3: ", "no rule `clip`"),
+    "unknown-rule-per-file": ('[static]\nper_file_ignores = {"a" = ["AMP9"]}\n', "", "verifygate.toml:2: ", "no rule"),
+    "text-for-a-list": ('[static]\nselect = "AMP2"\n', "", "verifygate.toml:2: ", 'write it in brackets: ["AMP2"]'),
+    "number-for-a-text": ("[static]\ntorch_version = 2.4\n", "", "verifygate.toml:2: ", 'write it in quotes: "2.4"'),
+    "text-for-a-flag": ('[execution]\ncoverage = "yes"\n', "", "verifygate.toml:2: ", "write true or false"),
+    "misspelt-severity": ('[verdict]\nblock = ["hgih"]\n', "", "verifygate.toml:2: ", "did you mean `high`?"),
+    "no-such-stage": ("[verdict.weights]\nstatik = 3\n", "", "verifygate.toml:1: ", "the stages are execution"),
+    "no-interpreter": ('[execution]\ninterpreter = "no/python"\n', "", "verifygate.toml:2: ", "does not exist"),
+    "interpreter-is-text": ('[execution]\ninterpreter = "train.py"\n', "", "verifygate.toml:2: ", "cannot be executed"),
     "waiver-of-all": (WAIVER + 'reason = "r"\nchecks = ["*"]\n', "", "verifygate.toml:1: ", "one by one"),
-    "waiver-without-reason": (WAIVER + 'checks = ["static.AMP201"]\n', "", "verifygate.toml:1: ", "reason"),
+    "waiver-without-reason": (WAIVER + 'checks = ["static.AMP201"]\n', "", "verifygate.toml:1: ", "`waivers.0.reason`"),
+    "last-waiver": (2 * WAIVER_OF_X + WAIVER_OF_X.replace('"r"', '" "'), "", "verifygate.toml:11: ", "needs a reason"),
+    "waiver-without-a-day": (WAIVER_OF_X.replace("2030-01-01", '"soon"'), "", "verifygate.toml:3: ", "as 2027-03-31"),
     "spec-missing": (SPEC, None, "verifygate.toml:2: ", "`spec.yaml` does not exist"),
     "spec-malformed": (SPEC, "title: [\n", "spec.yaml:2: ", "not valid YAML"),
     "spec-duplicate-key": (SPEC, "title: a\nversion: '1'\ntitle: b\n", "spec.yaml:3: ", "first on line 1"),
@@ -212,7 +224,7 @@ def test_bad_configuration_is_one_clear_line(project: Path, capsys: pytest.Captu
     before = listing(project)
 
     assert main(["run"]) == 2
-    one_line(capsys, where, remedy)
+    one_line(capsys, where, remedy, "(")
     assert listing(project) == before
 
 
@@ -296,6 +308,54 @@ def test_static_stage_alone(project: Path, capsys: pytest.CaptureFixture[str]):
     assert printed.err == ""
     schema = json.loads((SCHEMAS / "report.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(report)
+
+
+@pytest.mark.parametrize("command", [["check"], ["fix", "--diff"]])
+def test_unknown_rule_is_told_with_its_line_by_every_command(
+    project: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+):
+    """Not only `run` reads the configuration."""
+    (project / "verifygate.toml").write_text('[static]\nignore = ["AMP2", "clip"]\n', encoding="utf-8")
+    assert main(command) == 2
+    one_line(capsys, "verifygate.toml:2: ", "no rule `clip`")
+
+
+def test_own_policy_is_on_the_first_screen(project: Path, capsys: pytest.CaptureFixture[str]):
+    """A PASS that comes of blocking nothing, or of rules that were left out, says so before anything else."""
+    (project / "train.py").write_text(FINDING, encoding="utf-8")
+    text = '[project]\nexclude = ["old/*"]\n[static]\nignore = ["AMP5"]\n[verdict]\nblock = []\n'
+    (project / "verifygate.toml").write_text(text, encoding="utf-8")
+    assert main(["run", "--stage", "static"]) == 0
+    page = (project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8")
+    head = page[: page.index("| Stage |")]
+    assert "`verdict.block` is nothing (default: critical, high)" in head
+    assert "`static.ignore` is AMP5 (default: no rule)" in head
+    assert "`project.exclude` is old/\\* (default: no file)" in head
+    assert "verdict.weights" not in head
+    assert "| `verdict.block` | **nothing** | critical, high |" in page
+    assert "verdict.block is nothing (default: critical, high)" in capsys.readouterr().out
+
+
+def test_default_policy_is_printed_and_is_no_news(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Who reads the page sees what blocks; nobody is told of a deviation that there is not."""
+    assert main(["run", "--stage", "static"]) == 0
+    page = (project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8")
+    assert "Not the default policy" not in page
+    assert "| `verdict.block` | critical, high | critical, high |" in page
+    assert "verdict.block" not in capsys.readouterr().out
+
+
+def test_foreign_report_folder_is_refused_before_the_work(project: Path, capsys: pytest.CaptureFixture[str]):
+    """The tests of the project, which may take an hour, do not run for a report that cannot be written."""
+    (project / "test_ran.py").write_text(
+        "from pathlib import Path\n\n\ndef test_ran():\n    Path('ran').touch()\n", encoding="utf-8"
+    )
+    (project / "own").mkdir()
+    (project / "own" / "notes.txt").write_text("mine", encoding="utf-8")
+    before = listing(project)
+    assert main(["run", "--stage", "execution", "--report-dir", "own"]) == 2
+    one_line(capsys, "own: holds `notes.txt`", "--report-dir")
+    assert listing(project) == before
 
 
 def test_finding_blocks_a_run(project: Path):

@@ -59,7 +59,7 @@ def run(
     from verifygate.config import load
     from verifygate.gate import run as run_gate
     from verifygate.model import Verdict
-    from verifygate.report import render, write_reports
+    from verifygate.report import refuse_foreign, render, write_reports
     from verifygate.report.terminal import summary
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
@@ -68,6 +68,7 @@ def run(
     settings = load(config, Path.cwd())
     before = earlier.read(baseline) if baseline else None
     folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
+    refuse_foreign(folder)
     chosen = () if "all" in stages else stages
     with _progress() as progress:
         report = run_gate(settings, stages=chosen, command=_command_line(), since=since, progress=progress)
@@ -95,8 +96,10 @@ def check(
     from verifygate.config import load
     from verifygate.fix import with_fixes
     from verifygate.report.findings import render_findings
+    from verifygate.static.registry import check_rules
 
     settings = load(config, Path.cwd())
+    check_rules(settings)
     static = settings.static.model_copy(
         update={"select": select or settings.static.select, "ignore": (*settings.static.ignore, *ignore)}
     )
@@ -122,9 +125,10 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     from verifygate.config import load
     from verifygate.fix import repaired
     from verifygate.fix.write import unified_diff, write_fixed
-    from verifygate.static.registry import chosen
+    from verifygate.static.registry import check_rules, chosen
 
     settings = load(config, Path.cwd())
+    check_rules(settings)
     sources = _sources(paths, settings)
     wanted = chosen(select or settings.static.select, settings.static.ignore)
     # The scan that proves a fix looks with every rule of the project, not only with those to fix.

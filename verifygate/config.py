@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from verifygate.errors import UsageError
-from verifygate.model import Model, Severity, Waiver
+from verifygate.model import Model, PolicySetting, Severity, Waiver
 from verifygate.strict import Document, read_toml
 
 CONFIG_NAME = "verifygate.toml"
@@ -146,6 +146,15 @@ class VerdictSettings(Model):
         return weights
 
 
+def _named_and_owned(waiver: Waiver) -> Waiver:
+    names = ", ".join(waiver.checks)
+    if "*" in names or not names:
+        raise ValueError(f"a waiver names its checks one by one, and this one says `{names}`")
+    if not (waiver.reason.strip() and waiver.owner.strip()):
+        raise ValueError(f"the waiver of `{names}` needs a reason and an owner")
+    return waiver
+
+
 class FileSettings(Model):
     """Everything a configuration file may say."""
 
@@ -155,18 +164,7 @@ class FileSettings(Model):
     requirements: RequirementsSettings = Field(default_factory=RequirementsSettings)
     performance: PerformanceSettings = Field(default_factory=PerformanceSettings)
     verdict: VerdictSettings = Field(default_factory=VerdictSettings)
-    waivers: tuple[Waiver, ...] = ()
-
-    @field_validator("waivers")
-    @classmethod
-    def _named_and_owned(cls, waivers: tuple[Waiver, ...]) -> tuple[Waiver, ...]:
-        for waiver in waivers:
-            names = ", ".join(waiver.checks)
-            if "*" in names or not names:
-                raise ValueError(f"a waiver names its checks one by one, and this one says `{names}`")
-            if not (waiver.reason.strip() and waiver.owner.strip()):
-                raise ValueError(f"the waiver of `{names}` needs a reason and an owner")
-        return waivers
+    waivers: tuple[Annotated[Waiver, AfterValidator(_named_and_owned)], ...] = ()
 
 
 class Settings(FileSettings):
@@ -188,9 +186,41 @@ class Settings(FileSettings):
         return self.project.sources or (".",)
 
     @property
+    def policy(self) -> tuple[PolicySetting, ...]:
+        """The settings by which a finding blocks, counts, or is not looked for, each with its default."""
+        own, default = (_policy(each) for each in (self, FileSettings()))
+        return tuple(PolicySetting(key=key, value=own[key], default=default[key]) for key in own)
+
+    def place(self, *setting: str) -> str | None:
+        """`file:line` of a setting, for what turns out to be wrong with it later; None where there is no file."""
+        if not self.config:
+            return None
+        file = self.root / self.config
+        document = read_toml(file, _shown(file, Path.cwd()))
+        if file.name == "pyproject.toml":
+            document = document.below("tool", "verifygate")
+        return document.place(setting)
+
+    @property
     def digest(self) -> str:
         """sha256 of everything that was set, but for where the project lies and what day it is."""
         return hashlib.sha256(self.model_dump_json(exclude={"root", "today"}).encode()).hexdigest()
+
+
+def _policy(settings: FileSettings) -> dict[str, str]:
+    """Setting -> its value in words."""
+    static, verdict = settings.static, settings.verdict
+    return {
+        "verdict.block": ", ".join(severity for severity in Severity if severity in verdict.block) or "nothing",
+        "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGE_NAMES),
+        "static.select": ", ".join(static.select) or "all rules",
+        "static.ignore": ", ".join(static.ignore) or "no rule",
+        "static.per_file_ignores": "; ".join(
+            f"{pattern}: {', '.join(codes)}" for pattern, codes in sorted(static.per_file_ignores.items())
+        )
+        or "no file",
+        "project.exclude": ", ".join(settings.project.exclude) or "no file",
+    }
 
 
 def load(config: Path | None, start: Path) -> Settings:

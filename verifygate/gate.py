@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.metadata
+import os
 import platform
 import time
 import traceback
@@ -22,7 +23,7 @@ from verifygate.scoring import judge
 from verifygate.source import Sources, read_sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stages import STAGES
-from verifygate.static.registry import chosen
+from verifygate.static.registry import check_rules
 from verifygate.subject import Subject, discover_interpreter
 
 Progress = Callable[[str], None]
@@ -50,7 +51,7 @@ def run(
             where=", ".join(settings.sources),
             remedy="name the sources in `[project] sources`, or run in the project's folder",
         )
-    _check_rules(settings)
+    check_rules(settings)
     if settings.requirements.spec:
         read_specification(settings.root, settings.requirements.spec)
     commit = revision.resolve(settings.root, since) if since else ""
@@ -75,6 +76,7 @@ def run(
         parts=judgement.parts,
         waivers=judgement.waivers,
         changes=_changes(judgement.stages, earlier, commit) if commit else None,
+        policy=settings.policy,
         provenance=_provenance(settings, sources),
         run=Run(
             command=command,
@@ -133,21 +135,13 @@ def interpreter_of(settings: Settings) -> Path:
     if not (given := settings.execution.interpreter):
         return discover_interpreter(settings.root)
     path = Path(given) if Path(given).is_absolute() else settings.root / given
-    if not path.is_file():
+    if not (path.is_file() and os.access(path, os.X_OK)):
         raise UsageError(
-            f"`{given}` is no interpreter", where=settings.config, remedy="correct `interpreter` in [execution]"
+            f"`{given}` is no interpreter: it {'cannot be executed' if path.is_file() else 'does not exist'}",
+            where=settings.place("execution", "interpreter"),
+            remedy="name the project's Python, for example `.venv/bin/python`",
         )
     return path
-
-
-def _check_rules(settings: Settings) -> None:
-    """Refuse names of rules that there are not, before any test runs."""
-    static = settings.static
-    try:
-        for words in (static.select, static.ignore, *static.per_file_ignores.values()):
-            chosen(words, ())
-    except UsageError as error:
-        raise UsageError(error.problem, where=settings.config, remedy=error.remedy) from None
 
 
 def _prefixed(progress: Progress, stage: str) -> Progress:

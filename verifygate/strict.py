@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from verifygate.errors import UsageError
 
@@ -72,7 +73,7 @@ class Document:
         if kind == "missing":
             return UsageError(f"`{name}` is missing", where=self.place(where), remedy="add it")
         message = first["msg"].removeprefix("Value error, ")
-        return UsageError(f"`{name}`: {message}", where=self.place(where), remedy=f"it is {_short(value)} now")
+        return UsageError(f"`{name}`: {message}", where=self.place(where), remedy=_remedy(kind, value, first))
 
 
 def read_toml(path: Path, shown: str) -> Document:
@@ -209,6 +210,25 @@ def _model_in(annotation: Any) -> Any:
     return next((model for model in found if model is not None), None)
 
 
+def _remedy(kind: str, value: object, error: ErrorDetails) -> str:
+    """What to write instead, in the words of the file and never in Python's."""
+    if kind == "value_error":  # the message of our own validator says what is expected
+        return "correct it"
+    if kind == "string_type":
+        return f'write it in quotes: "{value}"' if isinstance(value, int | float) else "write one text in quotes"
+    if kind in ("list_type", "tuple_type"):
+        return f"write it in brackets: [{_short(value)}]" if isinstance(value, str) else "write a list in brackets"
+    if kind == "bool_type":
+        return "write true or false, without quotes"
+    if kind.startswith("date"):
+        return "write a day as 2027-03-31, without quotes in TOML"
+    if kind == "enum":
+        known = re.findall(r"'(\w+)'", str(error["msg"]))
+        if near := difflib.get_close_matches(str(value), known, n=1, cutoff=0.5):
+            return f"did you mean `{near[0]}`?"
+    return f"it is {_short(value)} now"
+
+
 def _number_hint(text: str) -> str:
     stripped = text.strip()
     try:
@@ -220,5 +240,8 @@ def _number_hint(text: str) -> str:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
+    """The value as a file would have it; what is long or nested is only named."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -26,6 +26,7 @@ from verifygate.model import (
     Outcome,
     PathStep,
     PerformanceDetails,
+    PolicySetting,
     Provenance,
     QualityGate,
     QueryResult,
@@ -437,6 +438,10 @@ def report(stages: tuple[StageResult, ...] | None = None, waivers: tuple[Waiver,
         parts=judged.parts,
         waivers=judged.waivers,
         contradictions=("the test run passes `test_policy[3]`, and the static stage calls `choose` unreachable",),
+        policy=(
+            PolicySetting(key="verdict.block", value="critical", default="critical, high"),
+            PolicySetting(key="static.select", value="all rules", default="all rules"),
+        ),
         provenance=Provenance(
             tool_version="0.1.0",
             commit="6a1f2c3+changes",

@@ -187,6 +187,21 @@ def test_html_says_it_in_words() -> None:
     assert "verifygate run --report-dir reports/latest" in text
 
 
+def test_html_tells_an_own_policy_first_and_folds_what_passes() -> None:
+    """A deviation stands above the stages; the rows that a reader can skip are there, folded."""
+    content = one("html", report())
+    first = content[: content.index("<th>Stage</th>")]
+    assert "<code>verdict.block</code> is critical (default: critical, high)" in first
+    assert "static.select" not in first
+    assert "Not the default policy" not in one("html", report().model_copy(update={"policy": ()}))
+    stage = report().stages[1]
+    passed = next(check for check in stage.checks if check.status is Status.PASS)
+    many = tuple(passed.model_copy(update={"id": f"static.X{n}"}) for n in range(13))
+    folded = one("html", report((stage.model_copy(update={"checks": (*stage.checks, *many)}),), ()))
+    assert "<summary>14 checks that pass</summary>" in folded
+    assert all(check.id in folded for check in many)
+
+
 def test_html_is_made_for_a_phone() -> None:
     """It has a viewport, and wide tables scroll by themselves."""
     content = one("html", report())

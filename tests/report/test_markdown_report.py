@@ -170,12 +170,24 @@ def test_score_tables_add_up(kind: str) -> None:
     """The printed parts make the printed sum, on every page."""
     for name, page in render(EVERY[kind], "md").items():
         table = sections(page)["Score breakdown"]
-        numbers = re.findall(r"^\| `[^`]+` \| ([\d.]+) \| ([\d.]+) \|$", table, flags=re.MULTILINE)
+        numbers = re.findall(r"^\| [^*|]+ \| ([\d.]+) \| ([\d.]+) \|$", table, flags=re.MULTILINE)
         if total := re.search(r"\*\*Sum\*\* \| \*\*([\d.]+)\*\* \| \*\*([\d.]+)\*\*", table):
             for column in (0, 1):
                 assert sum(round(float(row[column]) * 100) for row in numbers) == round(float(total[column + 1]) * 100)
         else:
             assert not numbers, name
+
+
+def test_checks_with_all_points_share_one_row() -> None:
+    """On the merged page only what lost points stands by itself; the page of the stage has every part."""
+    pages = render(report(), "md")
+    merged = sections(pages["gate.md"])["Score breakdown"]
+    full = [part for part in report().parts if part.earned == part.possible]
+    assert f"| {len(full)} checks with all points" in merged
+    assert not any(f"`{part.check}`" in merged for part in full)
+    assert all(f"`{part.check}`" in merged for part in report().parts if part.earned != part.possible)
+    own = sections(pages["static.md"])["Score breakdown"]
+    assert all(f"`{part.check}`" in own for part in report().parts if part.stage == "static")
 
 
 def test_hostile_names_forge_nothing() -> None:

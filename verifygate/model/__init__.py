@@ -7,6 +7,7 @@ from verifygate.model.measurement import Arm, Measurement
 from verifygate.model.report import (
     SCHEMA_VERSION,
     Changes,
+    PolicySetting,
     Provenance,
     Reason,
     Report,
@@ -65,6 +66,7 @@ __all__ = [
     "PathStep",
     "PerformanceDetails",
     "Points",
+    "PolicySetting",
     "Provenance",
     "QualityGate",
     "QueryResult",

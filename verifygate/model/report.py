@@ -52,6 +52,19 @@ class Reason(Model):
     """Id of the check, where the condition is about one; the number it measured is looked up there."""
 
 
+class PolicySetting(Model):
+    """One setting that the verdict depends on, beside what it is where nobody sets it."""
+
+    key: str
+    """As in the configuration: `verdict.block`."""
+    value: str
+    default: str
+
+    @property
+    def is_default(self) -> bool:
+        return self.value == self.default
+
+
 class Provenance(Model):
     """The inputs of the run: the same provenance and the same machine give the same report."""
 
@@ -107,6 +120,8 @@ class Report(Model):
     contradictions: tuple[str, ...] = ()
     changes: Changes | None = None
     """Against an earlier report, where one was given."""
+    policy: tuple[PolicySetting, ...] = ()
+    """What blocks, how points are shared out, and which rules and files are left out."""
     provenance: Provenance
     run: Run
 

@@ -46,6 +46,7 @@ def _environment() -> Environment:
     environment.filters.update(
         code=lambda text: Markup(escape.md_code(str(text))),  # noqa: S704 - escaped here, and so below
         prose=lambda text: Markup(escape.md_prose(str(text))),  # noqa: S704
+        loud=lambda text: Markup(f"**{escape.md_prose(str(text))}**"),  # noqa: S704
         fence=lambda text, language="": Markup(escape.md_fence(str(text), language)),  # noqa: S704
         codes=lambda texts: Markup(", ".join(escape.md_code(str(text)) for text in texts) or "none"),  # noqa: S704
         evidence_id=lambda finding: Markup(escape.md_code(evidence_id(finding))),  # noqa: S704

@@ -20,6 +20,11 @@ def summary(report: Report, folder: str) -> str:
     if len(report.reasons) > MOST_REASONS:
         lines.append(f"  and {len(report.reasons) - MOST_REASONS} more")
     lines += [f"  {_stage(stage)}" for stage in report.stages]
+    lines += [
+        f"  policy        {each.key} is {plain(each.value)} (default: {each.default})"
+        for each in report.policy
+        if not each.is_default
+    ]
     lines.append(f"Reports: {folder}/gate.md")
     return "\n".join(lines)
 

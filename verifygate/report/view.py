@@ -21,6 +21,7 @@ from verifygate.model import (
     Measurement,
     Outcome,
     PerformanceDetails,
+    PolicySetting,
     Reason,
     Report,
     RequirementsDetails,
@@ -137,6 +138,15 @@ class View:
         """Stages that this run was not told to run."""
         present = {stage.stage for stage in self.report.stages}
         return [name for name in STAGE_NAMES if name not in present]
+
+    @property
+    def own_policy(self) -> list[PolicySetting]:
+        """Where the project does not judge by the default policy: nobody may take that for the usual PASS."""
+        return [each for each in self.report.policy if not each.is_default]
+
+    def in_full(self, parts: Sequence[ScorePart]) -> list[ScorePart]:
+        """The parts that earned all they could: one row for all of them tells as much."""
+        return [part for part in parts if part.earned == part.possible]
 
     def waiver(self, check: Check) -> Waiver | None:
         """The waiver in force that covers this check, where there is something to cover."""

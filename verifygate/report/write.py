@@ -23,7 +23,7 @@ from verifygate.report.formats import FILE_NAMES
 def write_reports(files: Mapping[str, str], folder: Path) -> None:
     """Make `folder` hold exactly these files. Raises UsageError, and leaves what was there, when it cannot."""
     folder = folder.absolute()
-    _refuse_foreign(folder)
+    refuse_foreign(folder)
     fresh: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -43,8 +43,8 @@ def write_reports(files: Mapping[str, str], folder: Path) -> None:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """A folder that we would replace may hold nothing but reports."""
+def refuse_foreign(folder: Path) -> None:
+    """A folder that we would replace may hold nothing but reports. Raises UsageError; ask before an hour of work."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
     try:

@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Iterable
 from functools import cache
 
+from verifygate.config import Settings
 from verifygate.errors import UsageError, VerifygateError
 from verifygate.static import rules
 from verifygate.static.rule import LoadedRule, Rule
@@ -55,6 +56,19 @@ def chosen(select: Iterable[str], ignore: Iterable[str]) -> dict[str, LoadedRule
     if not left:
         raise UsageError("no rule is left to run", remedy="widen what is selected, or narrow what is ignored")
     return left
+
+
+def check_rules(settings: Settings) -> None:
+    """Refuse names of rules that there are not. Raises UsageError with the line of the configuration."""
+    static = settings.static
+    named = {("select",): static.select, ("ignore",): static.ignore}
+    named |= {("per_file_ignores", pattern): codes for pattern, codes in static.per_file_ignores.items()}
+    for where, words in named.items():
+        try:
+            for word in words:
+                _matching(word)
+        except UsageError as error:
+            raise UsageError(error.problem, where=settings.place("static", *where), remedy=error.remedy) from None
 
 
 def too_new(loaded: LoadedRule, torch_version: str) -> bool:
