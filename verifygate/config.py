@@ -61,6 +61,9 @@ class ExecutionSettings(Model):
     """Test ids, or their beginnings up to a `/`, `::` or `[`, that must run and pass; a skipped one is NOT MEASURED."""
     coverage: bool = True
     """Whether to record which test executes which function."""
+    emulate_cuda: bool = True
+    """Whether tests that skip for want of CUDA run again where CUDA is emulated on the CPU; what comes of it is told
+    apart, as evidence of the class `emulated`."""
     oracles: OraclesSettings = Field(default_factory=OraclesSettings)
 
 

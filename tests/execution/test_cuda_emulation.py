@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from verifygate.execution.instruments import Launched, launch
+from verifygate.instrument import cuda_gaps
 from verifygate.subject import Subject
 
 ASK = """
@@ -77,6 +78,7 @@ DEVICES = {
     "torch.ones(2).cuda().new_zeros(3)": "cuda:0 float32",
     "torch.ones(2).new_tensor([1.0], device='cuda')": "cuda:0 float32",
     "torch.ones(2)": "cpu float32",
+    "torch.ones(2).to('cuda:1')": "cuda:0 float32",
     "torch.ones(2).to('cuda')": "cuda:0 float32",
     "torch.ones(2).to(0)": "cuda:0 float32",
     "torch.ones(2).to('cuda', torch.half, non_blocking=True)": "cuda:0 float16",
@@ -230,6 +232,7 @@ def test_what_is_not_emulated_is_told_once_by_name_and_place(asked: Callable[[],
         "CPU autocast",
         "CUDA graphs",
         "memory",
+        "several devices",
         "time",
         "torch.compile",
         "waiting for the device",
@@ -255,3 +258,11 @@ def test_a_real_device_is_never_hidden(tmp_path: Path):
     done = emulated(tmp_path, "import torch\n")
     assert not done.installed
     assert done.failed
+
+
+def test_the_documentation_names_everything_that_is_not_emulated():
+    """A feature, and what happens instead, word for word."""
+    page = (Path(cuda_gaps.__file__).parents[1] / "docs" / "emulation.md").read_text(encoding="utf-8")
+    spoils = {cuda_gaps.NUMBERS: "figures", cuda_gaps.ANYTHING: "anything", cuda_gaps.HINT: "nothing by itself"}
+    for feature, (instead, what) in cuda_gaps.KINDS.items():
+        assert f"| {feature} | {instead} | {spoils[what]}" in page

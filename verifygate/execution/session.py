@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import secrets
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from verifygate import instrument
+from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
 from verifygate.execution.stream import Record, read_stream
 from verifygate.subject import Completed, Subject
 
-PACKAGE = "verifygate_instruments"
-"""The name that the copied plugin has in the project's process; nothing there is called like that."""
 PLUGIN = f"{PACKAGE}.pytest_stream"
-MODULES = ("__init__.py", "calls.py", "pytest_stream.py")
 VARIABLE = "VERIFYGATE_STREAM"
+INSTRUMENTS_PLUGIN = f"{PACKAGE}.pytest_instruments"
+INSTRUMENTS_VARIABLE = "VERIFYGATE_INSTRUMENTS"
 LINGER_SECONDS = 15.0
 """How long the process may live on after its last test, before the plugin ends it."""
 
@@ -36,21 +35,31 @@ class Session:
     completed: Completed
     record: Record
     coverage_data: Path
+    told: tuple[dict[str, Any], ...] = ()
+    """What the instruments told, where there were any, between `collecting` and `testing` with an `id`."""
 
 
 def run_pytest(
-    subject: Subject, arguments: Sequence[str], *, files: Sequence[Path], seconds: float, folder: Path
+    subject: Subject,
+    arguments: Sequence[str],
+    *,
+    files: Sequence[Path],
+    seconds: float,
+    folder: Path,
+    instruments: Sequence[tuple[str, dict[str, Any]]] = (),
+    only: Sequence[str] = (),
 ) -> Session:
     """Run `python -m pytest` on `arguments` and record which lines of `files` each test executes.
 
     `folder` is private to this run: the plugin, its stream, pytest's cache and the tests' temporary files go there.
+    `instruments` are in place before anything of the project is loaded. `only` are ids of tests or files; where it
+    names any, all other tests are left out.
     Raises OSError where the interpreter cannot be started.
     """
-    plugins, temporary = folder / "plugin", folder / "tmp"
-    (plugins / PACKAGE).mkdir(parents=True)
+    plugins, temporary, written = folder / "plugin", folder / "tmp", folder / "written"
+    assemble(plugins)
     temporary.mkdir()
-    for module in MODULES:
-        shutil.copy(Path(instrument.__file__).with_name(module), plugins / PACKAGE / module)
+    written.mkdir()
     stream, data, nonce = folder / "stream", folder / "coverage", secrets.token_hex(16)
     instructions = {
         "stream": str(stream),
@@ -59,12 +68,17 @@ def run_pytest(
         "data": str(data),
         "linger_seconds": LINGER_SECONDS,
     }
-    private = ("-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}")
+    env = {VARIABLE: json.dumps(instructions), "TMPDIR": str(temporary)}
+    private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}"]
+    if instruments:
+        private = ["-p", INSTRUMENTS_PLUGIN, *private]
+        wanted = {"folder": str(written), "root": str(subject.root), "instruments": list(instruments)}
+        env[INSTRUMENTS_VARIABLE] = json.dumps({**wanted, "only": list(only)})
     completed = subject.run(
         ["-m", "pytest", *private, *OPTIONS, *arguments],
         seconds=seconds,
-        env={VARIABLE: json.dumps(instructions), "TMPDIR": str(temporary)},
+        env=env,
         python_path=[plugins],
     )
     command = ("python", "-m", "pytest", *OPTIONS, *arguments)
-    return Session(command, completed, read_stream(stream, nonce), data)
+    return Session(command, completed, read_stream(stream, nonce), data, read_told(written / TOLD))

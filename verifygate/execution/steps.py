@@ -8,6 +8,7 @@ from pathlib import Path
 
 from verifygate.execution import checks, outcomes
 from verifygate.execution.attribution import CoverageUnreadableError, attribute, executed_lines
+from verifygate.execution.emulated import run_emulated
 from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.ran import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
@@ -87,6 +88,12 @@ def tell_who_tests_what(watched: Watched) -> Told:
     return Told(details={"functions": functions, "attribution": gap})
 
 
+def tell_the_emulated(watched: Watched) -> Told:
+    """What becomes, where CUDA is emulated, of the tests that were skipped for want of it."""
+    again = run_emulated(watched.context, watched.account, watched.arguments, watched.folder / "emulated")
+    return Told(checks=(again.check,), details={"emulated": again.tests, "emulation": again.problem})
+
+
 def tell_the_oracles(watched: Watched) -> Told:
     """What the configured training does with other loss scales, and with inf in its gradients."""
     context = watched.context
@@ -110,6 +117,7 @@ STEPS: tuple[Step, ...] = (
     tell_the_run,
     tell_the_tests,
     tell_who_tests_what,
+    tell_the_emulated,
     tell_the_oracles,
     tell_what_changed,
 )

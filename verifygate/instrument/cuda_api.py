@@ -19,6 +19,7 @@ from torch.nn import attention
 
 from .cuda_gaps import Gaps
 from .cuda_objects import Device, Event, Generator, Stream, StreamContext, TensorType
+from .cuda_tensors import is_cuda
 
 NAME = "CUDA emulated on the CPU by verifygate"
 TOTAL_MEMORY = 16 * 2**30
@@ -86,7 +87,7 @@ def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
         "device_count": lambda: 1,
         "current_device": lambda: 0,
         "init _lazy_init ipc_collect set_stream set_sync_debug_mode": nothing,
-        "set_device": lambda device=None: gaps("several devices") if _index(device) else None,
+        "set_device": lambda device=None: nothing(is_cuda(device)),
         "synchronize": gaps.wrap("waiting for the device", nothing),
         "get_device_name": lambda device=None: NAME,
         "get_device_capability": lambda device=None: capability,
@@ -116,13 +117,6 @@ def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
         "is_current_stream_capturing": lambda: False,
         "cudart current_blas_handle get_stream_from_external": gaps.refuse("device handles", "a CUDA handle"),
     }
-
-
-def _index(device: Any) -> int:
-    """The index in `1`, `"cuda:1"` or torch.device("cuda", 1); 0 where there is none."""
-    if isinstance(device, int):
-        return max(device, 0)
-    return (torch.device(device).index or 0) if isinstance(device, (str, torch.device)) else 0
 
 
 def _memory(gaps: Gaps) -> None:

@@ -35,7 +35,7 @@ def install(options: dict[str, Any], tell: Callable[..., None]) -> None:
     major, minor = options.get("capability", DEFAULT_CAPABILITY)
     gaps = Gaps(tell)
     cuda_api.install(gaps, (int(major), int(minor)))
-    cuda_tensors.install()
+    cuda_tensors.install(lambda: gaps("several devices"))
     _autocast(gaps)
     _loading()
     _distributed(gaps)

@@ -52,11 +52,16 @@ def mark(value: Any, on_cuda: bool = True) -> Any:
 
 def is_cuda(device: Any) -> bool:
     """Whether a device, as written in code (`0`, `"cuda:0"`, a torch.device), is CUDA."""
-    if isinstance(device, bool) or device is None:
+    if isinstance(device, bool) or not isinstance(device, (int, str, torch.device)):
         return False
-    if isinstance(device, int):
-        return True
-    return str(device).split(":")[0] == "cuda" if isinstance(device, (str, torch.device)) else False
+    kind, _, index = ("cuda", "", str(device)) if isinstance(device, int) else str(device).partition(":")
+    if kind == "cuda" and index not in ("", "0"):
+        _another_device()
+    return kind == "cuda"
+
+
+def _another_device() -> None:
+    """Called where code names a second device. `install` puts in its place what tells of it."""
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
@@ -102,7 +107,7 @@ class CudaMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         device = kwargs.get("device")
-        if device is not None and device.type == "cuda":
+        if is_cuda(device):
             return mark(func(*args, **{**kwargs, "device": CPU}))
         if func is self._UNSCALE:
             _refuse_bfloat16(args[0])
@@ -260,8 +265,13 @@ def _default() -> torch.device | None:
     return next((one.device for one in contexts if isinstance(one, DeviceContext)), None)
 
 
-def install() -> None:
-    """Put everything in place, in this thread and those that start later."""
+def install(another_device: Callable[[], None]) -> None:
+    """Put everything in place, in this thread and those that start later.
+
+    `another_device` is called where code names a device other than the first; it is taken for the first.
+    """
+    global _another_device
+    _another_device = another_device
     _device_constructors()  # cached: it must know torch's own factories, which call the mode
     faces: dict[str, Any] = {
         "device": property(_device),

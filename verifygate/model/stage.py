@@ -66,6 +66,33 @@ class FunctionCoverage(Model):
     tests: tuple[str, ...]
 
 
+class NotEmulated(Model):
+    """A feature of CUDA that was used where CUDA is emulated, and is not emulated."""
+
+    feature: str
+    instead: str
+    """What happens in its place."""
+    path: str
+    """Where it was used first: of the test, or of the file while it was collected."""
+    line: int
+
+
+class EmulatedTest(Model):
+    """A test that skips for want of CUDA, run again where CUDA is emulated on the CPU."""
+
+    id: str
+    standing: Literal["passed", "failed", "not measured"]
+    """`failed` blames the audited code; whatever may lie in the emulation, on either side, is `not measured`."""
+    outcome: str
+    """What pytest made of it there; empty where it was not run."""
+    reason: str = ""
+    """Why it did not pass, or why its pass is no proof."""
+    path: str = ""
+    line: int = 0
+    requirements: tuple[str, ...] = ()
+    not_emulated: tuple[NotEmulated, ...] = ()
+
+
 class ExecutionDetails(Model):
     kind: Literal["execution"] = "execution"
     command: tuple[str, ...] = ()
@@ -83,6 +110,10 @@ class ExecutionDetails(Model):
     oracle_entries: tuple[str, ...] = ()
     """What the oracles ran; their checks speak of `entry 1`, `entry 2`."""
     output_tail: Volatile[str | None] = None
+    emulated: tuple[EmulatedTest, ...] = ()
+    """The tests that were skipped for want of CUDA, as they ended where CUDA is emulated."""
+    emulation: str = ""
+    """Why there was no emulated run, where there was none."""
 
 
 class ConstructKind(StrEnum):
