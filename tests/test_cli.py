@@ -171,6 +171,23 @@ def test_select_and_ignore_take_codes_names_and_families(project: Path, capsys: 
     assert main(["check", "--ignore", "AMP201"]) == 0
 
 
+def test_check_ends_in_what_was_fixable_and_suppressed(project: Path, capsys: pytest.CaptureFixture[str]):
+    """The last line says what `fix` would do, what comments hide, and which rules were silent."""
+    old = "import torch\n\nscaler = torch.cuda.amp.GradScaler()"
+    (project / "old.py").write_text(f"{old}\nother = torch.cuda.amp.GradScaler('cuda')\n", encoding="utf-8")
+    (project / "hidden.py").write_text(f"{old}  # verifygate: ignore[AMP501] torch 2.1\n", encoding="utf-8")
+    assert main(["check", "--select", "AMP501"]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "2 findings (2 low) in 3 files; 1 fixable with `verifygate fix`; 1 suppressed"
+    assert main(["check", "--format", "github", "--select", "AMP501"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "2 findings (2 low) in 3 files; 1 suppressed"
+    (project / "verifygate.toml").write_text('[static]\ntorch_version = "2.1"\n', encoding="utf-8")
+    (project / "old.py").unlink()
+    assert main(["check"]) == 0
+    told = "No findings in 2 files; AMP501 not applied: the project supports torch 2.1.\n"
+    assert capsys.readouterr().out == told
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------
 
 SPEC = '[requirements]\nspec = "spec.yaml"\n'

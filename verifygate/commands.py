@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from verifygate.config import Settings, StaticSettings
     from verifygate.model.check_report import CheckReport
     from verifygate.source import Sources
+    from verifygate.static.engine import Outcome
     from verifygate.static.rule import LoadedRule
 
 STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
 REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab")
-FORMATS_WITH_FIXES = ("json", "sarif")
-"""Formats of `check` that say whether a finding can be fixed."""
+FORMATS_WITH_FIXES = ("text", "json", "sarif")
+"""Formats of `check` that say whether findings can be fixed."""
 CHECK_FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 
@@ -96,6 +97,7 @@ def check(
     from verifygate.config import load
     from verifygate.fix import with_fixes
     from verifygate.report.findings import render_findings
+    from verifygate.static.engine import analyse
     from verifygate.static.registry import check_rules
 
     settings = load(config, Path.cwd())
@@ -104,10 +106,11 @@ def check(
         update={"select": select or settings.static.select, "ignore": (*settings.static.ignore, *ignore)}
     )
     sources = _sources(paths, settings)
-    report = _checked(sources, static)
+    outcome = analyse(sources, static)
+    report = _report_of(outcome)
     if fmt in FORMATS_WITH_FIXES:  # building a fix costs as much as finding its fault: not for those that drop it
         report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
-    click.echo(render_findings(report, fmt), nl=False)
+    click.echo(render_findings(report, fmt, _asides(outcome, static)), nl=False)
     _tell_not_analysed(report)
     if any(lost.mentions_amp for lost in report.not_analysed):
         return 2
@@ -273,12 +276,24 @@ def _sources(paths: tuple[str, ...], settings: Settings) -> Sources:
     return sources
 
 
+def _asides(outcome: Outcome, static: StaticSettings) -> list[str]:
+    """What a person is to know besides the findings."""
+    told = [f"{len(outcome.suppressions)} suppressed"] if outcome.suppressions else []
+    if outcome.too_new:
+        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {static.torch_version}")
+    return told
+
+
 def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
     """What the static analysis says of these files."""
-    from verifygate.model.check_report import CheckReport
     from verifygate.static.engine import analyse
 
-    outcome = analyse(sources, static)
+    return _report_of(analyse(sources, static))
+
+
+def _report_of(outcome: Outcome) -> CheckReport:
+    from verifygate.model.check_report import CheckReport
+
     return CheckReport(
         files_checked=outcome.files_checked,
         findings=outcome.findings,

@@ -11,7 +11,7 @@ import pytest
 from report_sample import CLIP, HOSTILE, KEYS, RECREATED, check_report
 
 from verifygate.errors import UsageError
-from verifygate.model import NotAnalysed
+from verifygate.model import Applicability, NotAnalysed
 from verifygate.model.check_report import CheckReport
 from verifygate.report import CHECK_FORMATS, render_findings
 
@@ -88,6 +88,21 @@ def test_junit_is_never_empty() -> None:
     """No findings is one passing case: a reader takes an empty file for a crash."""
     assert 'tests="1" failures="0"' in render_findings(CLEAN, "junit")
     assert 'tests="3" failures="3"' in render_findings(check_report(), "junit")
+
+
+@pytest.mark.parametrize(
+    ("fixes", "told"),
+    [
+        ((Applicability.SAFE, None), "; 1 fixable with `verifygate fix`"),
+        ((Applicability.SAFE, Applicability.UNSAFE), "; 1 fixable with `verifygate fix`, 1 more with `--unsafe`"),
+        ((None, Applicability.UNSAFE), "; 1 fixable with `verifygate fix --unsafe`"),
+        ((None, None), ""),
+    ],
+)
+def test_fixable_findings_are_counted(fixes: tuple[Applicability | None, ...], told: str) -> None:
+    """A safe fix and one that needs a person's eye are told apart."""
+    found = [each.model_copy(update={"fix": fix}) for each, fix in zip((CLIP, KEYS), fixes, strict=True)]
+    assert render_findings(check_report(*found), "text").splitlines()[-1].endswith(f"in 3 files{told}")
 
 
 @pytest.mark.parametrize("format", CHECK_FORMATS)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from verifygate.errors import UsageError
-from verifygate.model import Certainty, Finding, Severity
+from verifygate.model import Applicability, Certainty, Finding, Severity
 from verifygate.model.base import encodable
 from verifygate.model.check_report import CheckReport
 from verifygate.report import gitlab, junit, sarif
@@ -15,17 +15,22 @@ from verifygate.report.escape import LONG, plain, workflow_data, workflow_proper
 from verifygate.report.view import advice, counted, tally
 
 
-def render_findings(report: CheckReport, format: str) -> str:  # noqa: A002 - the option's name
-    """The whole output, ending in a line end. Raises UsageError for a format that there is not."""
+def render_findings(report: CheckReport, format: str, asides: Sequence[str] = ()) -> str:  # noqa: A002 - the option's name
+    """The whole output, ending in a line end. Raises UsageError for a format that there is not.
+
+    `asides` stand behind the counts where people read them: what was suppressed, which rules were silent.
+    """
     if format not in CHECK_FORMATS:
         raise UsageError(f"there is no output format `{format}`", remedy=f"the formats are {', '.join(CHECK_FORMATS)}")
+    if format in FOR_PEOPLE:
+        return FOR_PEOPLE[format](report, asides)
     return CHECK_FORMATS[format](report)
 
 
-def text(report: CheckReport) -> str:
+def text(report: CheckReport, asides: Sequence[str] = ()) -> str:
     """For people: a line to click on, what to do, and the way that leads there; the counts at the end."""
     blocks = [_block(finding) for finding in sorted(report.findings, key=lambda f: f.order)]
-    return "".join(blocks) + _counts(report) + "\n"
+    return "".join(blocks) + _counts(report, asides) + "\n"
 
 
 def _block(finding: Finding) -> str:
@@ -42,13 +47,23 @@ def _block(finding: Finding) -> str:
     return "\n".join(rows) + "\n\n"
 
 
-def _counts(report: CheckReport) -> str:
+def _counts(report: CheckReport, asides: Sequence[str]) -> str:
     found = counted(len(report.findings), "finding")
     head = f"{found} ({tally(report.findings)})" if report.findings else "No findings"
-    line = f"{head} in {counted(report.files_checked, 'file')}"
+    parts = [f"{head} in {counted(report.files_checked, 'file')}"]
     if report.not_analysed:
-        line += f"; {counted(len(report.not_analysed), 'file')} not analysed"
+        parts.append(f"{counted(len(report.not_analysed), 'file')} not analysed")
+    line = "; ".join([*parts, *_fixable(report.findings), *(plain(aside, LONG) for aside in asides)])
     return line if report.findings else f"{line}."
+
+
+def _fixable(findings: Sequence[Finding]) -> list[str]:
+    """How many findings `verifygate fix` would take care of, as `with_fixes` found out."""
+    safe, unsafe = (sum(each.fix is kind for each in findings) for kind in (Applicability.SAFE, Applicability.UNSAFE))
+    if safe:
+        more = f", {unsafe} more with `--unsafe`" if unsafe else ""
+        return [f"{safe} fixable with `verifygate fix`{more}"]
+    return [f"{unsafe} fixable with `verifygate fix --unsafe`"] if unsafe else []
 
 
 def as_json(report: CheckReport) -> str:
@@ -56,13 +71,13 @@ def as_json(report: CheckReport) -> str:
     return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def github(report: CheckReport) -> str:
+def github(report: CheckReport, asides: Sequence[str] = ()) -> str:
     """Workflow commands that GitHub Actions turns into annotations of the lines; then the counts."""
     rows = [_annotation(finding) for finding in sorted(report.findings, key=lambda f: f.order)]
     for file in report.not_analysed:
         place = f"file={workflow_property(file.path, LONG)},title=not analysed"
         rows.append(f"::error {place}::{workflow_data(file.reason)}")
-    return "\n".join([*rows, _counts(report)]) + "\n"
+    return "\n".join([*rows, _counts(report, asides)]) + "\n"
 
 
 def _annotation(finding: Finding) -> str:
@@ -92,3 +107,5 @@ CHECK_FORMATS: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType(
     }
 )
 """A new format of `check` is a function and a line here."""
+FOR_PEOPLE = {"text": text, "github": github}
+"""The formats that end in the counts."""

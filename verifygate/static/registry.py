@@ -61,7 +61,7 @@ def chosen(select: Iterable[str], ignore: Iterable[str]) -> dict[str, LoadedRule
 def check_rules(settings: Settings) -> None:
     """Refuse names of rules that there are not. Raises UsageError with the line of the configuration."""
     static = settings.static
-    named = {("select",): static.select, ("ignore",): static.ignore}
+    named: dict[tuple[str, ...], tuple[str, ...]] = {("select",): static.select, ("ignore",): static.ignore}
     named |= {("per_file_ignores", pattern): codes for pattern, codes in static.per_file_ignores.items()}
     for where, words in named.items():
         try:

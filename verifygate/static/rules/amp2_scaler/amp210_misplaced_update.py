@@ -4,7 +4,8 @@
 Reports an `update()` between a backward and the step that uses its gradients, between two optimizers that share a
 backward, on every micro-batch of an accumulation, and an `update()` of a window in which the scaler was asked neither
 to unscale nor to step. `update(new_scale)` is left alone, as are full cycles one after the other (a GAN's two
-networks).
+networks). Where the window records nothing because its step went past the scaler, that step is the fault, and AMP207
+alone tells of it.
 
 ## Why is this bad
 The scale belongs to the window: gradients made under one scale must be divided by the same one. After `update()` the
@@ -59,8 +60,13 @@ between two steps is reported only where no backward comes between it and the se
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-models-losses-and-optimizers
 """
 
+from collections.abc import Iterable
+
 from verifygate.model import Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.flow import Hit
+from verifygate.static.graph import Place
+from verifygate.static.rule import Match, ProtocolMatch, Rule
 
 RULE = Rule(
     code="AMP210",
@@ -73,4 +79,24 @@ RULE = Rule(
     proof="raised-error",
 )
 
-check = ProtocolMatch("AMP210", lambda text: f"`{text}` stands where no window of the scaler ends")
+_matches = ProtocolMatch("AMP210", lambda text: f"`{text}` stands where no window of the scaler ends")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every update out of place; not one that records nothing because AMP207's step went past the scaler."""
+    past = analysis.hits("AMP207")
+    for hit, match in zip(analysis.hits("AMP210"), _matches(analysis), strict=True):
+        known = {each.place for each in past if each.certain or not hit.certain}
+        if hit.place != hit.shown_at or not _steps_of_the_window(hit) & known:
+            yield match
+
+
+def _steps_of_the_window(hit: Hit) -> set[Place]:
+    """What happened between the update before and this one."""
+    *before, _ = hit.path
+    found = set()
+    for place, event in reversed(before):
+        if event == "update":
+            break
+        found.add(place)
+    return found
