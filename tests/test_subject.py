@@ -6,12 +6,14 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from verifygate import subject as module
-from verifygate.subject import Completed, Subject, discover_interpreter
+from verifygate.leftovers import MARK
+from verifygate.subject import Completed, Limits, Subject, discover_interpreter
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def test_only_named_variables_are_passed_on(subject: Subject, monkeypatch: pytes
     done = _run(subject, "import os; print(sorted(os.environ))", env={"MINE": "1"})
     seen = set(eval(done.stdout_tail))  # noqa: S307 - our own child printed it
     assert {"MINE", "OMP_NUM_THREADS", "PYTHONHASHSEED"} <= seen
-    assert seen <= module.PASSED_ON | set(module.ALWAYS) | {"MINE", "PYTHONPATH"}
+    assert seen <= module.PASSED_ON | set(module.ALWAYS) | {"MINE", "PYTHONPATH", MARK}
 
 
 def test_the_root_is_importable_behind_the_given_path(subject: Subject, tmp_path: Path) -> None:
@@ -166,3 +168,102 @@ def test_the_process_leaves_no_zombie(subject: Subject) -> None:
     done = _run(subject, "import os; print(os.getpid())")
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout_tail), 0)
+
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="processes are followed on Linux only")
+DAEMON = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {child!r}], start_new_session=True, env={env})
+print(child.pid)
+"""
+SLEEPS = "import time; time.sleep(600)"
+
+
+@linux_only
+@pytest.mark.parametrize("env", ["None", "{}"])
+def test_a_daemon_is_found_ended_and_named(subject: Subject, env: str) -> None:
+    """One that left the session, with its environment or without, cannot hide; the child's own end stays what it is."""
+    done = _run(subject, DAEMON.format(child=SLEEPS, env=env))
+    assert (done.exit_code, done.timed_out) == (0, False)
+    assert len(done.left_behind) == 1
+    assert SLEEPS in done.left_behind[0]
+    assert _gone(int(done.stdout_tail))
+
+
+@linux_only
+def test_a_daemon_of_a_run_that_is_stopped_is_named_too(subject: Subject) -> None:
+    """The group dies at the limit, and the daemon with it; only the daemon counts as left behind."""
+    group = LEAVES_A_CHILD.format(child=SLEEPS)
+    done = _run(subject, DAEMON.format(child=SLEEPS, env="{}") + group + "child.wait()", seconds=2.0)
+    assert (done.timed_out, len(done.left_behind)) == (True, 1)
+    assert all(_gone(int(pid)) for pid in done.stdout_tail.split())
+
+
+@linux_only
+def test_a_daemon_of_a_daemon_is_ended(subject: Subject) -> None:
+    """Two generations away, each in a session of its own and without the environment."""
+    inner = DAEMON.format(child=SLEEPS, env="{}") + "sys.stdout.flush()"
+    done = _run(subject, DAEMON.format(child=inner + "; child.wait()", env="{}"))
+    assert len(done.left_behind) == 2
+    assert all(_gone(int(pid)) for pid in done.stdout_tail.split())
+
+
+@linux_only
+def test_runs_at_the_same_time_leave_each_other_alone(subject: Subject) -> None:
+    """A daemon belongs to the run that started it; another run that ends earlier does not touch it."""
+    waits = DAEMON.format(child=SLEEPS, env="None") + "\nimport time; time.sleep(1.5); print(child.poll())"
+    with ThreadPoolExecutor(2) as pool:
+        longer = pool.submit(_run, subject, waits)
+        shorter = pool.submit(_run, subject, "print(1)")
+        assert shorter.result().left_behind == ()
+        assert longer.result().stdout_tail.split()[1] == "None"
+        assert len(longer.result().left_behind) == 1
+
+
+def test_a_child_that_cleans_up_leaves_nothing_behind(subject: Subject) -> None:
+    """Children that end with their parent, a moment later, are no leftovers."""
+    code = LEAVES_A_CHILD.format(child="import time; time.sleep(0.2)")
+    assert _run(subject, code).left_behind == ()
+
+
+@linux_only
+def test_limits_hold(subject: Subject) -> None:
+    """Memory and files have a limit where one is set; a crash never leaves a core file."""
+    code = """
+import resource
+print(resource.getrlimit(resource.RLIMIT_CORE)[0])
+try:
+    bytearray(1 << 30)
+except MemoryError:
+    print("memory")
+try:
+    with open("big", "wb", buffering=0) as file:
+        for _ in range(4): file.write(bytes(1 << 20))
+except OSError as error:
+    print(error.strerror)
+"""
+    limited = _run(subject, "import time; time.sleep(0.3)" + code, limits=Limits(memory=1 << 29, file=2 << 20))
+    assert limited.stdout_tail.split("\n")[:3] == ["0", "memory", "File too large"]
+    assert _run(subject, "import time; time.sleep(0.3)" + code).stdout_tail.split() == ["0"]
+
+
+@linux_only
+def test_a_crowd_is_stopped(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that starts processes without end is stopped at the limit, and all of them are gone."""
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.2)
+    start = f"print(subprocess.Popen([sys.executable, '-c', {SLEEPS!r}]).pid)"
+    code = f"import subprocess, sys, time\nwhile True:\n    {start}\n    time.sleep(0.02)"
+    done = _run(subject, code, limits=Limits(processes=5))
+    assert done.ending == "stopped with more than 5 processes at once"
+    assert all(_gone(int(pid)) for pid in done.stdout_tail.split())
+
+
+def test_further_variables_are_passed_on_by_name(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the configuration names comes through, and nothing else that is not on the list."""
+    for name in ("DATA_DIR", "TOKEN", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTHONWARNINGS"):
+        monkeypatch.setenv(name, "1")
+    told = "import os, sys; print(*(n for n in ('DATA_DIR', 'TOKEN') if n in os.environ), sys.flags.optimize)"
+    told += "; print(*(n for n in os.environ if n.startswith('PYTEST') or n == 'PYTHONWARNINGS'))"
+    assert _run(subject, told).stdout_tail.split() == ["0"]
+    more = Subject(subject.root, subject.interpreter, ("DATA_DIR",))
+    assert _run(more, told).stdout_tail.split() == ["DATA_DIR", "0"]

@@ -17,6 +17,8 @@ from verifygate.strict import Document, read_toml
 CONFIG_NAME = "verifygate.toml"
 STAGE_NAMES = ("execution", "static", "performance", "requirements")
 """In the order in which they run: requirements come last, because they trace to the evidence of all others."""
+BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
+"""Beginnings of environment variables that change how Python, pytest or the gate's witnesses work."""
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -65,6 +67,25 @@ class ExecutionSettings(Model):
     """Whether tests that skip for want of CUDA run again where CUDA is emulated on the CPU; what comes of it is told
     apart, as evidence of the class `emulated`."""
     oracles: OraclesSettings = Field(default_factory=OraclesSettings)
+    retry: bool = True
+    """Whether tests that failed run once more, alone, in a fresh process, to tell which are flaky."""
+    test_seconds: Positive | None = None
+    """Time limit of one test; the run ends at the test that passes it, and the report shows the line it stood at."""
+    memory_mib: Annotated[int, Field(ge=1)] | None = None
+    """Address space of each process of a test run, Linux only. CUDA reserves far more than it uses: set none there."""
+    file_mib: Annotated[int, Field(ge=1)] | None = None
+    """Largest file that a process of a test run may write, Linux only."""
+    processes: Annotated[int, Field(ge=1)] | None = None
+    """How many processes a test run may have at once, Linux only."""
+    pass_env: tuple[str, ...] = ()
+    """Names of further environment variables that the project's processes inherit, for example `DATA_DIR`."""
+
+    @field_validator("pass_env")
+    @classmethod
+    def _harmless(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if bending := [name for name in names if name.upper().startswith(BENDING)]:
+            raise ValueError(f"`{bending[0]}` can bend what a run does or tells, so it is not passed on")
+        return names
 
 
 class StaticSettings(Model):

@@ -56,7 +56,7 @@ def run(
         read_specification(settings.root, settings.requirements.spec)
     commit = revision.resolve(settings.root, since) if since else ""
     earlier = _findings_at(settings, commit) if commit else ()
-    subject = Subject(settings.root, interpreter_of(settings))
+    subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
     results: dict[str, StageResult] = {}
     for stage in STAGES:
         if not stages or stage.name in stages:

@@ -26,8 +26,9 @@ SUITES = Path(__file__).parent / "suites"
 def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StageResult]:
     """A function that runs one suite through the stage; settings of `[execution]` are its keyword arguments.
 
-    A suite runs once however many tests ask for it (`copy=2` runs it again, elsewhere). The interpreter is not asked
-    about torch, which takes seconds; test_execution_environment.py asks a real one.
+    With `git=True` the suite lies in what looks like a repository. A suite runs once however many tests ask for it
+    (`copy=2` runs it again, elsewhere). The interpreter is not asked about torch,
+    which takes seconds; test_execution_environment.py asks a real one.
     """
     results: dict[str, StageResult] = {}
 
@@ -42,9 +43,14 @@ def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StageRe
 
 def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
     shutil.copytree(SUITES / name, root, ignore=shutil.ignore_patterns("__pycache__"))
+    if execution.pop("git", False):
+        (root / ".git").mkdir()
+        (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (root / "pytest.ini").touch()  # so that pytest looks no higher
     settings = Settings(root=root, today=dt.date(2026, 1, 1), execution=ExecutionSettings(**execution))
-    context = StageContext(settings, read_sources(root, ["."]), Subject(root, Path(sys.executable)))
+    context = StageContext(
+        settings, read_sources(root, ["."]), Subject(root, Path(sys.executable), settings.execution.pass_env)
+    )
     with pytest.MonkeyPatch.context() as patch:
         answers = {"pytest": pytest.__version__, "python": "3"}
         patch.setattr("verifygate.execution.stage.ask", lambda *_: Interpreter(answers))

@@ -11,6 +11,13 @@ from verifygate.execution.scrub import count
 from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
 
 DEPRECATED_AMP = re.compile(r"\btorch\.(cuda|cpu)\.amp\b")
+BEST_FIRST = ("passed", "xpassed", "flaky", "skipped", "xfailed", "started", "error", "failed")
+LESS_THAN_FAILED = {
+    "passed": Status.PASS,
+    "xpassed": Status.PARTIAL,
+    "flaky": Status.PARTIAL,
+    "skipped": Status.NOT_MEASURED,
+}
 CUDA_WORDS = re.compile(r"\b(cuda|gpus?|nvidia)\b", re.IGNORECASE)
 
 
@@ -30,6 +37,12 @@ def tests_pass(account: Account, ran: Check) -> Check:
     elif not passed:
         status, actual = Status.NOT_MEASURED, "none failed, but none passed either"
         evidence, remedy = iter(()), "let at least one test run and pass"
+    elif account.flaky:
+        status, actual = Status.PARTIAL, f"{passed} passed, {len(account.flaky)} flaky: {_names(account.flaky)}"
+        evidence, remedy = (
+            _failures(account.flaky),
+            "find what it depends on besides the code it tests: other tests, time, chance",
+        )
     else:
         status, actual = Status.PASS, f"{passed} passed, none failed"
         summary = f"{count(passed, 'test')} passed, as the plugin inside the run saw"
@@ -39,7 +52,7 @@ def tests_pass(account: Account, ran: Check) -> Check:
         title="No test fails",
         status=status,
         weight=5,
-        expected="no test fails, ends in an error or does not end",
+        expected="no test fails, ends in an error, does not end or is flaky",
         actual=actual,
         evidence=_numbered(name, evidence),
         remedy=remedy,
@@ -122,18 +135,21 @@ def none_skipped(account: Account) -> Check:
     )
 
 
-def tree_unchanged(changed: Sequence[str]) -> Check:
+def tree_unchanged(changed: Sequence[str], added: Sequence[str]) -> Check:
     """`execution.tree-unchanged`: the audited files are the same after the tests as before."""
     facts = [_fact("differs from what the gate read before the tests", path, 0) for path in changed]
+    facts += [_fact("was not there before the tests", path, 0) for path in added]
+    words = [f"changed or removed: {', '.join(changed[:10])}"] if changed else []
+    words += [f"added: {', '.join(added[:10])}"] if added else []
     return Check(
         id="execution.tree-unchanged",
         title="The tests leave the audited files alone",
-        status=Status.FAIL if changed else Status.PASS,
-        expected="the audited files and the configuration have the same content before and after the tests",
-        actual=f"changed or removed: {', '.join(changed[:10])}" if changed else "unchanged",
+        status=Status.FAIL if changed else Status.PARTIAL if added else Status.PASS,
+        expected="the audited files and the configuration are the same before and after the tests",
+        actual="; ".join(words) or "unchanged",
         evidence=_numbered("execution.tree-unchanged", facts or [_fact("digests before and after are equal", "", 0)]),
         remedy="let tests write below `tmp_path` only; everything else in this report may speak of the older content"
-        if changed
+        if facts
         else "",
     )
 
@@ -147,11 +163,11 @@ def _required(name: str, account: Account) -> tuple[Status, Evidence]:
         place = (parent.test.path, parent.test.line) if parent else ("", 0)
         broken = parent is not None and parent.test.outcome == "error"
         return (Status.FAIL if broken else Status.NOT_MEASURED), _fact(f"{name}: {why}", *place)
-    rank = {"passed": 0, "xpassed": 1, "skipped": 2, "xfailed": 3, "started": 4, "error": 5, "failed": 6}
+    rank = {name: place for place, name in enumerate(BEST_FIRST)}
     worst = max(mine, key=lambda one: rank[one.test.outcome]).test
-    status = {"passed": Status.PASS, "xpassed": Status.PARTIAL, "skipped": Status.NOT_MEASURED}.get(
-        worst.outcome, Status.FAIL
-    )
+    status = LESS_THAN_FAILED.get(worst.outcome, Status.FAIL)
+    if worst.outcome == "started" and account.out_of_time:
+        status = Status.NOT_MEASURED
     waiting = [test for test in account.not_started if stands_for(name, test)]
     if waiting and status is not Status.FAIL:
         return Status.NOT_MEASURED, _fact(f"{name}: {waiting[0]} did not run", "", 0)

@@ -16,7 +16,7 @@ from verifygate.execution.checks import CUDA_WORDS
 from verifygate.execution.outcomes import Judged, judge
 from verifygate.execution.ran import EVIDENCE_LIMIT, Account, tests_ran
 from verifygate.execution.scrub import Scrubber, count
-from verifygate.execution.session import Session, run_pytest
+from verifygate.execution.session import Session, limits_of, run_pytest
 from verifygate.model import Check, EmulatedTest, Evidence, EvidenceClass, NotEmulated, Status, TestOutcome
 from verifygate.stage import StageContext
 
@@ -71,9 +71,10 @@ def run_emulated(context: StageContext, account: Account, arguments: Sequence[st
     session = run_pytest(
         context.subject,
         (*options, "--continue-on-collection-errors", *files),
-        files=(),
-        seconds=context.settings.execution.seconds,
         folder=folder,
+        seconds=context.settings.execution.seconds,
+        test_seconds=context.settings.execution.test_seconds,
+        limits=limits_of(context.settings.execution),
         instruments=[(INSTRUMENT, {})],
         only=list(skipped),
     )
@@ -106,7 +107,7 @@ def _not_installed(session: Session) -> str:
 def _judge(skipped: Mapping[str, TestOutcome], session: Session, scrubber: Scrubber) -> tuple[EmulatedTest, ...]:
     """Every test that was skipped, or that a skipped file holds, with its standing."""
     account = Account(session.completed, session.record, judge(session.record, scrubber), scrubber)
-    ran = tests_ran(account)
+    ran = tests_ran(account, "")
     gaps = _gaps(session.told, scrubber)
     found = {one.test.id: one for one in account.judged}
     judged = [_stands(one, _own(one, gaps)) for one in found.values()]

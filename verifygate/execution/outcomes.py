@@ -9,7 +9,7 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import Item, NotCollected, Phase, Place, Record
 from verifygate.model import TestOutcome, TestWarning
 
-Outcome = Literal["passed", "failed", "skipped", "xfailed", "xpassed", "error", "started"]
+Outcome = Literal["passed", "failed", "skipped", "xfailed", "xpassed", "error", "started", "flaky"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ def _judge_test(item: Item, record: Record, scrubber: Scrubber) -> Judged:
         requirements=item.requirements,
         seconds=sum(phase.seconds for phase in phases) if phases else None,
     )
-    trace = decisive.trace if decisive and outcome in ("failed", "error") else ()
+    trace = decisive.trace if decisive and outcome in ("failed", "error", "flaky") else ()
+    if outcome == "started":
+        trace = record.standing
     return _place(test, trace, scrubber)
 
 
@@ -77,7 +79,7 @@ def _outcome(phases: list[Phase]) -> tuple[Outcome, str, Phase | None]:
             return ("failed" if phase.when == "call" else "error"), phase.message, phase
     for phase in phases:
         if phase.outcome == "rerun":
-            return "failed", f"flaky: passed only when it ran again, after {phase.message}", phase
+            return "flaky", f"passed only when it ran again in the same process, after {phase.message}", phase
         if phase.outcome == "skipped":
             if phase.xfail is not None:
                 return "xfailed", phase.xfail.removeprefix("reason: ") or phase.message, phase

@@ -15,6 +15,10 @@ ID = "execution.tests-ran"
 EVIDENCE_LIMIT = 50
 """Pieces of evidence shown for one check; the counts stay exact."""
 
+EXECUTED = ("passed", "failed", "flaky", "xfailed", "xpassed", "started")
+SLOW_SHARE = 0.5
+"""Where the tests that ended took more than this share of the time, the run was slow; else its last test hangs."""
+
 STATUS_WORDS = {
     2: "interrupted",
     3: "an error inside pytest or a plugin",
@@ -39,7 +43,20 @@ class Account:
 
     @property
     def bad(self) -> list[Judged]:
-        return [one for one in self.judged if one.bad]
+        spared = ("started",) if self.out_of_time else ()
+        return [one for one in self.judged if one.bad and one.test.outcome not in spared]
+
+    @property
+    def flaky(self) -> list[Judged]:
+        return [one for one in self.judged if one.test.outcome == "flaky"]
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the run reached its time limit for the number of its tests, and not because the last one hangs."""
+        if not self.completed.timed_out:
+            return False
+        ended = sum(phase.seconds for phases in self.record.phases.values() for phase in phases)
+        return ended > self.completed.limit_seconds * SLOW_SHARE
 
     @property
     def broken_files(self) -> list[Judged]:
@@ -62,12 +79,12 @@ class Account:
     @property
     def executed(self) -> list[Judged]:
         """Tests whose body was entered."""
-        return [one for one in self.judged if one.test.outcome in ("passed", "failed", "xfailed", "xpassed", "started")]
+        return [one for one in self.judged if one.test.outcome in EXECUTED]
 
     @property
     def counts(self) -> str:
         """`3 collected, 3 started: 2 passed, 1 failed; exit code 1`."""
-        names = ("passed", "failed", "error", "started", "skipped", "xfailed", "xpassed")
+        names = ("passed", "failed", "error", "started", "flaky", "skipped", "xfailed", "xpassed")
         shown = {"error": "in error", "started": "unfinished"}
         totals = {name: sum(one.test.outcome == name for one in self.judged) for name in names}
         parts = ", ".join(f"{total} {shown.get(name, name)}" for name, total in totals.items() if total)
@@ -87,12 +104,18 @@ class Problem:
     status: Status = Status.FAIL
 
 
-def tests_ran(account: Account) -> Check:
-    """`execution.tests-ran`: it began, started everything it collected, finished, and ended as it said."""
-    problem = _died(account) or _stopped(account) or _contradicts(account) or _nothing(account)
+def tests_ran(account: Account, junit: str) -> Check:
+    """`execution.tests-ran`: it began, started everything it collected, finished, and ended as it said.
+
+    `junit` is how a JUnit file that the run was told to write differs from the run.
+    """
+    problem = _died(account) or _stopped(account) or _contradicts(account, junit) or _nothing(account)
     actual = account.counts
     if account.record.lingered:
         actual += "; the process had to be ended, because a thread kept it alive after the last test"
+    if left := account.completed.left_behind:
+        names = ", ".join(account.scrubber.text(name) for name in left[:3])
+        actual += f"; {count(len(left), 'process', 'processes')} left behind and ended: {names}"
     return Check(
         id=ID,
         title="The tests ran to their end",
@@ -140,20 +163,29 @@ def _died(account: Account) -> Problem | None:
             f"the run ended while pytest loaded {place}: {ending}", f"look for what ends the process in {place}"
         )
     if unfinished := [one for one in account.judged if one.test.outcome == "started"]:
-        name = account.scrubber.identity(record.last_started)
-        remedy = (
-            f"run `{name}` by itself; give it a time limit"
-            if account.completed.timed_out
-            else (f"run `{name}` by itself and find what ends the process")
-        )
-        return Problem(
-            f"the run ended without a session finish; the last test started is {name}: {ending}", remedy, unfinished
-        )
+        return _died_in(account, unfinished)
     last = account.scrubber.identity(record.last_started)
     after = f"after {last}" if last else "before the first test"
     return Problem(
         f"the run ended without a session finish, {after}: {ending}", f"look for what ends the process {after}"
     )
+
+
+def _died_in(account: Account, unfinished: list[Judged]) -> Problem:
+    """The run ended inside a test."""
+    record, ending = account.record, account.completed.ending
+    name = account.scrubber.identity(record.last_started)
+    if account.out_of_time:
+        done = len(record.started) - len(unfinished)
+        text = f"time is up: {done} of {count(account.collected, 'test')} have run; {ending}"
+        return Problem(text, "raise `execution.seconds`, or run fewer tests", unfinished, Status.NOT_MEASURED)
+    where = f", at {place[0]}:{place[1]}" if (place := unfinished[-1].raised_at or unfinished[-1].failed_at) else ""
+    if record.test_limit is not None:
+        ending = f"stopped at the time limit of one test, {record.test_limit:g} s"
+    hangs = account.completed.timed_out or record.test_limit is not None
+    remedy = f"run `{name}` by itself and find what " + ("it waits for" if hangs else "ends the process")
+    text = f"the run ended without a session finish; the last test started is {name}: {ending}"
+    return Problem(text + (where if hangs and record.standing else ""), remedy, unfinished)
 
 
 def _stopped(account: Account) -> Problem | None:
@@ -188,7 +220,7 @@ def _stopped(account: Account) -> Problem | None:
     return None
 
 
-def _contradicts(account: Account) -> Problem | None:
+def _contradicts(account: Account, junit: str) -> Problem | None:
     """The end of the process and the account of the run tell two stories."""
     record, code, status = account.record, account.completed.exit_code, account.record.status
     if account.completed.timed_out or account.completed.flooded:
@@ -209,6 +241,8 @@ def _contradicts(account: Account) -> Problem | None:
         )
     if code == 1 and not account.bad:
         return Problem("exit code 1 although every test passed", "find the plugin or threshold that fails the session")
+    if junit:
+        return Problem(account.scrubber.text(junit), "find what writes that file besides pytest")
     return None
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verifygate.config import ExecutionSettings
 from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
-from verifygate.execution.stream import Record, read_stream
-from verifygate.subject import Completed, Subject
+from verifygate.execution.stream import Record, read_stacks, read_stream
+from verifygate.subject import UNLIMITED, Completed, Limits, Subject
 
 PLUGIN = f"{PACKAGE}.pytest_stream"
 VARIABLE = "VERIFYGATE_STREAM"
@@ -20,6 +21,7 @@ INSTRUMENTS_VARIABLE = "VERIFYGATE_INSTRUMENTS"
 LINGER_SECONDS = 15.0
 """How long the process may live on after its last test, before the plugin ends it."""
 
+STACKS = "stacks"
 OPTIONS = ("-p", "no:xdist", "-p", "no:randomly", "--rootdir=.", "-o", "addopts=")
 """Ids relative to the root, and nothing that could hide a failure. `addopts` is emptied (what discovery.KEPT_OPTIONS
 names comes back as an argument); xdist would run tests in processes that the plugin does not see; a random order
@@ -43,17 +45,20 @@ def run_pytest(
     subject: Subject,
     arguments: Sequence[str],
     *,
-    files: Sequence[Path],
-    seconds: float,
     folder: Path,
+    seconds: float,
+    test_seconds: float | None = None,
+    limits: Limits = UNLIMITED,
+    files: Sequence[Path] = (),
     instruments: Sequence[tuple[str, dict[str, Any]]] = (),
     only: Sequence[str] = (),
 ) -> Session:
     """Run `python -m pytest` on `arguments` and record which lines of `files` each test executes.
 
+    A test that takes longer than `test_seconds` ends the run.
     `folder` is private to this run: the plugin, its stream, pytest's cache and the tests' temporary files go there.
-    `instruments` are in place before anything of the project is loaded. `only` are ids of tests or files; where it
-    names any, all other tests are left out.
+    `instruments` are in place before anything of the project is loaded. `only` are ids of collected tests or files;
+    where it names any, all other tests are put aside and told of as if they were not there.
     Raises OSError where the interpreter cannot be started.
     """
     plugins, temporary, written = folder / "plugin", folder / "tmp", folder / "written"
@@ -67,18 +72,32 @@ def run_pytest(
         "files": [str(path) for path in files],
         "data": str(data),
         "linger_seconds": LINGER_SECONDS,
+        "stacks": str(folder / STACKS),
+        "test_seconds": test_seconds,
+        "only": list(only),
     }
     env = {VARIABLE: json.dumps(instructions), "TMPDIR": str(temporary)}
-    private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}"]
+    private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}", "-o", "faulthandler_timeout=0"]
     if instruments:
         private = ["-p", INSTRUMENTS_PLUGIN, *private]
         wanted = {"folder": str(written), "root": str(subject.root), "instruments": list(instruments)}
-        env[INSTRUMENTS_VARIABLE] = json.dumps({**wanted, "only": list(only)})
+        env[INSTRUMENTS_VARIABLE] = json.dumps(wanted)
     completed = subject.run(
         ["-m", "pytest", *private, *OPTIONS, *arguments],
         seconds=seconds,
         env=env,
         python_path=[plugins],
+        limits=limits,
     )
     command = ("python", "-m", "pytest", *OPTIONS, *arguments)
-    return Session(command, completed, read_stream(stream, nonce), data, read_told(written / TOLD))
+    record = read_stream(stream, nonce)
+    record.standing, over = read_stacks(folder / STACKS)
+    record.test_limit = test_seconds if over else None
+    return Session(command, completed, record, data, read_told(written / TOLD))
+
+
+def limits_of(settings: ExecutionSettings) -> Limits:
+    """What each process of a test run may take, as it is configured."""
+    mib = 1024 * 1024
+    memory, file = settings.memory_mib, settings.file_mib
+    return Limits(memory and memory * mib, file and file * mib, settings.processes)

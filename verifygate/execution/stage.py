@@ -5,13 +5,15 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from verifygate import leftovers
+from verifygate.execution.again import run_again
 from verifygate.execution.discovery import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.ran import ID as RAN
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.session import run_pytest
+from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import STEPS, Watched, account_of
-from verifygate.execution.tree import read_tree
+from verifygate.execution.tree import tree_as_read
 from verifygate.model import Check, ExecutionDetails, Outcome, StageResult, Status
 from verifygate.stage import StageContext, not_configured
 
@@ -43,26 +45,37 @@ class ExecutionStage:
             checks=tuple(check for each in told for check in each.checks),
             findings=tuple(finding for each in told for finding in each.findings),
             measurements=tuple(measurement for each in told for measurement in each.measurements),
-            environment=interpreter.answers,
+            environment=interpreter.answers | _bounds(context),
             details=ExecutionDetails.model_validate(details),
         )
 
 
 def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> Watched:
-    """Run the tests once, under the eyes of the plugin."""
+    """Run the tests under the eyes of the plugin, and those that failed once more."""
     settings, root = context.settings.execution, context.subject.root
     files = tuple(file for file in context.sources if file.mentions_amp) if settings.coverage else ()
     context.progress("running the project's tests")
-    before = read_tree(context)
+    before = tree_as_read(context)
     session = run_pytest(
         context.subject,
         arguments,
-        files=[root / file.path for file in files],
-        seconds=settings.seconds,
         folder=folder,
+        seconds=settings.seconds,
+        test_seconds=settings.test_seconds,
+        limits=limits_of(settings),
+        files=[root / file.path for file in files],
     )
-    account, ran = account_of(session, Scrubber(root, folder))
-    return Watched(context, folder, arguments, files, before, session, account, ran)
+    account, ran = account_of(session, Scrubber(root, folder), arguments)
+    return run_again(Watched(context, folder, arguments, files, before, session, account, ran))
+
+
+def _bounds(context: StageContext) -> dict[str, str]:
+    """What is not as usual about the processes' surroundings."""
+    names = context.settings.execution.pass_env
+    bounds = {"variables passed on": ", ".join(sorted(names))} if names else {}
+    if not leftovers.POSSIBLE:
+        bounds["left-over processes"] = "not followed on this system beyond the run's own group"
+    return bounds
 
 
 def _cannot_run(stage: str, interpreter: Interpreter) -> StageResult:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.execution import checks, outcomes
 from verifygate.execution.attribution import CoverageUnreadableError, attribute, executed_lines
 from verifygate.execution.emulated import run_emulated
+from verifygate.execution.junit import contradiction
 from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.ran import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
-from verifygate.execution.tree import Tree
+from verifygate.execution.tree import Tree, tree_on_disk
 from verifygate.model import Check, Finding, FunctionCoverage, Measurement
 from verifygate.source import SourceFile
 from verifygate.stage import StageContext
@@ -110,7 +111,8 @@ def tell_the_oracles(watched: Watched) -> Told:
 
 def tell_what_changed(watched: Watched) -> Told:
     """What all that ran did to the audited files. It comes last, so that it answers for every step before."""
-    return Told(checks=(checks.tree_unchanged(watched.before.changed()),))
+    before, now = watched.before, tree_on_disk(watched.context)
+    return Told(checks=(checks.tree_unchanged(before.changed(now), before.added(now)),))
 
 
 STEPS: tuple[Step, ...] = (
@@ -123,10 +125,10 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def account_of(session: Session, scrubber: Scrubber) -> tuple[Account, Check]:
+def account_of(session: Session, scrubber: Scrubber, arguments: Sequence[str] = ()) -> tuple[Account, Check]:
     """A run judged: what is known of it, and whether it can be believed."""
     account = Account(session.completed, session.record, outcomes.judge(session.record, scrubber), scrubber)
-    return account, tests_ran(account)
+    return account, tests_ran(account, contradiction(scrubber.root, arguments, len(account.bad)))
 
 
 def _attribution(watched: Watched) -> tuple[tuple[FunctionCoverage, ...], str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 256 * 1024 * 1024
+MAX_STACKS = 1024 * 1024
+STACK_HEAD = re.compile(r"^(?:(?P<current>Current thread)|Thread) .*\(most recent call first\):$", re.MULTILINE)
+STACK_FRAME = re.compile(r'^  File "(?P<path>.*)", line (?P<line>\d+) in .*$', re.MULTILINE)
 Place = tuple[str, int]
 
 
@@ -81,6 +85,10 @@ class Record:
     """Why coverage failed; empty where it was saved; None where the run never came to that."""
     unharmed: list[str] = field(default_factory=list)
     """Folders in which a test that was made to fail was not reported as failed."""
+    standing: tuple[Place, ...] = ()
+    """Where the run stood when a time limit ended it, outermost line first; empty where nobody could see."""
+    test_limit: float | None = None
+    """Seconds after which one test ended the run, where one did."""
     forged: int = 0
     """Lines that the plugin did not write."""
 
@@ -109,6 +117,24 @@ def read_stream(path: Path, nonce: str) -> Record:
             except (ValueError, KeyError, TypeError, AttributeError):
                 record.forged += 1
     return record
+
+
+def read_stacks(path: Path) -> tuple[tuple[Place, ...], bool]:
+    """The main thread's stack as faulthandler wrote it, outermost line first; and whether a test's time was over.
+
+    faulthandler begins with the thread that a signal met, which is the main one, or with the newest, and ends with it.
+    """
+    if not path.exists():
+        return (), False
+    with path.open("rb") as file:
+        text = file.read(MAX_STACKS).decode("utf-8", "replace")
+    heads = list(STACK_HEAD.finditer(text))
+    if not heads:
+        return (), False
+    head = next((head for head in heads if head["current"]), heads[-1])
+    end = next((later.start() for later in heads if later.start() > head.start()), len(text))
+    frames = STACK_FRAME.finditer(text, head.end(), end)
+    return tuple((frame["path"], int(frame["line"])) for frame in frames)[::-1], text.startswith("Timeout (")
 
 
 def _take(record: Record, event: dict[str, Any]) -> None:

@@ -7,31 +7,64 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from verifygate.errors import UsageError
+from verifygate.source import read_sources
 from verifygate.stage import StageContext
+
+GIT = (".git/HEAD", ".git/config", ".git/packed-refs")
+"""What says which revision this is, where the root is a repository's."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Digests of every audited file, the configuration and the specification."""
+    """Digests of every audited file, the configuration, the specification and the repository's head."""
 
     root: Path
     digests: Mapping[str, str]
 
-    def changed(self) -> list[str]:
-        """Paths whose content is another one now, or that are gone."""
-        return sorted(path for path, digest in self.digests.items() if _digest(self.root / path) != digest)
+    def changed(self, now: Tree) -> list[str]:
+        """Paths whose content is another one `now`, or that are gone."""
+        return sorted(path for path, digest in self.digests.items() if now.digests.get(path) != digest)
+
+    def added(self, now: Tree) -> list[str]:
+        """Paths that are there `now` and were not before."""
+        return sorted(set(now.digests) - set(self.digests))
 
 
-def read_tree(context: StageContext) -> Tree:
-    """The audited files as the gate read them; the configuration and the specification as they lie on the disk."""
-    root = context.subject.root
-    named = filter(None, (context.settings.config, context.settings.requirements.spec))
-    digests = {path: _digest(root / path) for path in named} | {file.path: file.digest for file in context.sources}
-    return Tree(root, digests)
+def tree_as_read(context: StageContext) -> Tree:
+    """The audited files as the gate read them; the rest as it lies on the disk."""
+    return Tree(context.subject.root, _beside(context) | {file.path: file.digest for file in context.sources})
+
+
+def tree_on_disk(context: StageContext) -> Tree:
+    """The same, all as it lies on the disk now."""
+    settings, root = context.settings, context.subject.root
+    try:
+        files = read_sources(root, settings.sources, settings.project.exclude)
+    except UsageError:  # a folder that was to be audited is gone
+        return Tree(root, _beside(context))
+    return Tree(root, _beside(context) | {file.path: file.digest for file in files})
+
+
+def _beside(context: StageContext) -> dict[str, str]:
+    root, settings = context.subject.root, context.settings
+    named = [settings.config, settings.requirements.spec, *GIT, *_head(root)]
+    return {path: digest for path in named if path and (digest := _digest(root / path))}
+
+
+def _head(root: Path) -> list[str]:
+    """The file that says where the branch stands."""
+    try:
+        head = (root / ".git" / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return []
+    name = head.removeprefix("ref: ")
+    return [f".git/{name}"] if name != head and ".." not in name else []
 
 
 def _digest(path: Path) -> str:
+    """The digest of a plain file; empty where there is none."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return "none"
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except (OSError, ValueError):
+        return ""

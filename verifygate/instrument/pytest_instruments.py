@@ -1,7 +1,7 @@
 """A pytest plugin that puts instruments in place before anything of the project is loaded.
 
 It tells, between what the instruments tell, which file is being collected and which test begins, so that each event
-belongs to one of them. Where it is given ids, it leaves all other tests out.
+belongs to one of them.
 """
 
 from __future__ import annotations
@@ -21,25 +21,14 @@ VARIABLE = "VERIFYGATE_INSTRUMENTS"
 
 
 class Sections:
-    """Says where one test's events end and the next one's begin, and keeps to the tests that were asked for."""
+    """Says where one test's events end and the next one's begin."""
 
-    def __init__(self, tell: Tell, only: list[str]) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._only = only
 
     def pytest_collectstart(self, collector: pytest.Collector) -> None:
         if isinstance(collector, pytest.File):
             self._begin("collecting", collector.nodeid)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        if not self._only:
-            return
-        wanted, files = set(self._only), tuple(f"{name}::" for name in self._only)
-        kept = [item for item in items if item.nodeid in wanted or item.nodeid.startswith(files)]
-        if left_out := [item for item in items if item not in kept]:
-            config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -61,7 +50,7 @@ def _open() -> Sections | None:
     given = json.loads(instructions)
     tell = teller(Path(given["folder"], TOLD))
     install_with_torch(given, tell)
-    return Sections(tell, given["only"])
+    return Sections(tell)
 
 
 _sections = _open()

@@ -7,8 +7,10 @@ to its death. The gate reads this file and never pytest's own output, which anyb
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -99,6 +101,29 @@ class Attribution:
             self.failure = f"coverage could not be saved: {type(error).__name__}"
 
 
+class Clock:
+    """Writes down where every thread stands when a time limit ends the run: the whole run's, or that of one test.
+
+    faulthandler does so without the help of the interpreter, which may hang in a library.
+    """
+
+    def __init__(self, stacks: str, test_seconds: float | None) -> None:
+        self._file = open(stacks, "wb", buffering=0)  # noqa: SIM115, PTH123 - stays open as long as the process
+        self._test_seconds = test_seconds
+        if hasattr(faulthandler, "register"):
+            faulthandler.register(signal.SIGTERM, self._file, all_threads=True, chain=True)
+
+    def start(self) -> None:
+        """A test begins."""
+        if self._test_seconds is not None:
+            faulthandler.dump_traceback_later(self._test_seconds, file=self._file, exit=True)
+
+    def stop(self) -> None:
+        """It has ended."""
+        if self._test_seconds is not None:
+            faulthandler.cancel_dump_traceback_later()
+
+
 class CanaryError(AssertionError):
     """The failure that a canary is made to have."""
 
@@ -128,9 +153,11 @@ class Canary(pytest.Item):
 class Witness:
     """The hooks that follow the run. It is registered after the first conftests, so its wrappers lie around theirs."""
 
-    def __init__(self, stream: Stream, attribution: Attribution | None, linger_seconds: float) -> None:
+    def __init__(self, stream: Stream, attribution: Attribution | None, given: dict[str, Any]) -> None:
         self.stream = stream
-        self._linger_seconds = linger_seconds
+        self._linger_seconds = float(given["linger_seconds"])
+        self._only: list[str] = given["only"]
+        self._clock = Clock(given["stacks"], given["test_seconds"])
         self._attribution = attribution
         self._raised: dict[tuple[str, str], dict[str, object]] = {}
         self._calls = Calls(_describe_value)
@@ -168,6 +195,14 @@ class Witness:
         self.stream.tell("deselected", ids=[item.nodeid for item in items])
 
     @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self._only:
+            wanted, files = frozenset(self._only), tuple(f"{name}::" for name in self._only)
+            items[:] = [item for item in items if item.nodeid in wanted or item.nodeid.startswith(files)]
+            kept = {item.nodeid for item in items}
+            self._found = [found for found in self._found if found in kept]
+
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Tell what is left, and first what a hook took out of the list without a word."""
         kept = {item.nodeid for item in session.items} | self._deselected
@@ -203,7 +238,9 @@ class Witness:
         self._calls.start(item)
         if self._attribution is not None:
             self._attribution.switch(item.nodeid)
+        self._clock.start()
         yield
+        self._clock.stop()
         if self._attribution is not None:
             self._attribution.switch("")
 
@@ -349,7 +386,7 @@ def _open() -> Witness | None:
     stream = Stream(given["stream"], given["nonce"])
     stream.tell("loaded", pytest=pytest.__version__)
     attribution = Attribution(given["files"], given["data"]) if given["files"] else None
-    return Witness(stream, attribution, float(given["linger_seconds"]))
+    return Witness(stream, attribution, given)
 
 
 def _tell_conftest(stream: Stream, error: BaseException) -> None:

@@ -33,8 +33,10 @@ class TestOutcome(Model):
     __test__ = False  # a model, whatever pytest makes of its name
 
     id: str
-    outcome: Literal["passed", "failed", "skipped", "xfailed", "xpassed", "error", "started"]
-    """`started` without an end: the run died inside this test."""
+    outcome: Literal["passed", "failed", "skipped", "xfailed", "xpassed", "error", "started", "flaky"]
+    """`started` without an end: the run died inside this test. `flaky`: failed, and passed when it ran again."""
+    again: str | None = None
+    """Its outcome when it ran once more, alone, in a fresh process; null where it did not."""
     reason: str = ""
     """Skip or xfail reason, or the last line of the failure."""
     path: str = ""

@@ -32,9 +32,9 @@ from verifygate.report import escape
 from verifygate.report.view import View
 
 _QUIET = (Status.PASS, Verdict.PASS, Status.NOT_APPLICABLE)
-_OUTCOMES = ("passed", "failed", "error", "started", "skipped", "xfailed", "xpassed")
+_OUTCOMES = ("passed", "failed", "error", "started", "flaky", "skipped", "xfailed", "xpassed")
 """In the order of the page; `started` is a test in which the run died."""
-_RARE = ("error", "started", "xpassed")
+_RARE = ("error", "started", "flaky", "xpassed")
 """Outcomes that have a section only where a test had them."""
 
 

@@ -16,10 +16,11 @@ PROVES = {
     "started": Status.FAIL,
     "xfailed": Status.FAIL,
     "xpassed": Status.PARTIAL,
+    "flaky": Status.PARTIAL,
     "skipped": Status.NOT_MEASURED,
 }
 """A test that is expected to fail and does shows that the requirement is not met; one that passes all the same
-contradicts its own mark."""
+contradicts its own mark; one that is flaky shows nothing for sure."""
 WORST_FIRST = (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL, Status.PASS)
 REMEDIES = {
     Status.FAIL: "make the test pass",

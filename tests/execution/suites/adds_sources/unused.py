@@ -1,0 +1,1 @@
+"""Gone after the tests."""

@@ -1,0 +1,10 @@
+"""Many tests that take their time; none of them hangs."""
+
+import time
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range(400))
+def test_takes_its_time(number):
+    time.sleep(0.05)
