@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
 REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab")
+CLAIMS_FORMATS = ("text", "json", "md")
 FORMATS_WITH_FIXES = ("text", "json", "sarif")
 """Formats of `check` that say whether findings can be fixed."""
 CHECK_FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
@@ -176,6 +177,30 @@ def probe(command: tuple[str, ...], emulate_cuda: bool, fmt: str, seconds: float
     else:
         click.echo(probe_text.text(report))
     return report.exit_code
+
+
+@cli.command()
+@click.argument("reports", nargs=-1, required=True, metavar="FILE...", type=str)
+@click.option("--root", type=click.Path(path_type=Path), help="The source tree that the reports speak of.")
+@click.option("--format", "fmt", default="text", type=click.Choice(CLAIMS_FORMATS), help="Output format.")
+@click.option(
+    "--run-tests", is_flag=True, help="Run the tests that the reports count again: this runs the tree's code."
+)
+def claims(reports: tuple[str, ...], root: Path | None, fmt: str, run_tests: bool) -> int:
+    """Audit prose reports: what can be tested in them is CONFIRMED, REFUTED or INCONCLUSIVE.
+
+    Exit code 0 only where there are claims and all of them are CONFIRMED; 1 where one is not.
+    """
+    from verifygate.claims import audit
+    from verifygate.model.claims import ClaimVerdict
+    from verifygate.report.claims import render_claims
+
+    with _progress() as progress:
+        progress("reading the reports")
+        found = audit(reports, root, run_tests=run_tests)
+    click.echo(render_claims(found, fmt), nl=False)
+    settled = all(claim.verdict is ClaimVerdict.CONFIRMED for claim in found.claims)
+    return 0 if found.claims and settled else 1
 
 
 @cli.command()

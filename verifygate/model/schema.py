@@ -10,12 +10,14 @@ from typing import Any
 
 from verifygate.model.base import Model
 from verifygate.model.check_report import CheckReport
+from verifygate.model.claims import ClaimsReport
 from verifygate.model.probe_report import ProbeReport
 from verifygate.model.report import Report
 
 SCHEMAS: dict[str, type[Model]] = {
     "report.schema.json": Report,
     "check.schema.json": CheckReport,
+    "claims.schema.json": ClaimsReport,
     "probe.schema.json": ProbeReport,
 }
 """File name -> the model it describes."""

@@ -29,6 +29,11 @@ def render(report: Report, prefix: str = "../../") -> dict[str, str]:
     return {name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report)) for name in FILES}
 
 
+def filled(template: str, **values: object) -> str:
+    """One template with its values, escaped; for pages that are not part of a gate's report."""
+    return _tidy(_environment().get_template(template).render(**values))
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # here: `verifygate check` never needs it

@@ -1,0 +1,73 @@
+"""A share beside the counts it is made of: `2/8 (25%)`, `80% (12 of 15)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verifygate.claims.ledger import Ledger
+from verifygate.claims.markdown import Document, Sentence
+from verifygate.claims.numbers import NUMBER, Printed, printed, shown
+from verifygate.model.claims import ClaimKind, ClaimVerdict
+
+_PART = rf"(?<![\w.,/:%+×*=-])(?P<part>{NUMBER})\s*(?:/|of|out of)\s*(?P<whole>{NUMBER})(?![\d/]|\.\d|\s*[%x×*])"
+_SHARE = rf"(?P<about>[~≈])?(?P<share>{NUMBER})\s*%"
+_TAIL = r"(?P<tail>[^()\n]{0,40}?)"
+COUNTS_FIRST = re.compile(
+    rf"{_PART}(?P<things>(?:\s+[A-Za-z][\w-]*){{0,4}})\s*(?:\(\s*{_SHARE}{_TAIL}\)"
+    rf"|=\s*{_SHARE.replace('about', 'near').replace('share', 'equal')}(?![\w%]))"
+)
+SHARE_FIRST = re.compile(
+    rf"(?<![\w.,-]){_SHARE}(?P<tail>(?:\s+[A-Za-z][\w-]*){{0,3}})\s*\(\s*{_PART}(?P<things>(?:\s+[A-Za-z][\w-]*){{0,4}})\s*\)"
+)
+_OF_THE_SHARE = re.compile(
+    r"^\W*(?:(?:complet\w+|done|pass\w*(?: rate)?|success(?: rate)?|met|implemented|covered|verified|rate)\W*)?$",
+    re.IGNORECASE,
+)
+_POSITION = re.compile(
+    r"\b(?:phase|step|part|stage|page|week|day|sprint|iteration|milestone|level|chapter|batch|wave|round|run|attempt"
+    r"|lesson|tier|epoch|version|wcag|ratio|weight\w*|priority)\W*$",
+    re.IGNORECASE,
+)
+"""`Phase 2/5 (35% complete)` names a place in a row, not a share."""
+
+
+def extract(document: Document, ledger: Ledger) -> None:
+    for sentence in document.sentences:
+        for match, share in _matches(sentence.text):
+            _judge(ledger, sentence, match, share)
+
+
+def _matches(text: str) -> Iterator[tuple[re.Match[str], Printed]]:
+    for pattern in (COUNTS_FIRST, SHARE_FIRST):
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
+            number = printed(groups.get("share") or groups.get("equal") or "")
+            if number is not None and not _POSITION.search(text[: match.start("part")]):
+                about = bool(groups.get("about") or groups.get("near"))
+                yield match, Printed(number.value, number.step, about)
+
+
+def _judge(ledger: Ledger, sentence: Sentence, match: re.Match[str], share: Printed) -> None:
+    part, whole = printed(match["part"]), printed(match["whole"])
+    if part is None or whole is None or not whole.value:
+        return
+    exact = part.value / whole.value * 100
+    line, words = sentence.line_of(match.start()), match[0]
+    calculation = f"{match['part']} of {match['whole']} is {shown(exact)} %"
+    if share.rounded.low <= exact <= share.rounded.high:
+        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.CONFIRMED, calculation, words=words, line=line)
+        return
+    tail = match.groupdict().get("tail") or ""
+    if not _OF_THE_SHARE.match(tail):
+        return  # `45/45 passing (92% coverage)`: the share is one of something else
+    stated = shown(share.value)
+    if share.rounded.low <= 100 - exact <= share.rounded.high:
+        reason = f"{calculation}; {stated} % is the rest: the sentence may mean that"
+        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
+    elif part.value == whole.value or part.value > whole.value:
+        reason = f"{calculation}; whether the {stated} % is a share of the same things is not said"
+        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
+    else:
+        reason = f"{calculation}, not {stated} %"
+        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.REFUTED, reason, words=words, line=line)
