@@ -58,6 +58,19 @@ def test_arguments_that_cannot_be_bound_are_left(call: str):
     assert fixes(sources, "AMP501") == [None]
 
 
+def test_columns_count_characters():
+    """Editors and SARIF count characters, and syntax trees bytes; the fix finds the call all the same."""
+    sources = one('import torch\n\nmade = "größer", torch.cuda.amp.GradScaler(4.0)\n')
+    (finding,) = (each for each in scan(sources).findings if each.rule == "AMP501")
+
+    assert (finding.line, finding.column) == (3, 18)
+    assert (
+        repaired(sources, scan, ["AMP501"])
+        .changed[0][1]
+        .text.endswith('torch.amp.GradScaler("cuda", init_scale=4.0)\n')
+    )
+
+
 def test_a_decorator_without_a_call_is_left():
     """`@autocast` takes the function for its flag: the code never worked, and guessing what it should do is no fix."""
     sources = one("import torch\n\n\n@torch.cuda.amp.autocast\ndef forward(model, x):\n    return model(x)\n")

@@ -49,7 +49,6 @@ class Tree:
         self._positions = self._wrapper.resolve(metadata.PositionProvider)
         self._parents = self._wrapper.resolve(metadata.ParentNodeProvider)
         self._scopes: Mapping[cst.CSTNode, metadata.Scope | None] | None = None
-        self._lines = self.module.code.splitlines()
 
     def text(self, node: cst.CSTNode) -> str:
         return self.module.code_for_node(node).strip()
@@ -60,11 +59,10 @@ class Tree:
 
     def at(self, finding: Finding, kind: type[Node]) -> list[Node]:
         """The nodes of a kind that start where the finding points, outermost first."""
-        column = self._column(finding)
         return [
             node
             for node, place in self._positions.items()
-            if isinstance(node, kind) and (place.start.line, place.start.column) == (finding.line, column)
+            if isinstance(node, kind) and (place.start.line, place.start.column + 1) == (finding.line, finding.column)
         ]
 
     def call(self, finding: Finding) -> cst.Call:
@@ -73,13 +71,6 @@ class Tree:
         if not calls:
             raise CannotFixError("the call is not found at the place of the finding")
         return max(calls, key=lambda call: len(self.text(call)))
-
-    def _column(self, finding: Finding) -> int:
-        """Columns of findings count UTF-8 bytes from 1, libcst counts characters from 0."""
-        if not 0 < finding.line <= len(self._lines):
-            return -1
-        before = self._lines[finding.line - 1].encode()[: finding.column - 1]
-        return len(before.decode("utf-8", "replace"))
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return self._parents.get(node)

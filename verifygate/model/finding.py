@@ -70,6 +70,7 @@ class Finding(Model):
     path: str
     line: int
     column: int
+    """In characters, from 1."""
     end_line: int
     severity: Severity
     certainty: Certainty

@@ -38,7 +38,7 @@ def _issues(findings: Iterable[Finding]) -> str:
             "severity": _SEVERITIES[finding.severity],
             "location": {
                 "path": finding.path,
-                "lines": {"begin": finding.line, "end": max(finding.line, finding.end_line)},
+                "lines": {"begin": max(finding.line, 1), "end": max(finding.line, finding.end_line, 1)},
             },
         }
         for finding in findings

@@ -73,6 +73,8 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
             "witnesses": [witness.value for witness in finding.witnesses],
         },
     }
+    if finding.fix is not None:
+        result["properties"]["fix"] = finding.fix.value
     if finding.steps:
         flow = {"locations": [{"location": _step(step)} for step in finding.steps]}
         result["codeFlows"] = [{"threadFlows": [flow]}]

@@ -19,6 +19,7 @@ from verifygate.source import SourceFile, Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.constructs import constructs
+from verifygate.static.graph import Place
 from verifygate.static.program import UnparsableError, parse
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
@@ -159,7 +160,7 @@ def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iter
             name=rule.name,
             path=path,
             line=place.line,
-            column=place.column,
+            column=_column(sources, place),
             end_line=place.end_line,
             severity=match.severity or rule.severity,
             certainty=Certainty.CERTAIN if match.certain else Certainty.LIKELY,
@@ -175,6 +176,15 @@ def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iter
             symbol=symbol,
             witnesses=(rule.witnesses[0],),
         )
+
+
+def _column(sources: Sources, place: Place) -> int:
+    """The column in characters, as editors and SARIF count them: syntax trees count bytes of UTF-8."""
+    file = sources.get(place.path)
+    lines = file.lines if file is not None else []
+    if not place.line <= len(lines):
+        return place.column
+    return len(lines[place.line - 1].encode()[: place.column - 1].decode("utf-8", "replace")) + 1
 
 
 def _suppress(

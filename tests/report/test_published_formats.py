@@ -1,0 +1,138 @@
+"""SARIF and GitLab's code quality format as their readers document them, in our own words.
+
+What the schema of SARIF 2.1.0 asks of the objects that are written here: required properties, none besides the known
+ones, types and smallest numbers. The schema itself is not shipped; both agree on every report of these tests.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from report_sample import CLIP, HOSTILE, RECREATED, check_report, clean_report, report, static
+
+from verifygate.model import Applicability, Report
+from verifygate.model.check_report import CheckReport
+from verifygate.report import render, render_findings
+
+TEXT = {"type": "string", "minLength": 1}
+COUNT = {"type": "integer", "minimum": 1}
+
+
+def closed(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    """An object with these properties and no other."""
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": required | optional,
+        "additionalProperties": False,
+    }
+
+
+def some(item: dict[str, Any], least: int = 0) -> dict[str, Any]:
+    return {"type": "array", "items": item, "minItems": least}
+
+
+MESSAGE = closed({"text": TEXT})
+PLACE = closed(
+    {
+        "artifactLocation": closed({"uri": {"type": "string", "pattern": r"^[^\s\\<>|]+$"}}),
+        "region": closed({"startLine": COUNT}, startColumn=COUNT, endLine=COUNT),
+    }
+)
+LOCATION = closed({"physicalLocation": PLACE}, message=MESSAGE)
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+RESULT = closed(
+    {
+        "ruleId": TEXT,
+        "ruleIndex": {"type": "integer", "minimum": 0},
+        "level": LEVEL,
+        "message": MESSAGE,
+        "locations": some(LOCATION, 1),
+        "partialFingerprints": {"type": "object", "additionalProperties": TEXT, "minProperties": 1},
+    },
+    codeFlows=some(closed({"threadFlows": some(closed({"locations": some(closed({"location": LOCATION}), 1)}), 1)}), 1),
+    properties={"type": "object"},
+)
+RULE = closed({"id": TEXT}, name=TEXT, shortDescription=MESSAGE, help=MESSAGE)
+DRIVER = closed({"name": TEXT}, version=TEXT, rules={**some(RULE), "uniqueItems": True})
+INVOCATION = closed(
+    {"executionSuccessful": {"type": "boolean"}},
+    toolExecutionNotifications=some(closed({"message": MESSAGE}, level=LEVEL, locations=some(LOCATION))),
+)
+RUN = closed(
+    {"tool": closed({"driver": DRIVER}), "results": some(RESULT)},
+    columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+    invocations=some(INVOCATION),
+    properties={"type": "object"},
+)
+SARIF = closed(
+    {"version": {"const": "2.1.0"}, "runs": some(RUN, 1)}, **{"$schema": {"type": "string", "format": "uri"}}
+)
+
+GITLAB = some(
+    closed(
+        {
+            "description": TEXT,
+            "check_name": TEXT,
+            "fingerprint": TEXT,
+            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+            "location": closed(
+                {
+                    "path": {"type": "string", "pattern": r"^(?!\./|/)."},
+                    "lines": closed({"begin": COUNT}, end=COUNT),
+                }
+            ),
+        }
+    )
+)
+
+FIXABLE = CLIP.model_copy(update={"fix": Applicability.SAFE})
+AT_THE_TOP = RECREATED.model_copy(update={"line": 0, "column": 0, "end_line": 0, "message": HOSTILE})
+REPORTS = {
+    "block": report(),
+    "pass": clean_report(),
+    "nothing ran": report((), ()),
+    "odd": report((static().model_copy(update={"findings": (FIXABLE, AT_THE_TOP)}),), ()),
+}
+CHECKS = {"findings": check_report(FIXABLE, AT_THE_TOP), "clean": check_report().model_copy(update={"findings": ()})}
+
+
+@pytest.mark.parametrize("given", REPORTS.values(), ids=REPORTS)
+def test_reports_are_sarif(given: Report) -> None:
+    """Every object of the log is one that a reader of SARIF 2.1.0 knows."""
+    (text,) = render(given, "sarif").values()
+    check_sarif(json.loads(text))
+
+
+@pytest.mark.parametrize("given", CHECKS.values(), ids=CHECKS)
+def test_checks_are_sarif(given: CheckReport) -> None:
+    """So is what `check` prints."""
+    check_sarif(json.loads(render_findings(given, "sarif")))
+
+
+def check_sarif(log: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator(SARIF).validate(log)
+    for run in log["runs"]:
+        rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+        for result in run["results"]:
+            assert rules[result["ruleIndex"]] == result["ruleId"]
+
+
+@pytest.mark.parametrize("given", REPORTS.values(), ids=REPORTS)
+def test_reports_are_code_quality(given: Report) -> None:
+    """Every field that GitLab documents, of the type it documents; it drops a second issue of one fingerprint."""
+    (text,) = render(given, "gitlab").values()
+    issues = json.loads(text)
+    jsonschema.Draft202012Validator(GITLAB).validate(issues)
+    prints = [issue["fingerprint"] for issue in issues]
+    assert len(prints) == len(set(prints))
+
+
+def test_a_fix_is_told_in_sarif() -> None:
+    """Whether `verifygate fix` can repair it is a property of the result, where it can."""
+    first, second = json.loads(render_findings(CHECKS["findings"], "sarif"))["runs"][0]["results"]
+    assert first["properties"]["fix"] == "safe"
+    assert "fix" not in second["properties"]
