@@ -63,6 +63,8 @@ class ExecutionSettings(Model):
     """Test ids, or their beginnings up to a `/`, `::` or `[`, that must run and pass; a skipped one is NOT MEASURED."""
     coverage: bool = True
     """Whether to record which test executes which function."""
+    recorder: bool = True
+    """Whether to record what the tests do with AMP, and to judge it by the protocol."""
     emulate_cuda: bool = True
     """Whether tests that skip for want of CUDA run again where CUDA is emulated on the CPU; what comes of it is told
     apart, as evidence of the class `emulated`."""

@@ -1,14 +1,36 @@
-"""Join what the stages found apart: each finding learns which tests execute its function, and so why none caught it."""
+"""Join what the stages found apart: one finding per breach, with all who saw it, and why no test caught it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from verifygate.model import ExecutionDetails, Finding, FunctionCoverage, StageResult, TestOutcome
+from verifygate.model import (
+    Certainty,
+    ExecutionDetails,
+    Finding,
+    FunctionCoverage,
+    StageResult,
+    StaticDetails,
+    Suppression,
+    TestOutcome,
+    TraceSummary,
+    Witness,
+)
+from verifygate.protocol import MOVES
+
+DONE_BY = {
+    move.breach.rule: frozenset(
+        other.breach.blame.value for other in MOVES if other.breach and other.breach.rule == move.breach.rule
+    )
+    for move in MOVES
+    if move.breach
+}
+"""Rule -> the events that break it: what the statement of a finding does when it runs."""
 
 
 def merged(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
     """The stages, with every finding completed from what the other stages know."""
+    stages = _witnessed(stages)
     details = [stage.details for stage in stages if isinstance(stage.details, ExecutionDetails)]
     if not details:
         return tuple(stages)
@@ -16,6 +38,83 @@ def merged(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
         stage.model_copy(update={"findings": tuple(_with_tests(finding, details[0]) for finding in stage.findings)})
         for stage in stages
     )
+
+
+def _witnessed(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
+    """A breach that the source and a run both show is one finding, of the stage that read the source."""
+    seen = [each for stage in stages for each in stage.findings if each.witnesses == (Witness.RUN,)]
+    traces = [stage.details.trace for stage in stages if isinstance(stage.details, ExecutionDetails)]
+    trace = next((trace for trace in traces if trace is not None), None)
+    silenced = [
+        each for stage in stages if isinstance(stage.details, StaticDetails) for each in stage.details.suppressions
+    ]
+    joined: list[Finding] = []
+
+    def completed(finding: Finding) -> Finding:
+        same = next((each for each in seen if _is_same(finding, each)), None)
+        if same is None:
+            return _passed_by(finding, trace)
+        joined.append(same)
+        return _joined(finding, same)
+
+    told = [
+        stage.model_copy(
+            update={
+                "findings": tuple(
+                    finding if finding.witnesses == (Witness.RUN,) else completed(finding) for finding in stage.findings
+                )
+            }
+        )
+        for stage in stages
+    ]
+    left = [each for each in seen if each not in joined and not any(_silences(one, each) for one in silenced)]
+    return tuple(
+        stage.model_copy(
+            update={
+                "findings": tuple(each for each in stage.findings if each.witnesses != (Witness.RUN,) or each in left)
+            }
+        )
+        for stage in told
+    )
+
+
+def _is_same(finding: Finding, seen: Finding) -> bool:
+    return (finding.rule, finding.path) == (seen.rule, seen.path) and finding.line <= seen.line <= finding.end_line
+
+
+def _joined(finding: Finding, seen: Finding) -> Finding:
+    """The finding of the source, with the run beside it. What a run showed is certain."""
+    update: dict[str, object] = {
+        "witnesses": tuple(dict.fromkeys((*finding.witnesses, *seen.witnesses))),
+        "details": (*finding.details, *seen.details),
+        "run": seen.run,
+    }
+    if seen.certainty is Certainty.CERTAIN and finding.certainty is Certainty.LIKELY:
+        update |= {"certainty": Certainty.CERTAIN, "run": f"likely by the source alone, and {seen.run}"}
+    return finding.model_copy(update=update)
+
+
+def _passed_by(finding: Finding, trace: TraceSummary | None) -> Finding:
+    """Says so where a run went through the statement of a likely finding, in a known state, without the breach."""
+    if trace is None or finding.certainty is not Certainty.LIKELY or finding.rule not in DONE_BY:
+        return finding
+    times = sum(
+        visit.times
+        for visit in trace.visits
+        if visit.path == finding.path
+        and finding.line <= visit.line <= finding.end_line
+        and visit.event in DONE_BY[finding.rule]
+    )
+    if not times:
+        return finding
+    words = "once" if times == 1 else f"{times} times"
+    return finding.model_copy(update={"run": f"a recorded run passed here {words} without the breach"})
+
+
+def _silences(suppression: Suppression, seen: Finding) -> bool:
+    """Whether a comment, or the settings, silence the same breach where the source shows it."""
+    same = (suppression.rule, suppression.path) == (seen.rule, seen.path)
+    return same and (suppression.line == seen.line or suppression.finding.startswith(f"{seen.path}:{seen.line} "))
 
 
 def _with_tests(finding: Finding, execution: ExecutionDetails) -> Finding:

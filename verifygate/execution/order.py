@@ -29,6 +29,8 @@ class Hit:
     """What it was seen by; often the same."""
     path: tuple[Event, ...]
     certain: bool = True
+    before: Event | None = None
+    """What the breach comes too early or too late after: the order of the two is the fault."""
 
 
 @dataclass
@@ -210,7 +212,12 @@ class OrderJudge:
         if breach is not None:
             blamed = event if breach.blame is move else line.last.get(breach.blame, event)
             hit = Hit(
-                self._rule(breach.rule, line), blamed, event, self._path(line, event), self._certain(line, before)
+                self._rule(breach.rule, line),
+                blamed,
+                event,
+                self._path(line, event),
+                certain=self._certain(line, before),
+                before=line.path[-1] if line.path else None,
             )
             if breach.rule == "AMP212" and before.gradients is Gradients.CLEARED and move not in _USES:
                 pass  # `_note_wiped` tells what was accumulated from what another loss left behind

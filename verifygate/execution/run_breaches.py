@@ -128,13 +128,15 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
     plain: list[tuple[Event, Event]] = []
     scaled: list[Event] = []
     no_region: list[Event] = []
+    made = {event.scaler: event for event in section.events if event.kind == "scaler"}
     backwards = 0
     for event in section.events:
         backwards += event.kind == "backward"
         if event.kind == "autocast":
             region = forward = event
         elif event.kind == "scale" and forward is not None and forward.fields.get("dtype") == "bfloat16":
-            yield Hit("AMP304", event, event, (forward, event))
+            if whole or event.scaler in made:  # a test may bring a scaler of its own
+                yield Hit("AMP304", event, made.get(event.scaler, event), (forward, event))
         elif event.kind == "backward" and event.fields.get("root") == "plain" and forward is not None:
             if forward.fields.get("dtype") == "float16":
                 plain.append((forward, event))
@@ -155,8 +157,8 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
         yield from _unscaled(section, trace, plain)
     compiled = trace.totals.get("compiled", True)
     if whole and region is None and len(no_region) >= REPEATED and not compiled:
-        made = next((event for event in section.events if event.kind == "scaler"), no_region[0])
-        yield Hit("AMP303", made, no_region[0], (made, no_region[0]))
+        first = made.get(no_region[0].scaler, no_region[0])
+        yield Hit("AMP303", first, no_region[0], (first, no_region[0]))
 
 
 def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) -> Iterator[Hit]:

@@ -37,6 +37,8 @@ class Session:
     completed: Completed
     record: Record
     coverage_data: Path
+    written: Path
+    """Where the instruments wrote."""
     told: tuple[dict[str, Any], ...] = ()
     """What the instruments told, where there were any, between `collecting` and `testing` with an `id`."""
 
@@ -93,7 +95,7 @@ def run_pytest(
     record = read_stream(stream, nonce)
     record.standing, over = read_stacks(folder / STACKS)
     record.test_limit = test_seconds if over else None
-    return Session(command, completed, record, data, read_told(written / TOLD))
+    return Session(command, completed, record, data, written, read_told(written / TOLD))
 
 
 def limits_of(settings: ExecutionSettings) -> Limits:

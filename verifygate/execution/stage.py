@@ -10,6 +10,7 @@ from verifygate.execution.again import run_again
 from verifygate.execution.discovery import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.ran import ID as RAN
+from verifygate.execution.recorded import RECORDER
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import STEPS, Watched, account_of
@@ -64,6 +65,7 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> W
         test_seconds=settings.test_seconds,
         limits=limits_of(settings),
         files=[root / file.path for file in files],
+        instruments=[RECORDER] if settings.recorder else [],
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
     return run_again(Watched(context, folder, arguments, files, before, session, account, ran))

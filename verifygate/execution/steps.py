@@ -12,6 +12,7 @@ from verifygate.execution.emulated import run_emulated
 from verifygate.execution.junit import contradiction
 from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.ran import Account, tests_ran
+from verifygate.execution.recorded import judged, trace_check
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
 from verifygate.execution.tree import Tree, tree_on_disk
@@ -115,12 +116,21 @@ def tell_what_changed(watched: Watched) -> Told:
     return Told(checks=(checks.tree_unchanged(before.changed(now), before.added(now)),))
 
 
+def tell_the_trace(watched: Watched) -> Told:
+    """What the tests did with AMP, event by event."""
+    settings = watched.context.settings
+    recorded = judged(watched.session, watched.account, watched.context.sources, settings.static)
+    check = trace_check(recorded, watched.session, on=settings.execution.recorder, sources=watched.context.sources)
+    return Told(checks=(check,), findings=recorded.findings, details={"trace": recorded.summary})
+
+
 STEPS: tuple[Step, ...] = (
     tell_the_run,
     tell_the_tests,
     tell_who_tests_what,
     tell_the_emulated,
     tell_the_oracles,
+    tell_the_trace,
     tell_what_changed,
 )
 

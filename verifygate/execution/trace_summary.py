@@ -34,9 +34,7 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
         dropped=trace.dropped,
         counts=tuple(sorted(Counter(event.kind for event in events).items())),
         devices=tuple(sorted({_region(event) for event in events if event.kind == "autocast"})),
-        optimizers=tuple(
-            f"{fact['type']}, {count(int(fact['tensors']), 'tensor')}" for _, fact in sorted(trace.optimizers.items())
-        ),
+        optimizers=_optimizers(trace),
         steps=len(steps),
         skipped=sum(event.fields.get("stepped") is False for event in steps),
         unknown=sum(event.kind == "scaler.step" and "stepped" not in event.fields for event in steps),
@@ -51,6 +49,12 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
         visits=_visits(visits, relative),
         problems=tuple(trace.problems),
     )
+
+
+def _optimizers(trace: Trace) -> tuple[str, ...]:
+    """Each kind of optimizer once."""
+    kinds = Counter(f"{fact['type']}, {count(int(fact['tensors']), 'tensor')}" for fact in trace.optimizers.values())
+    return tuple(kind if times == 1 else f"{times} x {kind}" for kind, times in sorted(kinds.items()))
 
 
 def _has_scale(event: Event) -> bool:
@@ -101,11 +105,13 @@ def _island(told: Mapping[str, Any], path: str, line: int) -> Island:
 
 
 def _not_float32(trace: Trace) -> tuple[str, ...]:
-    lines = []
-    for _, fact in sorted(trace.optimizers.items()):
-        others = {name: number for name, number in fact.get("dtypes", {}).items() if name != "float32"}
-        lines += [f"{fact['type']}: {number} of {fact['tensors']} tensors {name}" for name, number in others.items()]
-    return tuple(lines)
+    lines = [
+        f"{fact['type']}: {number} of {fact['tensors']} tensors {name}"
+        for _, fact in sorted(trace.optimizers.items())
+        for name, number in fact.get("dtypes", {}).items()
+        if name != "float32"
+    ]
+    return tuple(dict.fromkeys(lines))
 
 
 def _remarks(events: list[Event], trace: Trace) -> list[str]:

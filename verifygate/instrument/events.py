@@ -16,6 +16,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 MAX_FACTS = 20_000
+MAX_EVENTS = 400_000
+"""Of all sections together."""
 MAX_FRAMES = 6
 """Frames of the project that a place keeps, innermost first."""
 
@@ -33,6 +35,7 @@ class Journal:
         self._left = head
         self._tails = 0
         self._told = 0
+        self._kept = 0
         self.number = 0
         """Events so far, written or dropped."""
 
@@ -51,12 +54,13 @@ class Journal:
                     self._turn()
                 self._left -= 1
                 if self._left >= 0:
+                    self._kept += 1
                     os.write(self._events, _line({"n": self.number, "e": kind, **fields}))
             return self.number
 
     def begin(self, name: str) -> None:
-        """Begin a section (a test), which has a head of its own."""
-        self._left = self._head
+        """Begin a section (a test), which has a head of its own, as long as there is room."""
+        self._left = self._head if self._kept < MAX_EVENTS else 1
         self.event("section", {"name": name})
 
     def _turn(self) -> None:

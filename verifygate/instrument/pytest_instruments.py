@@ -39,6 +39,9 @@ class Sections:
         emulation: Any = sys.modules.get(f"{PACKAGE}.cuda_emulation")
         if emulation is not None:
             emulation.forget()
+        recorder: Any = sys.modules.get(f"{PACKAGE}.recorder")
+        if recorder is not None and recorder.current is not None:
+            recorder.current.begin(identity if event == "testing" else "")
         self._tell(event, id=identity)
 
 

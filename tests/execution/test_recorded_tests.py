@@ -1,0 +1,152 @@
+"""The recorder in the project's own test run: what audited code does is judged, what tests do is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from verifygate.merge import merged
+from verifygate.model import (
+    Certainty,
+    ExecutionDetails,
+    Finding,
+    Outcome,
+    Severity,
+    StageResult,
+    StaticDetails,
+    Status,
+    Suppression,
+    TraceSummary,
+    Visit,
+    Witness,
+)
+
+pytest.importorskip("torch")
+Run = Callable[..., StageResult]
+
+
+@pytest.fixture(scope="module")
+def result(run_suite: Run) -> StageResult:
+    return run_suite("recorded", seconds=200.0, coverage=False)
+
+
+def check(result: StageResult):
+    return next(check for check in result.checks if check.id == "execution.trace")
+
+
+def test_only_the_loop_of_the_project_is_a_finding(result: StageResult):
+    assert [(each.rule, each.line) for each in result.findings] == [("AMP201", 34)]
+    (finding,) = result.findings
+    assert (finding.rule, finding.path, finding.line, finding.symbol) == ("AMP201", "loop.py", 34, "train")
+    assert finding.certainty is Certainty.CERTAIN
+    assert finding.witnesses == (Witness.RUN,)
+    assert [detail.values for detail in finding.details] == [("test_loop.py::test_the_wrong_loop_of_the_project",)]
+    assert check(result).status is Status.FAIL
+    assert check(result).actual == "1 breach: AMP201 at loop.py:34"
+
+
+def test_the_run_in_figures(result: StageResult):
+    assert isinstance(result.details, ExecutionDetails)
+    trace = result.details.trace
+    assert trace is not None
+    assert (trace.steps, trace.skipped, trace.dropped, trace.problems) == (12, 0, 0, ())
+    assert trace.devices == ("cpu float16",)
+    assert Visit(path="loop.py", line=42, event="clip", times=3) in trace.visits
+
+
+def test_a_rule_that_is_off_is_off_here_too(run_suite: Run):
+    result = run_suite("green", recorder=False)
+    assert check(result).status is Status.NOT_APPLICABLE
+
+
+def test_a_suite_without_amp_has_nothing_to_record(run_suite: Run):
+    assert check(run_suite("green")).status is Status.NOT_APPLICABLE
+
+
+# -- one finding, two witnesses --------------------------------------------------------------------------------------
+
+
+def found(line: int = 5, *, witness: Witness = Witness.STATIC, certainty: Certainty = Certainty.CERTAIN) -> Finding:
+    return Finding(
+        rule="AMP201",
+        name="clip-before-unscale",
+        path="loop.py",
+        line=line,
+        column=1,
+        end_line=line + (2 if witness is Witness.STATIC else 0),
+        severity=Severity.CRITICAL,
+        certainty=certainty,
+        message="clipped",
+        fingerprint=f"{witness}{line}",
+        witnesses=(witness,),
+        run="seen in a run: event 8, step 1" if witness is Witness.RUN else "",
+    )
+
+
+def stages(static: Finding | None, run: Finding | None, visits=(), suppressions=()) -> tuple[StageResult, StageResult]:
+    execution, source = merged(
+        [
+            StageResult(
+                stage="execution",
+                outcome=Outcome.COMPLETED,
+                findings=(run,) if run else (),
+                details=ExecutionDetails(trace=TraceSummary(visits=tuple(visits))),
+            ),
+            StageResult(
+                stage="static",
+                outcome=Outcome.COMPLETED,
+                findings=(static,) if static else (),
+                details=StaticDetails(suppressions=tuple(suppressions)),
+            ),
+        ]
+    )
+    return execution, source
+
+
+def test_a_breach_seen_twice_is_one_finding():
+    execution, static = stages(found(5), found(6, witness=Witness.RUN))
+    (finding,) = static.findings
+    assert execution.findings == ()
+    assert finding.witnesses == (Witness.STATIC, Witness.RUN)
+    assert finding.fingerprint == found(5).fingerprint
+    assert finding.run == "seen in a run: event 8, step 1"
+
+
+def test_a_likely_one_becomes_certain():
+    _, static = stages(found(certainty=Certainty.LIKELY), found(witness=Witness.RUN))
+    (finding,) = static.findings
+    assert finding.certainty is Certainty.CERTAIN
+    assert finding.run == "likely by the source alone, and seen in a run: event 8, step 1"
+
+
+def test_elsewhere_is_another_finding():
+    execution, static = stages(found(5), found(9, witness=Witness.RUN))
+    assert [each.line for each in (*execution.findings, *static.findings)] == [9, 5]
+
+
+@pytest.mark.parametrize(
+    ("certainty", "visit", "words"),
+    [
+        (
+            Certainty.LIKELY,
+            Visit(path="loop.py", line=6, event="clip", times=4),
+            "a recorded run passed here 4 times without the breach",
+        ),
+        (Certainty.LIKELY, Visit(path="loop.py", line=6, event="update", times=4), ""),
+        (Certainty.LIKELY, Visit(path="other.py", line=6, event="clip", times=4), ""),
+        (Certainty.CERTAIN, Visit(path="loop.py", line=6, event="clip", times=4), ""),
+    ],
+)
+def test_a_likely_one_that_a_run_passed_says_so(certainty: Certainty, visit: Visit, words: str):
+    _, static = stages(found(certainty=certainty), None, visits=[visit])
+    (finding,) = static.findings
+    assert (finding.run, finding.certainty) == (words, certainty)
+
+
+def test_a_silenced_breach_stays_silent():
+    silence = Suppression(
+        path="loop.py", line=4, rule="AMP201", reason="on purpose", finding="loop.py:5 clipped before"
+    )
+    execution, _ = stages(None, found(witness=Witness.RUN), suppressions=[silence])
+    assert execution.findings == ()

@@ -1,0 +1,135 @@
+"""Judge what the recorder saw while the project's tests ran: each test by itself, and only what audited code did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import Any
+
+from verifygate.config import StaticSettings
+from verifygate.execution.order import Hit, OrderJudge
+from verifygate.execution.ran import EVIDENCE_LIMIT, Account
+from verifygate.execution.run_breaches import breaches
+from verifygate.execution.run_findings import Ownership, findings
+from verifygate.execution.scrub import count
+from verifygate.execution.session import Session
+from verifygate.execution.trace import read_trace
+from verifygate.execution.trace_summary import summary
+from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Severity, Status, TraceSummary
+from verifygate.source import Sources
+
+ID = "execution.trace"
+RECORDER: tuple[str, dict[str, Any]] = ("recorder", {"head": 4000, "tail": 0})
+"""Of each test the first events are kept."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the record of a test run comes to."""
+
+    summary: TraceSummary
+    findings: tuple[Finding, ...]
+    tests: int
+    """Tests in which AMP was at work."""
+
+
+def judged(session: Session, account: Account, sources: Sources, static: StaticSettings) -> Recorded:
+    """Read the record and judge it. What the static rules are told to leave out is left out here as well."""
+    trace = read_trace(session.written / "trace")
+    relative = account.scrubber.inside
+    passed = {one.test.id for one in account.judged if one.test.outcome in ("passed", "xfailed", "xpassed")}
+    judge = OrderJudge(trace)
+    hits: list[tuple[str, Hit]] = []
+    tests = 0
+    for section in trace.sections:
+        if not section.name:
+            continue  # what happened before the first test belongs to none
+        tests += any(event.kind in ("autocast", "scale") for event in section.events)
+        test = account.scrubber.identity(section.name)
+        found = (*judge.judge(section), *breaches(section, trace, whole=False))
+        # What raised in a test that passed was expected to.
+        hits += [(test, hit) for hit in found if not (test in passed and (hit.shown.raised or hit.blamed.raised))]
+    kept = [each for each in findings(hits, Ownership(sources, relative)) if _is_wanted(each, static)]
+    return Recorded(summary(trace, judge.visits, relative), tuple(kept), tests)
+
+
+def trace_check(recorded: Recorded, session: Session, *, on: bool, sources: Sources) -> Check:
+    """`execution.trace`: AMP ran in the tests, and kept to the protocol."""
+    status, actual = _judgement(recorded, session, on=on, sources=sources)
+    evidence = tuple(
+        Evidence(
+            id=f"E-{ID}-{number}",
+            kind=EvidenceClass.EXECUTED,
+            summary=f"{each.rule} {each.name}: {each.message}; {each.run}",
+            path=each.path,
+            line=each.line,
+        )
+        for number, each in enumerate(recorded.findings[:EVIDENCE_LIMIT], 1)
+    )
+    if status is Status.PASS:
+        said = (
+            f"{count(recorded.summary.events, 'event')} of {count(recorded.tests, 'test')} walked through the protocol"
+        )
+        evidence = (Evidence(id=f"E-{ID}-1", kind=EvidenceClass.EXECUTED, summary=said),)
+    remedies = {
+        Status.FAIL: "correct the lines shown",
+        Status.PARTIAL: "look at the lines shown",
+        Status.NOT_MEASURED: "let a test train a few steps with autocast and a live scaler",
+    }
+    return Check(
+        id=ID,
+        title="What the tests do with AMP keeps to the protocol",
+        status=status,
+        required=False,
+        expected="autocast or a live scaler is at work in a test, and no event breaks a rule",
+        actual=actual,
+        evidence=evidence,
+        remedy=remedies.get(status, ""),
+    )
+
+
+def _judgement(recorded: Recorded, session: Session, *, on: bool, sources: Sources) -> tuple[Status, str]:
+    lost = [one for one in session.told if one["event"] == "not-installed"]
+    grave = [
+        each
+        for each in recorded.findings
+        if each.certainty is Certainty.CERTAIN and each.severity in (Severity.CRITICAL, Severity.HIGH)
+    ]
+    if not on:
+        return Status.NOT_APPLICABLE, "turned off by `execution.recorder = false`"
+    if not any(file.mentions_amp for file in sources):
+        return Status.NOT_APPLICABLE, "no audited file mentions AMP"
+    if grave:
+        return Status.FAIL, _named(grave)
+    if recorded.findings:
+        return Status.PARTIAL, _named(recorded.findings)
+    if lost or recorded.summary.problems:
+        what = str(lost[0].get("error")) if lost else recorded.summary.problems[0]
+        return Status.NOT_MEASURED, f"the recorder broke: {what}"
+    if not recorded.tests:
+        return Status.NOT_MEASURED, "no test ran autocast or a live scaler"
+    steps = f"{count(recorded.summary.steps, 'step')}, {recorded.summary.skipped} skipped"
+    return Status.PASS, f"no breach in {count(recorded.tests, 'test')} with AMP at work: {steps}"
+
+
+def _named(found: Sequence[Finding]) -> str:
+    shown = ", ".join(f"{each.rule} at {each.path}:{each.line}" for each in found[:5])
+    return f"{count(len(found), 'breach', 'breaches')}: {shown}" + (
+        f" and {len(found) - 5} more" if len(found) > 5 else ""
+    )
+
+
+def _is_wanted(finding: Finding, static: StaticSettings) -> bool:
+    """Whether the settings leave this rule on, in this file."""
+    ignored = [*static.ignore]
+    ignored += [
+        word for glob, words in static.per_file_ignores.items() if fnmatch(finding.path, glob) for word in words
+    ]
+    if any(_names(word, finding) for word in ignored):
+        return False
+    return not static.select or any(_names(word, finding) for word in static.select)
+
+
+def _names(word: str, finding: Finding) -> bool:
+    return word == finding.name or finding.rule.startswith(word.upper())
