@@ -82,4 +82,5 @@ if __name__ == "__main__":
     else:
         ratios, step = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
         low, middle, high = statistics.quantiles(ratios, n=4)
-        print(f"step {step * 1000:.2f} ms CPU; recorded / plain: median {middle:.3f}, quartiles {low:.3f} to {high:.3f}")
+        print(f"a step takes {step * 1000:.2f} ms of CPU time")
+        print(f"recorded / plain: median {middle:.3f}, quartiles {low:.3f} to {high:.3f}")
