@@ -1,9 +1,11 @@
 """A key is read from a loaded checkpoint that the project's own save never writes.
 
 ## What it does
-Ties each `torch.load` to the project's `torch.save` calls: by the file name that both write out, or, where the path
-comes from outside and is named a checkpoint to resume from, by there being no other saves. A constant key that is read
-and that none of the tied saves holds is reported.
+Ties each `torch.load` to the project's `torch.save` calls, also those behind a function that is handed the dict: by the
+file name that both write out, or, where the path comes from outside and is named a checkpoint to resume from, by being
+the saves of the same program. A constant key that is read and that none of the tied saves holds is reported. So is one
+that some of them hold, where another, of which most of the other keys are read, keeps an optimizer's state for resuming
+too: which of the two the path leads to, only a run shows.
 
 ## Why is this bad
 Saving works for months; the first resume raises KeyError, when the run that should be resumed is gone.
@@ -100,6 +102,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     saves = list(_saves(analysis))
     if not any(save.shapes for save in saves):
         return
+    programs: dict[str, frozenset[str]] = {}
     for function in analysis.functions:
         frame = analysis.evaluator.root_frame(function)
         reads: dict[ast.Call, list[ast.Subscript]] = {}
@@ -109,8 +112,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 call, home = found
                 reads.setdefault(call, []).append(node)
                 homes[call] = home
+        path = function.module.path
+        if reads and path not in programs:
+            programs[path] = frozenset().union(*analysis.companions.programs(path))
         for call, nodes in reads.items():
-            yield from _compare(analysis, call, homes[call], nodes, function, saves)
+            near = [save for save in saves if save.function.module.path in programs[path]]
+            yield from _compare(analysis, call, homes[call], nodes, function, near)
 
 
 def _compare(
@@ -127,7 +134,11 @@ def _compare(
     stored = {_key(node) for node in function.own_nodes if isinstance(node, ast.Subscript) and not _is_load(node)}
     for node in nodes:
         key = _key(node)
-        if key in keys or key in stored or not _is_load(node) or guarded(node, key, function):
+        if key in stored or not _is_load(node) or guarded(node, key, function):
+            continue
+        if key in keys:
+            if lacking := next((save for save in tied if _resumes_without(save, key, read)), None):
+                yield _sometimes_missing(node, key, function, lacking)
             continue
         near = difflib.get_close_matches(key, sorted(keys), n=1, cutoff=0.4)
         yield Match(
@@ -143,36 +154,98 @@ def _compare(
         )
 
 
+def _resumes_without(save: _Save, key: str, read: set[str]) -> bool:
+    """Whether a run could be meant to resume from this save, by all that is read but for this key."""
+    rest = read - {key}
+    return any(
+        key not in shape.keys
+        and len(rest & shape.keys.keys()) > 1
+        and 2 * len(rest & shape.keys.keys()) >= len(rest)
+        and any("optim" in each for each in shape.keys)
+        for shape in save.shapes or ()
+    )
+
+
+def _sometimes_missing(node: ast.Subscript, key: str, function: Function, save: _Save) -> Match:
+    kept = sorted({each for shape in save.shapes or () for each in shape.keys})
+    place = Place(save.function, save.call)
+    where = f"line {place.line}" if save.function.module is function.module else f"{place.path}:{place.line}"
+    return Match(
+        Place(function, node),
+        f"`{ast.unparse(node)}` raises KeyError on the checkpoint of {where}: it has no key '{key}'",
+        certain=False,
+        steps=((place, "this checkpoint has an optimizer's state, and no such key"),),
+        details=(
+            Detail(label="expected keys", values=tuple(kept)),
+            Detail(label="missing key", values=(key,)),
+        ),
+        remedy=f"write '{key}' into every checkpoint that a run can resume from",
+    )
+
+
 def _tied(analysis: Analysis, call: ast.Call, home: Frame, saves: list[_Save]) -> tuple[list[_Save], bool]:
     """The saves whose file a load reads; surely, where both write the same file name out."""
     path = _path(call, 0)
     names = _file_names(analysis, path, home) if path is not None else frozenset()
     if names:
         return [save for save in saves if save.names & names], True
-    if path is None or not _OWN.search(ast.unparse(path)):
+    if path is None or not _OWN.search(_written_out(analysis, path, home)):
         return [], False
     if any(save.shapes is None and not save.bare for save in saves):
         return [], False
     return [save for save in saves if save.shapes], False
 
 
+def _written_out(analysis: Analysis, path: ast.expr, home: Frame) -> str:
+    """The text of a path, and of what a name in it was given once."""
+    text = ast.unparse(path)
+    if isinstance(path, ast.Name) and (bound := analysis.evaluator.lookup(path.id, home)):
+        bindings, _ = bound
+        if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].expr is not None:
+            return f"{text} {ast.unparse(bindings[0].expr)}"
+    return text
+
+
 def _saves(analysis: Analysis) -> Iterator[_Save]:
+    """Every save; one of what its function is handed counts where that function is called."""
     for call, function in analysis.calls():
         frame = analysis.evaluator.root_frame(function)
         if getattr(call.func, "attr", getattr(call.func, "id", "")) != "save" or not call.args:
             continue
         if analysis.roles.known_name(call.func, frame) != "torch.save":
             continue
-        path = _path(call, 1)
-        names = _file_names(analysis, path, frame) if path is not None else frozenset()
-        shapes = _shapes(analysis, call, function, frame)
-        bare = "state_dict()" in ast.unparse(call.args[0])
-        yield _Save(call, function, names, tuple(shapes) if shapes else None, bare)
+        handed = list(_handed(analysis, call, function))
+        if handed:
+            yield from (_save(analysis, *each, path=each[0]) for each in handed)
+        else:
+            yield _save(analysis, call, function, call.args[0], path=_path(call, 1))
 
 
-def _shapes(analysis: Analysis, call: ast.Call, function: Function, frame: Frame) -> list[Shape] | None:
-    """The shapes of what a save is given, by the assignments that reach it."""
+def _save(
+    analysis: Analysis, call: ast.Call, function: Function, given: ast.expr, *, path: ast.expr | None
+) -> _Save:
+    frame = analysis.evaluator.root_frame(function)
+    names = _file_names(analysis, path, frame) if path is not None else frozenset()
+    shapes = _shapes(analysis, given, function, frame)
+    return _Save(call, function, names, tuple(shapes) if shapes else None, "state_dict()" in ast.unparse(given))
+
+
+def _handed(analysis: Analysis, call: ast.Call, function: Function) -> Iterator[tuple[ast.Call, Function, ast.expr]]:
+    """The calls of a function that saves what it is handed, and what they hand it."""
     given = call.args[0]
+    bindings = function.scope.names.get(given.id, []) if isinstance(given, ast.Name) else []
+    if [binding.kind for binding in bindings] != ["parameter"]:
+        return
+    for site in analysis.callers.sites(function):
+        home = analysis.evaluator.root_frame(site.caller)
+        for callee in analysis.evaluator.callees(site.call, home):
+            entered = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
+            if entered is not None and (bound := entered.arguments.get(given.id)):  # type: ignore[attr-defined]
+                yield site.call, site.caller, bound.expr
+
+
+def _shapes(analysis: Analysis, given: ast.expr, function: Function, frame: Frame) -> list[Shape] | None:
+    """The shapes of what a save is given, by the assignments that reach it."""
     found: list[Shape] = []
     for expr in _reaching(given, given, function):
         shapes = analysis.shapes.of(expr, frame)
