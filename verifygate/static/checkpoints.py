@@ -40,9 +40,9 @@ class Checkpoints:
 
     @cached_property
     def restored(self) -> list[Place]:
-        """Every place at which an optimizer takes its state from a checkpoint."""
+        """Every place at which an optimizer's state is taken out of a checkpoint to be loaded."""
         return [
-            Place(function, node)
+            Place(function, _taken_out(node, function))
             for function in self.functions
             for node in function.own_nodes
             if isinstance(node, ast.Call)
@@ -112,6 +112,14 @@ class Checkpoints:
                 case ast.stmt():
                     return False
         return False
+
+
+def _taken_out(load: ast.Call, function: Function) -> ast.AST:
+    """Where what is loaded is read from the checkpoint, if that is a statement of its own; else the loading itself."""
+    given = load.args[0] if load.args else None
+    bindings = function.scope.names.get(given.id, []) if isinstance(given, ast.Name) else []
+    reads = len(bindings) == 1 and isinstance(bindings[0].expr, ast.Subscript)
+    return bindings[0].node if reads else load
 
 
 def _holds(node: ast.AST, name: str) -> bool:

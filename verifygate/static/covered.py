@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 
-from verifygate.static.callers import Callers
+from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
 from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion, WrittenRegions
@@ -27,6 +27,8 @@ class Cover:
     region: WrittenRegion
     certain: bool
     """Every call between was followed."""
+    guess: Site | None = None
+    """The call that was taken to reach every method of its name, where there is one and it names a method."""
 
 
 class Covered:
@@ -99,9 +101,13 @@ class Covered:
                 continue  # an island, or a region that starts a search of its own
             callees = self.callers.callees(call)
             queue.extend((callee, cover) for callee in callees)
-            if not callees and not follow_only:
-                guess = Cover(cover.region, False)
-                queue.extend((callee, guess) for callee in self._by_name(call, function, cover.region))
+            if not follow_only and all(_is_abstract(callee) for callee in callees):
+                named = isinstance(call.func, ast.Attribute) and bool(self._methods.get(call.func.attr))
+                guess = Cover(cover.region, False, Site(call, function) if named else cover.guess)
+                reached = (
+                    self._overriding(callees, cover.region) if callees else self._by_name(call, function, cover.region)
+                )
+                queue.extend((callee, guess) for callee in reached)
 
     def _by_name(self, call: ast.Call, function: Function, region: WrittenRegion) -> list[Function]:
         """The methods of the program's modules that a call which cannot be followed may run."""
@@ -121,6 +127,20 @@ class Covered:
         if direct and not loss:
             found += [method for method in self._own_losses if method.module.path in files]
         return found
+
+    def _overriding(self, abstract: list[Function], region: WrittenRegion) -> list[Function]:
+        """The methods of the program that stand in for methods which are there to be overridden."""
+        files = self._files(region.function.module.path)
+        owners = {function.owner for function in abstract}
+        return [
+            method
+            for name in sorted({function.name for function in abstract})
+            for method in self._methods.get(name, [])
+            if method.module.path in files
+            and method.owner is not None
+            and method.owner not in owners
+            and owners & set(self.evaluator.linearised(method.owner))
+        ]
 
     @cached_property
     def _own_losses(self) -> list[Function]:
@@ -159,6 +179,17 @@ class Covered:
                         if not name.startswith("__"):
                             found.setdefault(name, []).append(method)
         return found
+
+
+def _is_abstract(function: Function) -> bool:
+    """Whether a method does nothing but say that classes derived from its own are to define it."""
+    *_, last = function.node.body
+    if isinstance(last, ast.Raise):
+        return last.exc is not None and "NotImplementedError" in ast.unparse(last.exc)
+    return all(
+        isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+        for each in function.node.body
+    )
 
 
 def _calls_of(function: Function) -> list[ast.Call]:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from verifygate.static.program import Binding, Class, Function, Module, Program, Scope, calls_by_name, simple_name
 from verifygate.static.values import (
+    READ,
     UNKNOWN,
     Bound,
     ClassValue,
@@ -314,7 +315,9 @@ class Evaluator:
         found = False
         for base in self.linearised(made):
             if method := base.methods.get(name):
-                yield FunctionValue(method, receiver if of_object and not method.is_static else None)
+                value = FunctionValue(method, receiver if of_object and not method.is_static else None)
+                is_read = of_object and method.is_property
+                yield from self._called(value, READ, receiver.frame) if is_read else (value,)
                 return
             for binding, owner in base.attributes.get(name, ()):
                 found = True
@@ -413,11 +416,8 @@ class Evaluator:
         if function.owner is not None and not function.is_static and callee.receiver is not None and parameters:
             parameters.pop(0)
             entered.receiver = callee.receiver
-            classes = [
-                value.made
-                for value in self.values(callee.receiver.expr, callee.receiver.frame)
-                if isinstance(value, Object)
-            ]
+            receivers = self.values(callee.receiver.expr, callee.receiver.frame)
+            classes = [value.made for value in receivers if isinstance(value, Object)]
             entered.receiver_class = classes[0] if len(classes) == 1 else function.owner
         if not any(isinstance(argument, ast.Starred) for argument in call.args):
             for name, argument in zip(parameters, call.args, strict=False):

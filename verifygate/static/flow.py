@@ -20,6 +20,7 @@ from verifygate.static.graph import (
     Branch,
     Enter,
     Fact,
+    ForeignBackward,
     Graph,
     Leave,
     Member,
@@ -151,6 +152,9 @@ class Walk:
                     used = frozenset((name, True) for name, _ in state.span.stepped)
                     state = replace(state, span=replace(state.span, stepped=used))
                 return self._backward(number, Event.SCALED_BACKWARD if scaled else Event.PLAIN_BACKWARD, state)
+            case ForeignBackward():
+                self.arrivals.setdefault(number, []).append(state)
+                self._in_region("AMP101", number, state)
             case Enter(active=active, caches=caches):
                 span = state.span or Span(number)
                 span = replace(span, caches=span.caches or (active and caches))
@@ -350,7 +354,7 @@ class Walk:
         numbers = [
             number
             for number, _ in self._steps(sighting.node, sighting.state)
-            if isinstance(self.graph.nodes[number].payload, Signal | Backward | Enter | Leave)
+            if isinstance(self.graph.nodes[number].payload, Signal | Backward | ForeignBackward | Enter | Leave)
         ]
         start = 0
         for index, number in enumerate(numbers[:-1]):
@@ -372,6 +376,8 @@ def _label(node: Node) -> str:
             return event.value
         case Backward(scaled=scaled):
             return "scaled backward" if scaled else "backward"
+        case ForeignBackward():
+            return "backward by a library"
         case Enter(active=active):
             return "enter autocast" if active else "enter autocast(enabled=False)"
     return "leave autocast"

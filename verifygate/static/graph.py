@@ -75,6 +75,11 @@ class Backward:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignBackward:
+    """A backward that another library scales, as `accelerator.backward(loss)`: only where it runs is our business."""
+
+
+@dataclass(frozen=True, slots=True)
 class Enter:
     active: bool
     caches: bool = True
@@ -127,7 +132,7 @@ class Pass:
     """A join: the head of a loop, or the entry."""
 
 
-Payload = Signal | Backward | Enter | Leave | Branch | Assign | Member | Pass
+Payload = Signal | Backward | ForeignBackward | Enter | Leave | Branch | Assign | Member | Pass
 
 
 @dataclass(slots=True)
@@ -180,19 +185,21 @@ class Graph:
             and not any(is_below(path, node.payload.target) for path in (*read, *self.optimizers))
         }
         for node in self.nodes:
-            node.successors = [edge for each in node.successors for edge in self._past(each, idle)]
+            node.successors = list(dict.fromkeys(edge for each in node.successors for edge in self._past(each, idle)))
 
     def _past(self, edge: tuple[int, Fact | None], idle: set[int]) -> list[tuple[int, Fact | None]]:
-        """The edge, led past nodes that are out: each of those has at most one way on."""
-        number, fact = edge
-        seen: set[int] = set()
-        while number in idle and number not in seen:
-            seen.add(number)
-            onward = self.nodes[number].successors
-            if not onward:
-                return []
-            number = onward[0][0]
-        return [(number, fact)]
+        """The edge, led past nodes that are out: into a `try`, one of those leads to its body and to its handlers."""
+        found: list[tuple[int, Fact | None]] = []
+        ahead, seen = [edge[0]], {edge[0]}
+        while ahead:
+            number = ahead.pop()
+            if number not in idle:
+                found.append((number, edge[1]))
+                continue
+            onward = [successor for successor, _ in self.nodes[number].successors if successor not in seen]
+            seen.update(onward)
+            ahead += reversed(onward)
+        return found
 
     def volatile(self) -> set[str]:
         """Canonical paths assigned inside a loop: a condition on one of them may change from turn to turn."""

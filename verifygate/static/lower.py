@@ -16,6 +16,7 @@ from verifygate.static.graph import (
     Backward,
     Branch,
     Enter,
+    ForeignBackward,
     Graph,
     Leave,
     Member,
@@ -423,7 +424,7 @@ class Lowering(Builder):
             if isinstance(value, FunctionValue) and self.reach.has_events(value.function):
                 self._inline(value, ast.copy_location(ast.Call(func=closure, args=[], keywords=[]), call), here)
 
-    def _signal(self, signal: Signal | Backward, node: ast.AST, here: Activation) -> None:
+    def _signal(self, signal: Signal | Backward | ForeignBackward, node: ast.AST, here: Activation) -> None:
         if isinstance(signal, Signal):
             if signal.scaler:
                 self.graph.scalers.add(signal.scaler)

@@ -83,6 +83,12 @@ class Function:
         return any(simple_name(decorator) == "staticmethod" for decorator in getattr(self.node, "decorator_list", ()))
 
     @cached_property
+    def is_property(self) -> bool:
+        """Whether reading it as an attribute runs it."""
+        names = {simple_name(decorator) for decorator in getattr(self.node, "decorator_list", ())}
+        return bool(names & {"property", "cached_property"})
+
+    @cached_property
     def is_generator(self) -> bool:
         return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in self.own_nodes)
 
@@ -217,6 +223,8 @@ class Program:
                 folder = folder.parent
             return self._at(folder, parts)
         for base in (folder, *folder.parents):
+            if parts[:1] == ["torch"] and self.sources.get(str(base / "__init__.py")) is not None:
+                continue  # a package may well have a torch.py of its own: `import torch` inside it means torch
             if found := self._at(base, parts):
                 return found
             if (found := self._at(base / "src", parts)) is not None:

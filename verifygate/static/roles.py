@@ -244,15 +244,31 @@ class Roles:
                         active = Region(True, enabled if truth is None else None, value)
                 case Unknown():
                     unknown = True
+                case Made(name=name) if name in torch_api.NO_OP_CONTEXTS:
+                    pass
                 case _:
                     other = True
         if active is not None:
             return active
         if island:
             return island
-        if unknown and not other and "autocast" in ast.unparse(expr):
+        if unknown and not other and self._says_autocast(expr, frame):
             return Region(True)
         return None
+
+    def _says_autocast(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether an expression names autocast, or calls what was bound once to something that does."""
+        if "autocast" in ast.unparse(expr):
+            return True
+        if not (isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name)):
+            return False
+        bindings, _ = self.evaluator.lookup(expr.func.id, frame) or ([], frame)
+        return (
+            len(bindings) == 1
+            and bindings[0].kind == "value"
+            and bindings[0].expr is not None
+            and "autocast" in ast.unparse(bindings[0].expr)
+        )
 
     def known_name(self, expr: ast.expr, frame: Frame) -> str:
         """The outside name that `expr` surely is, or the empty string."""

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from verifygate.protocol import Event
 from verifygate.static import torch_api
-from verifygate.static.graph import Backward, Signal
+from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.syntax import children, walk
-from verifygate.static.values import Bound, Frame, FunctionValue, Object
+from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Object
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """The signal of a call while its scaler is on, and while it is off (`enabled` says which)."""
 
-    on: Signal | Backward | None
-    off: Signal | Backward | None = None
+    on: Signal | Backward | ForeignBackward | None
+    off: Signal | Backward | ForeignBackward | None = None
     enabled: Bound | None = None
     closure: ast.expr | None = None
     """A function that the call runs first: `optimizer.step(closure)`."""
@@ -121,10 +121,10 @@ class Signals:
         if self.roles.known_name(call.func, frame) == "torch.autograd.backward":
             return Meaning(self.backward(call.args[0], frame)) if call.args else None
         values = self.roles.evaluator.values(receiver, frame)
-        if any(isinstance(value, Object) for value in values):
+        if any(isinstance(value, Object | ClassValue) for value in values):
             return None
         if call.args and isinstance(receiver, ast.Name | ast.Attribute) and "loss" not in last_name(receiver).lower():
-            return Meaning(None)  # accelerator.backward(loss), engine.backward(loss): another protocol
+            return Meaning(ForeignBackward())  # accelerator.backward(loss), engine.backward(loss): another protocol
         return self._scaled_meaning(receiver, frame)
 
     def _scaled_meaning(self, receiver: ast.expr, frame: Frame) -> Meaning:

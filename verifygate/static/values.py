@@ -92,6 +92,8 @@ Value = (
 )
 UNKNOWN = Unknown()
 Values = frozenset[Value]
+READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
+"""Stands for the call that reading a property makes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

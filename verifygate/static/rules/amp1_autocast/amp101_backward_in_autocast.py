@@ -1,7 +1,9 @@
 """The backward pass runs inside an autocast region.
 
 ## What it does
-Reports a `backward()` that is reached while an autocast region is active, in the same function or through a call.
+Reports a `backward()` that is reached while an autocast region is active, in the same function or through a call; also
+one that another library scales, as `accelerator.backward(loss)`. A model or a loss that is made elsewhere, and called
+in a region, may be any module of the program: if one of them back-propagates in what is called, that is likely.
 
 ## Why is this bad
 Autograd already runs each backward operation in the dtype of its forward operation. Inside a region autocast also
@@ -47,14 +49,21 @@ Safe for a finding that is certain: everything from the statement to the end of 
 order stays. No fix where any of that computes more than gradients and steps, or the region is no `with` of its own.
 
 ## What it cannot see
-Regions entered in code outside the project, or through `__enter__` called by hand.
+Regions entered in code outside the project, or through `__enter__` called by hand. Which module a call runs that
+cannot be followed: modules that are never in the region with their own backward are reported as likely, too.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
 """
 
+import ast
+from collections.abc import Iterable, Iterator
+
 from verifygate.model import Applicability, Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 
 RULE = Rule(
     code="AMP101",
@@ -68,4 +77,50 @@ RULE = Rule(
     proof="final-weights",
 )
 
-check = ProtocolMatch("AMP101", lambda text: f"`{text}` runs inside an autocast region")
+_met_on_a_path = ProtocolMatch("AMP101", lambda text: f"`{text}` runs inside an autocast region")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """What the walk meets, and what calls that it cannot follow may reach."""
+    met = list(_met_on_a_path(analysis))
+    seen = {(match.place.path, match.place.line) for match in met}
+    yield from met
+    for match in _guessed(analysis):
+        if (match.place.path, match.place.line) not in seen:
+            seen.add((match.place.path, match.place.line))
+            yield match
+
+
+def _guessed(analysis: Analysis) -> Iterator[Match]:
+    """Modules that back-propagate in a method which a call in a region may run."""
+    inside = [(node, function) for function in analysis.functions for node in _backwards(function, analysis)]
+    for node, function in inside if any(region.is_active for region in analysis.written_regions.all) else ():
+        if analysis.covered.written_around(node, function) is not None:
+            continue
+        cover = analysis.covered.reached.get(function)
+        if cover is None or cover.certain:
+            continue
+        backward = Place(function, node)
+        if cover.guess is None:
+            message = f"`{statement_text(backward)}` runs inside an autocast region, where this module is called in one"
+            yield Match(backward, message, certain=False, steps=((cover.region.place, "the region"),))
+        else:
+            call = Place(cover.guess.caller, cover.guess.call)
+            yield Match(
+                call,
+                f"`{statement_text(call)}` is called in an autocast region, and may run a backward",
+                certain=False,
+                steps=((cover.region.place, "the region"), (call, "the call"), (backward, "a backward it may reach")),
+            )
+
+
+def _backwards(function: Function, analysis: Analysis) -> Iterator[ast.Call]:
+    """The backwards of tensors in a method of a module."""
+    if function.owner is None or b".backward(" not in function.module.file.data:
+        return
+    for node in function.own_nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+            bases = analysis.evaluator.outside_bases(function.owner)
+            receiver = ast.unparse(node.func.value)
+            if any(base.startswith("torch.nn.") for base in bases) and receiver not in ("super()", "self"):
+                yield node
