@@ -221,9 +221,7 @@ def _saves(analysis: Analysis) -> Iterator[_Save]:
             yield _save(analysis, call, function, call.args[0], path=_path(call, 1))
 
 
-def _save(
-    analysis: Analysis, call: ast.Call, function: Function, given: ast.expr, *, path: ast.expr | None
-) -> _Save:
+def _save(analysis: Analysis, call: ast.Call, function: Function, given: ast.expr, *, path: ast.expr | None) -> _Save:
     frame = analysis.evaluator.root_frame(function)
     names = _file_names(analysis, path, frame) if path is not None else frozenset()
     shapes = _shapes(analysis, given, function, frame)
