@@ -176,9 +176,8 @@ class Evaluator:
             if name in scope.names and name not in scope.outer:
                 return scope.names[name], here
             here = here.enclosing
-        module_frame = self.module_frame(frame.function.module)
-        bindings = module_frame.function.scope.names.get(name)
-        return (bindings, module_frame) if bindings else None
+        bindings = frame.function.module.body.scope.names.get(name)
+        return (bindings, self.module_frame(frame.function.module)) if bindings else None
 
     def bound_value(self, binding: Binding, frame: Frame) -> Iterator[Value]:
         """The values that one binding gives a name."""
@@ -186,6 +185,8 @@ class Evaluator:
         match binding.kind:
             case "value" if binding.expr is not None:
                 yield from self.values(binding.expr, frame)
+            case "elsewhere" if binding.expr is not None and binding.home is not None:
+                yield from self.values(binding.expr, self.root_frame(binding.home))
             case "item" if binding.expr is not None:
                 yield from self._item(binding.expr, binding.position, frame)
             case "parameter":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -17,6 +17,7 @@ from verifygate.static.syntax import children, deeper_than
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = FunctionNode | ast.Module | ast.Lambda
+_DECLARES = ast.Global | ast.Nonlocal
 MAX_NESTING = 250
 """Levels of the syntax tree below which a file is not analysed; what people write stays below a hundred."""
 
@@ -31,13 +32,16 @@ class Binding:
 
     kind: str
     """`value`, `item` (of a tuple), `iteration`, `context` (with ... as), `parameter`, `function`, `class`,
-    `module` (import x), `member` (from x import y), `changed` (augmented), `opaque`."""
+    `module` (import x), `member` (from x import y), `changed` (augmented), `elsewhere` (by a function inside, which
+    declares the name global or nonlocal), `opaque`."""
     node: ast.AST
     expr: ast.expr | None = None
     position: int = 0
     """Index in the tuple of an `item`."""
     target: str = ""
     """Dotted name of a `module`, or `module:name` of a `member`."""
+    home: Function | None = None
+    """The function that binds it `elsewhere`."""
 
 
 @dataclass(eq=False)
@@ -65,7 +69,10 @@ class Function:
 
     @cached_property
     def scope(self) -> Scope:
-        return scope_of(self.node)
+        scope = scope_of(self.node)
+        for name, binding in self.module.reached_into.get(self, ()):
+            scope.add(name, binding)
+        return scope
 
     @property
     def name(self) -> str:
@@ -175,6 +182,24 @@ class Module:
     def function_of(self) -> dict[ast.AST, Function]:
         """Definition node -> function."""
         return {function.node: function for function in self.functions.values()}
+
+    @cached_property
+    def reached_into(self) -> dict[Function, list[tuple[str, Binding]]]:
+        """Function, or the module's body -> the names that functions inside it bind for it."""
+        found: dict[Function, list[tuple[str, Binding]]] = {}
+        if b"global " not in self.file.data and b"nonlocal " not in self.file.data:
+            return found
+        for function in self.functions.values():
+            declared = {name: node for node in function.own_nodes if isinstance(node, _DECLARES) for name in node.names}
+            for target, binding in bound_targets(function.own_nodes) if declared else ():
+                if not isinstance(target, ast.Name) or target.id not in declared:
+                    continue
+                home = function.enclosing or self.body
+                if isinstance(declared[target.id], ast.Global):
+                    home = self.body
+                kind = "elsewhere" if binding.kind == "value" else "opaque"
+                found.setdefault(home, []).append((target.id, replace(binding, kind=kind, home=function)))
+        return found
 
     @cached_property
     def class_of(self) -> dict[ast.AST, Class]:

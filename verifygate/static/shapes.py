@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import last_name
-from verifygate.static.values import UNKNOWN, DictLiteral, Frame, Known, Values, dict_items
+from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Known, Values, dict_items
 
 _READERS = frozenset(
     """print len list sorted str repr dict set tuple iter enumerate any all bool isinstance type id hash vars
     zip map filter min max sum copy deepcopy dumps dump pprint save info debug warning log""".split()  # noqa: SIM905
 )
 """Functions that are handed a dict and leave its keys alone."""
+_FILLERS = frozenset({"exec", "eval"})
+"""Functions of the library that put names into a dict."""
 _ADDERS = frozenset({"update", "setdefault", "__setitem__"})
 
 
@@ -142,14 +145,34 @@ class Shapes:
             return
         callees = self.evaluator.values(call.func, frame)
         if all(isinstance(value, Known) for value in callees):
+            if last_name(call.func) in _FILLERS:
+                for argument in call.args:
+                    self._open(self.evaluator.values(argument, frame))
             return  # a library reads
         if own := self.evaluator.callees(call, frame):
             for callee in own:  # what a function of the project writes is noted where it stands
                 self._read_writes(callee.function.module)
+                self._note_handed(callee, call, frame)
             return
         for argument in (*call.args, *(word.value for word in call.keywords if word.arg is not None)):
             if isinstance(argument, ast.Name | ast.Attribute):
                 self._open(self.evaluator.values(argument, frame))
+
+    def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
+        """Dicts that a function of the project is handed and does not only read, nor the dicts inside them."""
+        written = _written_parameters(callee.function)
+        entered = self.evaluator.enter(callee, call, frame) if written else None
+        for name in sorted(written) if entered else ():
+            if bound := entered.arguments.get(name):  # type: ignore[union-attr]
+                self._open_all(self.evaluator.values(bound.expr, bound.frame))
+
+    def _open_all(self, values: Values) -> None:
+        self._open(values)
+        for value in values:
+            if isinstance(value, DictLiteral):
+                for item in dict_items(value.node).values():
+                    if isinstance(item, ast.Dict):
+                        self._open_all(frozenset({DictLiteral(item, value.frame)}))
 
     def _add(self, values: Values, key: object, place: Place) -> None:
         for value in values:
@@ -164,3 +187,22 @@ class Shapes:
         for value in values:
             if isinstance(value, DictLiteral):
                 self._found.setdefault(value.node, Shape(Place(value.frame.function, value.node))).open = True
+
+
+@lru_cache(maxsize=512)
+def _written_parameters(function: Function) -> frozenset[str]:
+    """The parameters of a function that it may write keys into: itself, by another name, or by handing them on."""
+    names = {parameter.arg for parameter in function.parameters}
+    writes = any(
+        (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del))
+        or (isinstance(node, ast.Attribute) and node.attr in _ADDERS)
+        for node in function.own_nodes
+    )
+    handed = {
+        argument.id
+        for node in function.own_nodes
+        if isinstance(node, ast.Call) and last_name(node.func) not in _READERS
+        for argument in (*node.args, *(word.value for word in node.keywords if word.arg is not None))
+        if isinstance(argument, ast.Name)
+    }
+    return frozenset(names if writes else names & handed)
