@@ -8,6 +8,7 @@ from functools import cached_property
 
 from verifygate.model import NotFollowed
 from verifygate.source import Sources
+from verifygate.static.accelerators import Accelerators
 from verifygate.static.builder import TooLargeError
 from verifygate.static.callers import Callers
 from verifygate.static.checkpoints import Checkpoints
@@ -108,6 +109,11 @@ class Analysis:
     def devices(self) -> Devices:
         """Which device types an expression may name."""
         return Devices(self.roles)
+
+    @cached_property
+    def accelerators(self) -> Accelerators:
+        """Which regions may run on accelerators that their scaler is not for."""
+        return Accelerators(self.precision, self.devices, self.companions, self.program.sources)
 
     def region_devices(self, region: WrittenRegion) -> frozenset[str]:
         """The device types that a region is for; `?` stands for one that the source does not tell."""

@@ -20,7 +20,9 @@ _SCALER_KEPT = re.compile(
     rb"scaler\w*(?:\(\)|\[\w+\])?\.state_dict\b|scaler_?state|[\"']\w*scaler\w*[\"']\s*(?:\]\s*=[^=]|:)", re.IGNORECASE
 )
 _SCALER_RESTORED = re.compile(
-    rb"scaler\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*scaler", re.IGNORECASE
+    rb"scaler\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*scaler"
+    rb"|\[[\"']\w*scaler\w*[\"']\](?!\s*=[^=])|\.get\([\"']\w*scaler|[\"']\w*scaler\w*[\"']\s+in\b",
+    re.IGNORECASE,
 )
 
 

@@ -126,7 +126,7 @@ class Precision:
                 case _:
                     found.add(Dtype.UNKNOWN)
         if Dtype.UNKNOWN in found:
-            bound = list(self._bindings(expr, frame))
+            bound = list(self.bindings(expr, frame))
             if bound:
                 found.discard(Dtype.UNKNOWN)
                 for binding, home in bound:
@@ -134,7 +134,8 @@ class Precision:
                     found |= self.dtypes(binding.expr, home, steps + 1) if known else {Dtype.UNKNOWN}  # type: ignore[arg-type]
         return frozenset(found or {Dtype.UNKNOWN})
 
-    def _bindings(self, expr: ast.expr, frame: Frame) -> Iterator[tuple[Binding, Frame]]:
+    def bindings(self, expr: ast.expr, frame: Frame) -> Iterator[tuple[Binding, Frame]]:
+        """How a name or an attribute gets its value, and where."""
         if isinstance(expr, ast.Name) and (found := self.evaluator.lookup(expr.id, frame)):
             yield from ((binding, found[1]) for binding in found[0])
         elif isinstance(expr, ast.Attribute):
@@ -153,7 +154,7 @@ class Precision:
         if steps < _MAX_STEPS:
             for node in walk(expr):
                 if isinstance(node, ast.Name | ast.Attribute):
-                    for binding, home in self._bindings(node, frame):
+                    for binding, home in self.bindings(node, frame):
                         if binding.kind == "value" and binding.expr is not None:
                             parts.append(self.explained(binding.expr, home, steps + 2))
         return " ; ".join(parts)
@@ -206,7 +207,17 @@ class Precision:
                 yield region
 
     def scales(self, function: Function) -> bool:
-        """Whether a function scales a loss: through a scaler, or a wrapper that is called like one."""
+        """Whether a function scales a loss: through a scaler, or a wrapper that is called like one.
+
+        Functions inside it that have no loop of their own are parts of it: one computes the loss, another scales it.
+        """
+        while function.enclosing is not None and function.enclosing.symbol and not _loops(function):
+            function = function.enclosing
+        inner = [each for each in function.module.functions.values() if each.enclosing is function]
+        parts = [each for each in inner if function.symbol and not _loops(each)]
+        return any(self._scales_itself(each) for each in (function, *parts))
+
+    def _scales_itself(self, function: Function) -> bool:
         frame = self.evaluator.root_frame(function)
         for node in function.own_nodes:
             if not isinstance(node, ast.Call):
@@ -217,3 +228,7 @@ class Precision:
             elif "scaler" in last_name(node.func).lower() and node.args and last_name(node.func).islower():
                 return True
         return False
+
+
+def _loops(function: Function) -> bool:
+    return any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for node in function.own_nodes)

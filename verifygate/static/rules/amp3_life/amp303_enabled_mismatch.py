@@ -2,7 +2,9 @@
 
 ## What it does
 Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
-the source under a float16 region that is on, and two settings that have nothing to do with each other.
+the source under a float16 region that is on, two settings that have nothing to do with each other, a setting that is
+changed for the region after the scaler's was computed from it, and a scaler for CUDA, which is off where there is none,
+under a region in float16 on whatever device the model is, in a program that knows of others than CUDA and the CPU.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -57,15 +59,18 @@ is computed from what the other is.
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html
 """
 
+import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.precision import Dtype, Use
+from verifygate.static.program import Function, bound_targets
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
+from verifygate.static.values import Bound
 
 RULE = Rule(
     code="AMP303",
@@ -92,11 +97,74 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for scaler in analysis.made_scalers:
         for use in analysis.precision.use_of(scaler):
             for region in use.regions:
-                if Dtype.FLOAT16 not in analysis.precision.of_region(region):
-                    continue
-                if match := _off(use, region, analysis) if scaler.off else _by_another(use, region, analysis):
+                if match := _mismatch(use, region, analysis):
                     yield match
                     break
+
+
+def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    if not use.scaler.off and (match := _stale(use, region, analysis) or _elsewhere(use, region, analysis)):
+        return match
+    if Dtype.FLOAT16 not in analysis.precision.of_region(region):
+        return None
+    return _off(use, region, analysis) if use.scaler.off else _by_another(use, region, analysis)
+
+
+def _elsewhere(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A scaler for CUDA over a region for every device."""
+    accelerators = analysis.accelerators
+    if not accelerators.is_for_cuda(use) or not accelerators.left_alone(region):
+        return None
+    if accelerators.built_for_cuda_only(use):
+        return None  # there is no scaler then: another rule's
+    return Match(
+        region.place,
+        "the region follows the device; its scaler is for CUDA, and off on other accelerators: float16 without a scale",
+        certain=False,
+        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+        remedy="build the scaler for the same device: `torch.amp.GradScaler(device.type)`",
+    )
+
+
+def _stale(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A switch of the region that changes after what switches the scaler was computed from it."""
+    enabled, theirs = use.scaler.enabled, region.region.enabled
+    if enabled is None or theirs is None or not isinstance(theirs.expr, ast.Name | ast.Attribute):
+        return None
+    switch = analysis.roles.path(theirs.expr, theirs.frame)
+    for node, expr, function in _computed(enabled, use, analysis):
+        frame = analysis.evaluator.root_frame(function)
+        if all(analysis.roles.path(each, frame) != switch for each in _names(expr)):
+            continue
+        for target, binding in bound_targets(function.own_nodes):
+            line = getattr(binding.node, "lineno", 0)
+            if line <= node.lineno or not isinstance(target, ast.Name | ast.Attribute):  # type: ignore[attr-defined]
+                continue
+            before = region.function is function and region.place.line < line
+            if analysis.roles.path(target, frame) == switch and not before:
+                return Match(
+                    Place(function, node),
+                    f"`{ast.unparse(target)}`, which switches the region, is changed after the scaler's switch is set",
+                    certain=False,
+                    steps=(
+                        (Place(function, node), "what switches the scaler"),
+                        (Place(function, binding.node), "the change"),
+                        (region.place, "the region"),
+                    ),
+                )
+    return None
+
+
+def _computed(enabled: Bound, use: Use, analysis: Analysis) -> Iterator[tuple[ast.AST, ast.expr, Function]]:
+    """Where the scaler's switch is worked out: in the call itself, or in the one assignment to what it is given."""
+    yield use.scaler.call, enabled.expr, use.scaler.function
+    for binding, home in analysis.precision.bindings(enabled.expr, enabled.frame):
+        if binding.kind == "value" and binding.expr is not None:
+            yield binding.node, binding.expr, home.function
+
+
+def _names(expr: ast.expr) -> list[ast.expr]:
+    return [node for node in ast.walk(expr) if isinstance(node, ast.Name | ast.Attribute)]
 
 
 def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:

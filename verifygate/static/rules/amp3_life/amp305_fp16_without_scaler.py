@@ -3,7 +3,8 @@
 ## What it does
 Reports an autocast region in float16 whose loss is back-propagated and stepped on with no GradScaler anywhere in the
 program. float16 counts where it is written, and where it is the default: `torch.cuda.amp.autocast()` and
-`torch.autocast("cuda")` without a dtype.
+`torch.autocast("cuda")` without a dtype. A scaler that is built only where the device is CUDA, over a region that is on
+for every device, counts as none where the program knows of other accelerators.
 
 ## Why is this bad
 Gradients below about 3e-8 become zero in float16, and those below 6e-5 lose digits. Small gradients are what most of
@@ -105,6 +106,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             steps=((region.place, "the region"), (Place(function, backward), "the backward")),
         )
     yield from _inverted(analysis)
+    yield from _for_cuda_only(analysis)
 
 
 def _may_scale_otherwise(module: Module) -> bool:
@@ -165,3 +167,21 @@ def _inverted(analysis: Analysis) -> Iterable[Match]:
                         steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
                     )
                     break
+
+
+def _for_cuda_only(analysis: Analysis) -> Iterable[Match]:
+    """Scalers that are built for CUDA alone, over regions in float16 for every device."""
+    seen: set[ast.Call] = set()
+    for scaler in analysis.made_scalers:
+        for use in [] if scaler.off else analysis.precision.use_of(scaler):
+            if use.call in seen or not use.regions or not analysis.accelerators.built_for_cuda_only(use):
+                continue
+            region = next((each for each in use.regions if analysis.accelerators.left_alone(each)), None)
+            if region is not None:
+                seen.add(use.call)
+                yield Match(
+                    Place(use.function, use.call),
+                    "there is a scaler only where the device is CUDA; the float16 region is on for every device",
+                    certain=False,
+                    steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+                )

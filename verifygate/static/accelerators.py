@@ -1,0 +1,104 @@
+"""Training that may run on an accelerator other than CUDA, with a scaler that is for CUDA only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from verifygate.source import Sources
+from verifygate.static import torch_api
+from verifygate.static.companions import Companions
+from verifygate.static.devices import ANY, Devices
+from verifygate.static.precision import Dtype, Precision, Use
+from verifygate.static.program import Function
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.values import Bound, Frame, Made
+
+OTHERS = frozenset({"mps", "xpu", "npu", "hpu"})
+"""Accelerators on which autocast computes in float16 where nobody says otherwise; on the CPU it is bfloat16."""
+
+_FORESEEN = re.compile(
+    rb"\b(?:torch_npu|(?:torch|backends)\.(?:mps|xpu|npu|hpu)|(?:npu|xpu|mps)_available)\b|['\"](?:mps|xpu|npu)\b"
+)
+_ASKS_FOR_CUDA = re.compile(r"['\"]cuda['\"]|is_cuda\b|cuda\.is_available")
+_TURNED_ROUND = re.compile(r"\bnot\b|!=|\bnot in\b")
+
+
+class Accelerators:
+    """Answers for one scaler and one region whose losses it scales."""
+
+    def __init__(self, precision: Precision, devices: Devices, companions: Companions, sources: Sources) -> None:
+        self.precision = precision
+        self.devices = devices
+        self.companions = companions
+        self.sources = sources
+        self._foreseen: dict[str, bool] = {}
+
+    def left_alone(self, region: WrittenRegion) -> bool:
+        """Whether the region may compute in float16 on an accelerator that the program foresees and CUDA is not."""
+        device = region.region.device
+        if not isinstance(device, Bound) or region.region.made is None:
+            return False
+        types = self.devices.types(device.expr, device.frame)
+        if not types & OTHERS:
+            told = set(re.findall(r"\w+", self.precision.explained(device.expr, device.frame)))
+            if ANY not in types or told & OTHERS or not self._foresees_others(region.function):
+                return False  # one that is named on the way is led elsewhere: `"cpu" if device == "mps" else device`
+        if region.region.dtype is not None and Dtype.FLOAT16 not in self.precision.of_region(region):
+            return False
+        return not any(_ASKS_FOR_CUDA.search(text) for text in self._switches(region))
+
+    def built_for_cuda_only(self, use: Use) -> bool:
+        """Whether conditions let the scaler be built, or be on, where the device is CUDA and nowhere else."""
+        return any(
+            holds and _ASKS_FOR_CUDA.search(text) and not _TURNED_ROUND.search(text.partition(" ; ")[0])
+            for text, holds in self.precision.conditions(use)
+        )
+
+    def is_for_cuda(self, use: Use) -> bool:
+        """Whether the constructor is the one for CUDA: without CUDA it switches itself off, with a warning."""
+        call = use.scaler.call
+        name = self.precision.roles.known_name(call.func, self._frame(use.scaler.function))
+        if name not in torch_api.GRAD_SCALERS or "sharded" in name:
+            return False
+        if ".cuda." in name:
+            return True
+        given = (
+            call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "device"), None)
+        )
+        return given is None or self.devices.types(given, self._frame(use.scaler.function)) == {"cuda"}
+
+    def _frame(self, function: Function) -> Frame:
+        return self.precision.evaluator.root_frame(function)
+
+    def _foresees_others(self, function: Function) -> bool:
+        """Whether the program has anything to say about another accelerator."""
+        path = function.module.path
+        if path not in self._foreseen:
+            files = frozenset[str]().union(*self.companions.programs(path))
+            found = (self.sources.get(each) for each in files)
+            self._foreseen[path] = any(file is not None and _FORESEEN.search(file.data) for file in found)
+        return self._foreseen[path]
+
+    def _switches(self, region: WrittenRegion) -> Iterator[str]:
+        """What is asked before the region is entered, or its context is made, each explained."""
+        explained = self.precision.explained
+        if region.region.enabled is not None:
+            yield explained(region.region.enabled.expr, region.region.enabled.frame)
+        places = [(region.context, region.function)]
+        places += [(call, frame.function) for call, frame in self._made(region.region.made)]
+        for node, function in places:
+            for test, _ in self.precision.nesting.conditions(node, function):
+                yield explained(test, self._frame(function))
+
+    @staticmethod
+    def _made(made: Made | None) -> Iterator[tuple[ast.Call, Frame]]:
+        """The calls that made the context, as they stand in the source (a partial's is put together from two)."""
+        for call, frame in made.calls if made else ():
+            at = (call.lineno, call.col_offset)
+            yield from (
+                (node, frame)
+                for node in frame.function.own_nodes
+                if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == at
+            )
