@@ -304,8 +304,8 @@ class Walk:
     def _certain(self, sightings: list[_Sighting], volatile: set[str], way: Way) -> bool | None:
         """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later.
 
-        None where the way found needs two conditions that change as it runs, or a reading comes after the loop that left
-        the gradients in another state on other paths: it may not be feasible at all.
+        None where the way found needs two conditions that change as it runs, or a reading comes after the loop that
+        left the gradients in another state on other paths: it may not be feasible at all.
         """
         nodes = {sighting.node for sighting in sightings}
         broken = {(sighting.node, sighting.state) for sighting in sightings}
@@ -315,9 +315,9 @@ class Walk:
             for state in self.arrivals.get(node, ())
             if (node, state) not in broken and _concerned(state, sightings[0])
         ]
-        if sightings[0].breach_rule == "AMP204" and way.ends_after_its_loop():
-            if any((node, state) not in broken for node in nodes for state in self.arrivals.get(node, ())):
-                return None
+        arrived = {(node, state) for node in nodes for state in self.arrivals.get(node, ())}
+        if sightings[0].breach_rule == "AMP204" and way.ends_after_its_loop() and arrived - broken:
+            return None
         if not innocent:
             return True
         guilty = frozenset.intersection(*(self._settings(each.node, each.state, volatile) for each in sightings))
