@@ -14,6 +14,7 @@ from verifygate.static.callers import Callers
 from verifygate.static.checkpoints import Checkpoints
 from verifygate.static.companions import Companions
 from verifygate.static.covered import Covered
+from verifygate.static.delegated import Delegated
 from verifygate.static.devices import Devices
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit, TooManyStatesError, Walk
@@ -104,6 +105,11 @@ class Analysis:
     def covered(self) -> Covered:
         """Which functions run inside a region."""
         return Covered(self.roles, self.written_regions, self.callers, self.companions, self.modules)
+
+    @cached_property
+    def delegated(self) -> Delegated:
+        """Which modules a framework runs in float16."""
+        return Delegated(self.evaluator, self.companions, self.modules)
 
     @cached_property
     def devices(self) -> Devices:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
 
 from verifygate.static.program import Function
+from verifygate.static.reaching import reaching
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, Known, Literal, Made
+from verifygate.static.values import Frame, FunctionValue, Known, Literal, Made, Object, Unknown, Values
 
 LARGEST = 65504.0
 SMALLEST = 2.98e-8
@@ -29,8 +31,18 @@ _KEEPS = frozenset(
     index_select clamp clamp_ clamp_min dropout t flip roll neg sort topk max min amax amin div mul sub add div_ mul_
     sub_ add_""".split()  # noqa: SIM905
 )
+_LIFTING = re.compile(r"norm|embed|softmax|loss|crit|\bln|_ln|pos|sample|dist", re.IGNORECASE)
+"""Names of layers that give float32, or indices, or anything but features."""
 _NUMBERS = re.compile(r"scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda", re.IGNORECASE)
 _MAX_STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How much is taken for half."""
+
+    squashed: bool
+    layers: bool
 
 
 class Halves:
@@ -38,12 +50,16 @@ class Halves:
         self.roles = roles
         self.evaluator = roles.evaluator
 
-    def is_half(self, expr: ast.expr, function: Function, *, squashed: bool = False) -> bool:
-        """Whether `expr` is half inside the region. `squashed` also takes a sigmoid of what is not known."""
-        frame = self.evaluator.root_frame(function)
-        return self._half(expr, frame, squashed, frozenset(), 0) is True
+    def is_half(self, expr: ast.expr, function: Function, *, squashed: bool = False, layers: bool = False) -> bool:
+        """Whether `expr` is half inside the region.
 
-    def _half(self, expr: ast.expr, frame: Frame, squashed: bool, met: frozenset[str], steps: int) -> bool | None:
+        `squashed` also takes a sigmoid of what is not known, `layers` what a layer gives that is not known, and what a
+        function of the project makes of it: these only may be half.
+        """
+        frame = self.evaluator.root_frame(function)
+        return self._half(expr, frame, _Reading(squashed, layers), frozenset(), 0) is True
+
+    def _half(self, expr: ast.expr, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
         """True for half, None for a Python number, False for the rest."""
         if steps > _MAX_STEPS:
             return False
@@ -56,35 +72,56 @@ class Halves:
             case ast.BinOp(op=ast.Pow()):
                 return None if self.number(expr, frame) is not None else False
             case ast.BinOp():
-                sides = [self._half(side, frame, squashed, met, deeper) for side in (expr.left, expr.right)]
+                sides = [self._half(side, frame, how, met, deeper) for side in (expr.left, expr.right)]
                 return False if False in sides else (True if True in sides else None)
             case ast.UnaryOp():
-                return self._half(expr.operand, frame, squashed, met, deeper)
+                return self._half(expr.operand, frame, how, met, deeper)
             case ast.Subscript():
-                return self._half(expr.value, frame, squashed, met, deeper) is True
+                return self._half(expr.value, frame, how, met, deeper) is True
             case ast.Call():
-                return self._call(expr, frame, squashed, met, deeper)
+                return self._call(expr, frame, how, met, deeper)
             case ast.Name() if expr.id in met:
-                return True  # bound to something made of itself: the other bindings decide
+                return not how.layers  # bound to something made of itself: the other bindings decide
             case ast.Name():
-                return self._name(expr, frame, squashed, met, deeper)
+                return self._name(expr, frame, how, met, deeper)
             case ast.Attribute():
                 return None if _NUMBERS.search(expr.attr) else False
         return False
 
-    def _name(self, expr: ast.Name, frame: Frame, squashed: bool, met: frozenset[str], steps: int) -> bool | None:
+    def _name(self, expr: ast.Name, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
         bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
+        if how.layers and home is frame:
+            reached = reaching(expr.id, expr, frame.function) or bindings
+            if any(each.kind == "changed" for each in reached):  # it leaves the dtype: what came before decides
+                reached = [each for each in bindings if getattr(each.node, "lineno", 0) < expr.lineno]
+            values = [each.expr for each in reached if each.kind == "value" and each.expr is not None]
+            met = met | {expr.id}
+            if any(self._half(value, home, how, met, steps) for value in values):
+                return True
         if bindings and all(each.kind in ("value", "changed") and each.expr is not None for each in bindings):
             met = met | {expr.id}
-            found = [self._half(each.expr, home, squashed, met, steps) for each in bindings if each.expr is not None]
+            made = [
+                self._half(each.expr, home, how, met, steps)
+                for each in bindings
+                if each.kind == "value" and each.expr is not None
+            ]
+            if made and all(made):
+                return True  # `x += y` leaves x the dtype that it has
+            found = [self._half(each.expr, home, how, met, steps) for each in bindings if each.expr is not None]
             return False if False in found else (True if True in found else None)
+        if len(bindings) == 1 and bindings[0].kind == "parameter" and (bound := home.arguments.get(expr.id)):
+            return self._half(bound.expr, bound.frame, how, met, steps + 1)
         return None if _NUMBERS.search(expr.id) else False
 
-    def _call(self, call: ast.Call, frame: Frame, squashed: bool, met: frozenset[str], steps: int) -> bool | None:
+    def _call(self, call: ast.Call, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
         name = last_name(call.func)
         values = self.evaluator.values(call.func, frame)
         if any(isinstance(value, Made) and _LAYERS.match(value.name) for value in values):
             return all(isinstance(value, Made) and bool(_LAYERS.match(value.name)) for value in values)
+        if how.layers and _is_own_layer(call, values):
+            return True
+        if how.layers and any(isinstance(value, FunctionValue) for value in values):
+            return self._returned(call, values, frame, how, met, steps)
         known = next((value.name for value in values if isinstance(value, Known)), "")
         if known.startswith(("math.", "numpy.", "builtins.")):
             return None
@@ -96,9 +133,21 @@ class Halves:
         subject = call.func.value if is_method else (call.args[0] if call.args else None)  # type: ignore[attr-defined]
         if name not in _KEEPS or subject is None:
             return False
-        if name == "sigmoid" and squashed and not self._is_lifted(subject):
+        if name == "sigmoid" and how.squashed and not self._is_lifted(subject):
             return True
-        return self._half(subject, frame, squashed, met, steps) is True
+        return self._half(subject, frame, how, met, steps) is True
+
+    def _returned(
+        self, call: ast.Call, values: Values, frame: Frame, how: _Reading, met: frozenset[str], steps: int
+    ) -> bool:
+        """Whether all that a function of the project returns is half."""
+        found: list[bool | None] = []
+        for value in values:
+            entered = self.evaluator.enter(value, call, frame) if isinstance(value, FunctionValue) else None
+            if entered is None or not isinstance(value, FunctionValue):
+                return False
+            found += [self._half(result, entered, how, met, steps + 1) for result in value.function.returns]
+        return bool(found) and all(found)
 
     @staticmethod
     def _is_lifted(expr: ast.expr) -> bool:
@@ -132,6 +181,14 @@ class Halves:
             isinstance(only, Literal) and isinstance(only.value, int | float) and not isinstance(only.value, bool)
         )
         return float(only.value) if is_number else None  # type: ignore[union-attr, arg-type]
+
+
+def _is_own_layer(call: ast.Call, values: Values) -> bool:
+    """Whether a call runs an attribute of the module that may be any layer, but for those that give float32."""
+    func = call.func
+    own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+    known = any(not isinstance(value, Unknown | Object) for value in values)
+    return own and not known and not _LIFTING.search(last_name(func))
 
 
 def _computed(op: ast.operator, left: float, right: float) -> float | None:

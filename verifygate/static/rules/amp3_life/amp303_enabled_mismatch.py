@@ -70,6 +70,7 @@ from verifygate.static.precision import Dtype, Use
 from verifygate.static.program import Function, bound_targets
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
+from verifygate.static.syntax import walk
 from verifygate.static.values import Bound
 
 RULE = Rule(
@@ -164,7 +165,7 @@ def _computed(enabled: Bound, use: Use, analysis: Analysis) -> Iterator[tuple[as
 
 
 def _names(expr: ast.expr) -> list[ast.expr]:
-    return [node for node in ast.walk(expr) if isinstance(node, ast.Name | ast.Attribute)]
+    return [node for node in walk(expr) if isinstance(node, ast.Name | ast.Attribute)]
 
 
 def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:

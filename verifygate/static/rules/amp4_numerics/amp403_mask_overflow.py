@@ -3,7 +3,8 @@
 ## What it does
 Reports `masked_fill`, `masked_fill_`, `clamp` and `torch.where` with a finite constant beyond 65504 on a tensor that is
 half inside a float16 region: a product of matrices, a convolution, or what is computed from one by operators that keep
-the dtype.
+the dtype. The output of a layer that is not known is likely half. The constant may be handed to a function of the
+project that does no more with it; the region may be a framework's: of apex, or of one that is given a precision.
 
 ## Why is this bad
 65504 is the largest float16. `-1e9` is the usual constant for masked attention scores, and works until somebody
@@ -62,14 +63,16 @@ Tensors whose dtype the caller decides, and constants from configurations.
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.delegated import HEADS
 from verifygate.static.graph import Place
 from verifygate.static.halves import LARGEST
 from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 
 RULE = Rule(
@@ -78,7 +81,7 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a constant beyond 65504 on a half tensor inside a float16 region",
     remedy="use `torch.finfo(x.dtype).min`, or compute in float32 there",
-    words=("autocast", "masked_fill"),
+    words=("autocast", "masked_fill", *HEADS),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
 )
@@ -90,25 +93,84 @@ _KEYWORDS = ("value", "min", "max", "other")
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every large constant on a half tensor that a float16 region covers."""
-    if not any(region.is_active for region in analysis.written_regions.all):
+    if not any(region.is_active for region in analysis.written_regions.all) and not analysis.delegated.calls:
         return
+    for call, function, subject in _candidates(analysis):
+        sure = analysis.halves.is_half(subject, function)
+        if not sure and not analysis.halves.is_half(subject, function, layers=True):
+            continue
+        if under := _region(call, function, analysis):
+            region, certain = under
+            place = Place(function, call)
+            yield Match(
+                place,
+                f"`{statement_text(place)}`: float16 ends at 65504",
+                certain=sure and certain and last_name(call.func) != "where",
+                steps=((region, "the region"), (place, "the constant")),
+            )
+
+
+def _region(call: ast.Call, function: Function, analysis: Analysis) -> tuple[Place, bool] | None:
+    """The float16 region in which a call runs, and whether it surely does: one of the project's, or a framework's."""
+    cover = analysis.covered.cover(call, function)
+    if cover is not None:
+        dtypes = analysis.precision.of_region(cover.region)
+        return (cover.region.place, cover.certain and dtypes == {Dtype.FLOAT16}) if Dtype.FLOAT16 in dtypes else None
+    if analysis.covered.written_around(call, function) is not None:
+        return None
+    framework = analysis.delegated.over(function)
+    return (framework, False) if framework is not None else None
+
+
+def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call, Function, ast.expr]]:
+    """Calls that bring a tensor together with a constant beyond the range of float16."""
+    fills: dict[Function, tuple[str, str]] = {}
     for call, function in analysis.calls():
         if not isinstance(call.func, ast.Attribute):
             continue
-        subject = _overflowing(call, function, analysis)
-        if subject is None or not analysis.halves.is_half(subject, function):
-            continue
-        cover = analysis.covered.cover(call, function)
-        dtypes = analysis.precision.of_region(cover.region) if cover else frozenset()
-        if cover is None or Dtype.FLOAT16 not in dtypes:
-            continue
-        place = Place(function, call)
-        yield Match(
-            place,
-            f"`{statement_text(place)}`: float16 ends at 65504",
-            certain=cover.certain and dtypes == {Dtype.FLOAT16} and call.func.attr != "where",
-            steps=((cover.region.place, "the region"), (place, "the constant")),
-        )
+        if (subject := _overflowing(call, function, analysis)) is not None:
+            yield call, function, subject
+        elif names := _handed_on(call, function):
+            fills[function] = names
+    for fill, names in fills.items():
+        for call, function in _calls_of(fill, analysis):
+            if subject := _handed(call, function, fill, names, analysis):
+                yield call, function, subject
+
+
+def _handed_on(call: ast.Call, function: Function) -> tuple[str, str] | None:
+    """The parameters of a function that fills one, a tensor, with the other: nothing else is done to either."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("masked_fill", "masked_fill_"):
+        return None
+    value = call.args[1] if len(call.args) > 1 else next((w.value for w in call.keywords if w.arg == "value"), None)
+    names = [each.id for each in (call.func.value, value) if isinstance(each, ast.Name)]
+    own = {parameter.arg for parameter in function.parameters}
+    plain = len(names) == 2 and all(name in own and len(function.scope.names[name]) == 1 for name in names)
+    return (names[0], names[1]) if plain else None
+
+
+def _calls_of(fill: Function, analysis: Analysis) -> Iterator[tuple[ast.Call, Function]]:
+    """The calls that bear a function's name, also in files that no word picked."""
+    name = fill.name.encode()
+    for file in analysis.program.sources:
+        module = analysis.program.module(file.path) if name in file.data else None
+        for function in (module.body, *module.functions.values()) if module is not None else ():
+            for node in function.own_nodes:
+                if isinstance(node, ast.Call) and last_name(node.func) == fill.name:
+                    yield node, function
+
+
+def _handed(
+    call: ast.Call, function: Function, fill: Function, names: tuple[str, str], analysis: Analysis
+) -> ast.expr | None:
+    """The tensor that a call of such a function hands it together with too large a constant."""
+    frame = analysis.evaluator.root_frame(function)
+    for callee in analysis.evaluator.callees(call, frame):
+        entered = analysis.evaluator.enter(callee, call, frame) if callee.function is fill else None
+        tensor, constant = (entered.arguments.get(name) for name in names) if entered else (None, None)
+        if tensor is not None and constant is not None and constant.frame is frame:
+            return tensor.expr if _too_large(constant.expr, function, analysis) else None
+    return None
 
 
 def _overflowing(call: ast.Call, function: Function, analysis: Analysis) -> ast.expr | None:

@@ -1,0 +1,62 @@
+"""Frameworks that run the project's modules in float16: apex, and those that take a precision."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+
+from verifygate.static import torch_api
+from verifygate.static.companions import Companions
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.graph import Place
+from verifygate.static.program import Function, Module
+from verifygate.static.values import Known
+
+HEADS = tuple(sorted({name.partition(".")[0] for name in torch_api.DELEGATES} | {"apex"}))
+"""What a file that uses one of them names."""
+_FLOAT16 = re.compile(r"(?<![bf\d])(?:fp)?16(?!\d)")
+
+
+class Delegated:
+    def __init__(self, evaluator: Evaluator, companions: Companions, modules: list[Module]) -> None:
+        self.evaluator = evaluator
+        self.companions = companions
+        self.modules = modules
+
+    @cached_property
+    def calls(self) -> list[Place]:
+        """The calls that have a framework compute in float16."""
+        return [
+            Place(function, node)
+            for module in self.modules
+            if any(head.encode() in module.file.data for head in HEADS)
+            for function in (module.body, *module.functions.values())
+            for node in function.own_nodes
+            if isinstance(node, ast.Call) and self._delegates(node, function)
+        ]
+
+    def over(self, function: Function) -> Place | None:
+        """The call by which a framework runs a method of a module in float16, if one may."""
+        if function.owner is None or not self.calls:
+            return None
+        bases = self.evaluator.outside_bases(function.owner)
+        if not any(base.startswith("torch.nn.") or base.endswith(".LightningModule") for base in bases):
+            return None
+        path = function.module.path
+        return next((call for call in self.calls if path in self._files(call.path)), None)
+
+    def _files(self, path: str) -> frozenset[str]:
+        return frozenset[str]().union(*self.companions.programs(path))
+
+    def _delegates(self, call: ast.Call, function: Function) -> bool:
+        for value in self.evaluator.values(call.func, self.evaluator.root_frame(function)):
+            if isinstance(value, Known) and value.name == "apex.amp.initialize":
+                return "'O0'" not in ast.unparse(call)
+            if isinstance(value, Known) and value.name in torch_api.DELEGATES:
+                given = {word.arg: ast.unparse(word.value) for word in call.keywords}
+                words = torch_api.DELEGATES[value.name].split()
+                return given.get("fp16", "False") not in ("False", "None") or any(
+                    _FLOAT16.search(given.get(word, "")) for word in words if word not in ("fp16", "bf16")
+                )
+        return False
