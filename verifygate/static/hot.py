@@ -19,6 +19,12 @@ from verifygate.static.syntax import walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
 _LOADER_NAME = re.compile(r"(loader|batches)s?$|(^|_)dl$|^(train|val|test)_?iter$", re.IGNORECASE)
+_HANDLES = re.compile(
+    r"(add|append|build|compile|configure|convert|copy|count|create|del|delete|export|fetch|freeze|get|init|load|log|make|"
+    r"on|parse|prepare|print|register|remove|restore|save|send|set|setup|unwrap|update|upload|wrap|watch)_",
+    re.IGNORECASE,
+)
+"""How a function is called that does something about a model, and does not run it."""
 _MODEL_NAME = re.compile(
     r"(^|_)(model|net|network|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
     r"|^net_?[a-z]$",
@@ -203,7 +209,8 @@ class Hot:
                     return "oss" not in name
                 case FunctionValue():
                     return False
-        return bool(_MODEL_NAME.search(last_name(func))) and "oss" not in last_name(func)
+        name = last_name(func)
+        return bool(_MODEL_NAME.search(name)) and "oss" not in name and not _HANDLES.match(name)
 
     # -- what runs in every turn -------------------------------------------------------------------------------
 

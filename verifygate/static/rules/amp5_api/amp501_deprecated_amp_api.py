@@ -46,7 +46,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 Safe: arguments are bound by the signatures of both, and imports are repaired.
 
 ## What it cannot see
-Names reached through `getattr`, and interfaces re-exported by other packages.
+Names reached through `getattr`, and interfaces re-exported by other packages. A use that stands in for the new
+interface, in the handler of a `try` or the other arm of an `if`, is meant for older versions and is not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html
@@ -61,6 +62,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP501",
@@ -80,13 +82,31 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every call and every bare decorator that is surely one of the deprecated names."""
     for node, callee, function in _uses(analysis):
         name = analysis.roles.known_name(callee, analysis.evaluator.root_frame(function))
-        if name in torch_api.DEPRECATED:
+        if name in torch_api.DEPRECATED and not _is_fallback(node, function, name, analysis):
             new, device = torch_api.DEPRECATED[name]
             yield Match(
                 Place(function, node),
                 f"`{name}` is deprecated since torch 2.4",
                 remedy=f'use `{new}` with `"{device}"` as its device type',
             )
+
+
+def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analysis) -> bool:
+    """Whether the other arm of the `try` or `if` around a use has what takes its place: this one is for older torch."""
+    new, _ = torch_api.DEPRECATED[name]
+    frame = analysis.evaluator.root_frame(function)
+    for each in analysis.nesting.around(node, function):
+        others: list[ast.stmt] | list[ast.expr] = []
+        if isinstance(each.node, ast.Try) and each.part == "handlers":
+            others = each.node.body
+        elif isinstance(each.node, ast.If) and each.part in ("body", "orelse"):
+            others = each.node.orelse if each.part == "body" else each.node.body
+        elif isinstance(each.node, ast.IfExp) and each.part in ("body", "orelse"):
+            others = [each.node.orelse if each.part == "body" else each.node.body]
+        calls = (inner for other in others for inner in walk(other) if isinstance(inner, ast.Call))
+        if any(analysis.roles.known_name(call.func, frame) == new for call in calls):
+            return True
+    return False
 
 
 def _uses(analysis: Analysis) -> Iterator[tuple[ast.expr, ast.expr, Function]]:
