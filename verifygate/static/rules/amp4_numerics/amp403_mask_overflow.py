@@ -1,9 +1,9 @@
 """A constant that half precision cannot hold meets a half tensor inside an autocast region.
 
 ## What it does
-Reports `masked_fill`, `masked_fill_`, `clamp` and `torch.where` with a finite constant beyond 65504 on a tensor that is
-half inside a float16 region: a product of matrices, a convolution, or what is computed from one by operators that keep
-the dtype. The output of a layer that is not known is likely half. The constant may be handed to a function of the
+Reports `masked_fill`, `clamp`, `torch.where` and `x[mask] = ...` with a finite constant beyond 65504 on a tensor that
+is half inside a float16 region: a product of matrices, a convolution, or what is computed from one by operators that
+keep the dtype. The output of a layer that is not known is likely half. The constant may be handed to a function of the
 project that does no more with it; the region may be a framework's: of apex, or of one that is given a precision.
 
 ## Why is this bad
@@ -12,8 +12,8 @@ switches AMP on.
 
 ## What happens at run time
 `masked_fill` and `clamp` raise (torch 2.13; `at::Half` before):
-`RuntimeError: value cannot be converted to type c10::Half without overflow`. `torch.where` is silent and gives inf, of
-which a softmax over a row that is masked whole makes NaN.
+`RuntimeError: value cannot be converted to type c10::Half without overflow`. `torch.where` and an assignment by a mask
+are silent and give inf, of which a softmax over a row that is masked whole makes NaN.
 
 ## Example
 ```python
@@ -95,35 +95,38 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every large constant on a half tensor that a float16 region covers."""
     if not any(region.is_active for region in analysis.written_regions.all) and not analysis.delegated.calls:
         return
-    for call, function, subject in _candidates(analysis):
+    for node, function, subject in _candidates(analysis):
         sure = analysis.halves.is_half(subject, function)
         if not sure and not analysis.halves.is_half(subject, function, layers=True):
             continue
-        if under := _region(call, function, analysis):
+        if under := _region(node, function, analysis):
             region, certain = under
-            place = Place(function, call)
+            place = Place(function, node)
+            silent = isinstance(node, ast.Assign) or last_name(node.func) == "where"
             yield Match(
                 place,
                 f"`{statement_text(place)}`: float16 ends at 65504",
-                certain=sure and certain and last_name(call.func) != "where",
+                certain=sure and certain and not silent,
                 steps=((region, "the region"), (place, "the constant")),
             )
 
 
-def _region(call: ast.Call, function: Function, analysis: Analysis) -> tuple[Place, bool] | None:
-    """The float16 region in which a call runs, and whether it surely does: one of the project's, or a framework's."""
-    cover = analysis.covered.cover(call, function)
+def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Place, bool] | None:
+    """The float16 region in which a node runs, and whether it surely does: one of the project's, or a framework's."""
+    cover = analysis.covered.cover(node, function)
     if cover is not None:
         dtypes = analysis.precision.of_region(cover.region)
         return (cover.region.place, cover.certain and dtypes == {Dtype.FLOAT16}) if Dtype.FLOAT16 in dtypes else None
-    if analysis.covered.written_around(call, function) is not None:
+    if analysis.covered.written_around(node, function) is not None:
         return None
     framework = analysis.delegated.over(function)
     return (framework, False) if framework is not None else None
 
 
-def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call, Function, ast.expr]]:
-    """Calls that bring a tensor together with a constant beyond the range of float16."""
+def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call | ast.Assign, Function, ast.expr]]:
+    """What brings a tensor together with a constant beyond the range of float16."""
+    for function in analysis.functions:
+        yield from ((node, function, tensor) for node, tensor in _assignments(function, analysis))
     fills: dict[Function, tuple[str, str]] = {}
     for call, function in analysis.calls():
         if not isinstance(call.func, ast.Attribute):
@@ -136,6 +139,16 @@ def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call, Function, ast.ex
         for call, function in _calls_of(fill, analysis):
             if subject := _handed(call, function, fill, names, analysis):
                 yield call, function, subject
+
+
+def _assignments(function: Function, analysis: Analysis) -> Iterator[tuple[ast.Assign, ast.expr]]:
+    """`x[mask] = constant`, and x; a constant index is more likely a dict's."""
+    for node in function.own_nodes:
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=tensor, slice=index)], value=value):
+                plain = isinstance(value, ast.Constant | ast.UnaryOp | ast.BinOp | ast.Name)
+                if plain and not isinstance(index, ast.Constant) and _too_large(value, function, analysis):
+                    yield node, tensor
 
 
 def _handed_on(call: ast.Call, function: Function) -> tuple[str, str] | None:
@@ -181,11 +194,15 @@ def _overflowing(call: ast.Call, function: Function, analysis: Analysis) -> ast.
     if call.func.attr == "where" and len(call.args) == 3:
         numbers = [_too_large(argument, function, analysis) for argument in call.args[1:]]
         return call.args[2] if numbers == [True, False] else (call.args[1] if numbers == [False, True] else None)
-    if call.func.attr not in _METHODS or analysis.roles.known_name(call.func, frame):
+    if call.func.attr not in _METHODS:
         return None
-    given = call.args[_METHODS[call.func.attr] :]
+    subject, given = call.func.value, call.args[_METHODS[call.func.attr] :]
+    if known := analysis.roles.known_name(call.func, frame):
+        if not known.startswith("torch.") or len(call.args) < 2:
+            return None
+        subject, given = call.args[0], call.args[1 + _METHODS[call.func.attr] :]
     given += [word.value for word in call.keywords if word.arg in _KEYWORDS]
-    return call.func.value if any(_too_large(each, function, analysis) for each in given) else None
+    return subject if any(_too_large(each, function, analysis) for each in given) else None
 
 
 def _too_large(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
