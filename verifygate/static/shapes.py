@@ -10,6 +10,7 @@ from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import last_name
+from verifygate.static.syntax import walk
 from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Known, Values, dict_items
 
 _READERS = frozenset(
@@ -156,7 +157,7 @@ class Shapes:
             return
         for argument in (*call.args, *(word.value for word in call.keywords if word.arg is not None)):
             if isinstance(argument, ast.Name | ast.Attribute):
-                self._open(self.evaluator.values(argument, frame))
+                self._open_all(self.evaluator.values(argument, frame))
 
     def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
         """Dicts that a function of the project is handed and does not only read, nor the dicts inside them."""
@@ -191,7 +192,7 @@ class Shapes:
 
 @lru_cache(maxsize=512)
 def _written_parameters(function: Function) -> frozenset[str]:
-    """The parameters of a function that it may write keys into: itself, by another name, or by handing them on."""
+    """The parameters of a function that it may write keys into: itself, by another name, or by handing a part on."""
     names = {parameter.arg for parameter in function.parameters}
     writes = any(
         (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del))
@@ -205,4 +206,10 @@ def _written_parameters(function: Function) -> frozenset[str]:
         for argument in (*node.args, *(word.value for word in node.keywords if word.arg is not None))
         if isinstance(argument, ast.Name)
     }
+    parts = {
+        node.targets[0].id: {each.id for each in walk(node.value) if isinstance(each, ast.Name)}
+        for node in function.own_nodes
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    handed |= {whole for part in handed for whole in parts.get(part, ())}
     return frozenset(names if writes else names & handed)

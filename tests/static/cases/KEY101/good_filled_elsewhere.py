@@ -42,9 +42,14 @@ class Reader:
         return found
 
 
+def pooled(inner: dict):
+    inner["pool"] = "token"
+
+
 def widened(settings: dict):
     inner = settings["vision"]
-    inner["pool"] = "token"
+    if not inner.get("pool"):
+        pooled(inner)
 
 
 def small():
