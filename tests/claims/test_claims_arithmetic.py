@@ -67,6 +67,12 @@ def test_equations(text: str, expected: str):
     assert verdict(text, "equation") == expected
 
 
+@pytest.mark.parametrize(("other", "expected"), [("PARTIAL", "INCONCLUSIVE"), ("FAIL", "REFUTED")])
+def test_partly_met_ones_may_count_as_half(other: str, expected: str):
+    """Six that pass and two in part are 88 %; six that pass and two that fail are 75 %."""
+    assert verdict(f"2 others ended in {other}.\n\nResult: 6/8 PASS (88%)\n", "percentage") == expected
+
+
 def test_equations_in_plain_blocks_only():
     """A calculation in a block without a language is read; one in source code is not."""
     text = "Score:\n\n```\n0.6 * 80 + 0.4 * 90 = 90\n```\n\n```python\nassert 1 + 1 = 3\n```\n"
@@ -203,6 +209,9 @@ def test_speedup_of_parts(factor: str, expected: str):
         ("39 tests across 3 files:\n\n- a\n- b\n- c\n- d\n", "INCONCLUSIVE"),
         ("## Tests (45)\n\n- Unit: 30\n- Integration: 15\n", "CONFIRMED"),
         ("## Phase (2)\n\n- a\n", ""),
+        ("## Open issues (0)\n\n- None\n", ""),
+        ("All 5 tools answer:\n\n- Math: add, subtract\n- Text: cut, join, fold\n", "CONFIRMED"),
+        ("All 6 tools answer:\n\n- Math: add, subtract\n- Text: cut, join, fold\n", "INCONCLUSIVE"),
     ],
 )
 def test_counts_beside_lists(text: str, expected: str):

@@ -76,6 +76,7 @@ def tree(tmp_path: Path) -> Path:
         ("We removed core/step.py:8.", "INCONCLUSIVE"),
         ("See `build/made.py:1`.", "INCONCLUSIVE"),
         ("It fails at line 8.", "INCONCLUSIVE"),
+        ("- core/train.py: 420 lines", ""),
         ("The change adds lines 120 of code.", ""),
     ],
 )
@@ -102,6 +103,7 @@ QUOTE = "{head}:\n\n```python\n{code}\n```\n"
         ("In core/train.py:18-19", "scaler.scale(loss).backward()", "REFUTED"),
         ("In core/train.py:6-9", "optimizer.step_twice()\noptimizer.step_thrice()", "REFUTED"),
         ("The fix for core/train.py:6-9", "optimizer.step_twice()\noptimizer.step_thrice()", "INCONCLUSIVE"),
+        ("core/train.py:6-9 以前", "optimizer.step_twice()\noptimizer.step_thrice()", "INCONCLUSIVE"),
         ("In core/train.py:6-9", "scaler.scale(loss).backward()\noptimizer.step_twice()", "INCONCLUSIVE"),
     ],
 )

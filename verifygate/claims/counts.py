@@ -91,7 +91,7 @@ def _stated(sentence: Sentence) -> Counted | None:
 
 def _beside_list(document: Document, ledger: Ledger, stated: Counted) -> None:
     groups = list(_groups(document, stated.sentence))
-    if not groups:
+    if not groups or not stated.count:  # below a zero stands a line that says "none"
         return
     lines, what = groups[0]
     sizes = [len(group) for group, _ in groups]
@@ -107,7 +107,7 @@ def _beside_list(document: Document, ledger: Ledger, stated: Counted) -> None:
         return
     reason = f"{what} below has {sizes[0]}, not {count}"
     vague = stated.open_ended or len(groups) > 1 or any(_OPEN_ENDED.search(line.flat) for line in lines)
-    numbered = any(re.search(r"\d", line.prose) for line in lines)
+    numbered = any(re.search(r"\d|,\s", line.prose) for line in lines)  # a line may stand for several
     more = sizes[0] > count and what == _NUMBERED  # fewer may be a selection, and dots may be details
     if (stated.each or more) and not vague and not numbered:
         ledger.add(sentence, ClaimKind.COUNT, ClaimVerdict.REFUTED, reason, against=against, supports=lines)
@@ -149,10 +149,14 @@ def _lines(block: Items | Table) -> tuple[Sentence, ...]:
 
 
 def _sums(lines: Sequence[Sentence]) -> set[int]:
-    """What the numbers in the lines add up to, where each has one: `Unit: 30`, `Integration: 15`."""
-    firsts = [next((int(number.value) for _, number in every(line.prose)), None) for line in lines]
-    lasts = [[int(number.value) for _, number in every(line.prose)][-1:] for line in lines]
-    return {sum(first or 0 for first in firsts), sum(last[0] for last in lasts if last)}
+    """What the numbers in the lines add up to, where each has one: `Unit: 30`, `Integration: 15`; and how many things
+    the lines name, where each names several: `Math: add, subtract`."""
+    sums: set[int] = set()
+    numbers = [[int(number.value) for _, number in every(line.prose)] for line in lines]
+    if all(numbers):
+        sums |= {sum(row[0] for row in numbers), sum(row[-1] for row in numbers)}
+    sums.add(sum(line.value.count(",") + 1 for line in lines))
+    return sums
 
 
 # --- `Critical issues: 2` and what is marked as critical

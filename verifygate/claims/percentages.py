@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, Sentence
@@ -31,11 +32,14 @@ _POSITION = re.compile(
 )
 """`Phase 2/5 (35% complete)` names a place in a row, not a share."""
 
+_PARTLY = re.compile(r"\bpartial|\bWARN|⚠|\bhalf\b", re.IGNORECASE)
+MOST_HALVES = 100
+
 
 def extract(document: Document, ledger: Ledger) -> None:
     for sentence in document.sentences:
         for match, share in _matches(sentence.text):
-            _judge(ledger, sentence, match, share)
+            _judge(document, ledger, sentence, match, share)
 
 
 def _matches(text: str) -> Iterator[tuple[re.Match[str], Printed]]:
@@ -48,7 +52,7 @@ def _matches(text: str) -> Iterator[tuple[re.Match[str], Printed]]:
                 yield match, Printed(number.value, number.step, about)
 
 
-def _judge(ledger: Ledger, sentence: Sentence, match: re.Match[str], share: Printed) -> None:
+def _judge(document: Document, ledger: Ledger, sentence: Sentence, match: re.Match[str], share: Printed) -> None:
     part, whole = printed(match["part"]), printed(match["whole"])
     if part is None or whole is None or not whole.value:
         return
@@ -65,9 +69,24 @@ def _judge(ledger: Ledger, sentence: Sentence, match: re.Match[str], share: Prin
     if share.rounded.low <= 100 - exact <= share.rounded.high:
         reason = f"{calculation}; {stated} % is the rest: the sentence may mean that"
         ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
+    elif _partly_met(document, sentence) and _with_halves(part, whole, share):
+        reason = f"{calculation}; {stated} % counts partly met ones as half"
+        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
     elif part.value == whole.value or part.value > whole.value:
         reason = f"{calculation}; whether the {stated} % is a share of the same things is not said"
         ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
     else:
         reason = f"{calculation}, not {stated} %"
         ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.REFUTED, reason, words=words, line=line)
+
+
+def _partly_met(document: Document, sentence: Sentence) -> bool:
+    """Whether the section speaks of things that are met in part."""
+    return any(_PARTLY.search(other.text) for other in document.within(sentence.section.below(2)))
+
+
+def _with_halves(part: Printed, whole: Printed, share: Printed) -> bool:
+    """`6/8 PASS (88%)` where two more are PARTIAL."""
+    rest = int(whole.value - part.value)
+    counts = (part.value + Fraction(halves, 2) for halves in range(1, min(rest, MOST_HALVES) + 1))
+    return any(share.rounded.low <= count / whole.value * 100 <= share.rounded.high for count in counts)

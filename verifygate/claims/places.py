@@ -17,7 +17,7 @@ _PATH = rf"(?<![\w/.:@-])(?P<path>(?:\.{{0,2}}/)?(?:[\w.@+-]+/)*[\w.@+-]+\.(?:{_
 PATH = re.compile(_PATH)
 _RANGE = r"\d{1,6}(?:\s?[-–]\s?\d{1,6})?"
 _RANGES = rf"{_RANGE}(?:\s?(?:,|and|&)\s?{_RANGE})*"
-_WITH_LINES = re.compile(rf"{_PATH}`?\s?:\s?L?(?P<lines>{_RANGES})(?![\w%]|\.\d)")
+_WITH_LINES = re.compile(rf"{_PATH}`?:L?(?P<lines>{_RANGES})(?![\w%]|\.\d)")
 _LINES = re.compile(
     rf"\b(?:at |on )?(?:line\s?:?\s?#?(?P<line>{_RANGES})"
     rf"|lines\s?:?\s?#?(?P<lines>{_RANGE}(?:\s?(?:,|and|&)\s?{_RANGE})+|\d+\s?[-–]\s?\d+))"

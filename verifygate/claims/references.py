@@ -22,10 +22,12 @@ _NOT_YET = re.compile(
 _PROPOSED = re.compile(
     r"\b(?:fix\w*|should|expected|required?|recommend\w*|propos\w+|suggest\w*|missing|example"
     r"|instead|after|add|new|change to|solution"
-    r"|remediation|correct\w*|improv\w+|better|option|output|trace\w*|before|previous\w*|old|template|usage)\b",
+    r"|remediation|correct\w*|improv\w+|better|option|output|trace\w*|before|previous\w*|old|original\w*|prior|buggy|resolv\w+|template|usage)\b",
     re.IGNORECASE,
 )
 """Words after which a code block need not stand in the file."""
+_ALIEN = re.compile("[\u0370-\u1fff\u2e80-\uffdc]")
+"""Letters of other scripts: what such words say of a code block, as it was or as it will be, is not understood."""
 _NOT_SOURCE = frozenset(
     {"bash", "sh", "shell", "console", "text", "txt", "output", "diff", "json", "log", "mermaid", "markdown", "md"}
 )
@@ -194,15 +196,10 @@ def _quoted(ledger: Ledger, tree: Tree | None, place: Place, block: CodeBlock) -
     whole = squeezed("".join(file.code_lines)) + squeezed(file.text)
     standing = [line for line in lines if line in whole]
     counted = f"{len(standing)} of {len(lines)} quoted lines stand in {file.path}"
-    proposed = any(
-        _PROPOSED.search(text)
-        for text in (
-            place.sentence.prose,
-            block.section.title,
-            block.lines[0],
-            *(line for line in block.lines if "#" in line),
-        )
-    )
+    comments = [line for line in block.lines if "#" in line]
+    about = [place.sentence.prose, block.before.prose if block.before else "", block.section.titles, block.lines[0]]
+    proposed = any(_PROPOSED.search(text) for text in (*about, *comments))
+    proposed = proposed or _ALIEN.search(" ".join(about)) is not None
     if len(standing) < len(lines):
         none = not standing and len(lines) > 1 and not proposed and not any("..." in line for line in block.lines)
         return say(ClaimVerdict.REFUTED if none else ClaimVerdict.INCONCLUSIVE, counted)

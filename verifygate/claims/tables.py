@@ -18,7 +18,7 @@ _NOTHING = re.compile(r"^[\s*]*(?:[-–—]|n/?a|none|)[\s*]*$", re.IGNORECASE)
 _COUNTED = re.compile(
     r"\b(?:passed|passing|failed|failing|skipped|errors?|tests?|count|issues?|files?|lines?|loc"
     r"|critical|high|medium|low"
-    r"|points|max(?:imum)?|possible|hours|cases|items|findings|vulnerabilities|total|statements"
+    r"|points|max(?:imum)?|possible|hours|cases|checks|items|findings|vulnerabilities|total|statements"
     r"|missed|functions|methods)\b",
     re.IGNORECASE,
 )
