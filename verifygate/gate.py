@@ -61,7 +61,7 @@ def run(
     for stage in STAGES:
         if not stages or stage.name in stages:
             progress(stage.name)
-            context = StageContext(settings, sources, subject, dict(results), _prefixed(progress, stage.name))
+            context = StageContext(settings, sources, subject, dict(results), commit, _prefixed(progress, stage.name))
             results[stage.name] = _run_stage(stage, context)
     inherited = {finding.fingerprint for finding in earlier}
     judgement = judge(merged(list(results.values())), settings.verdict, settings.waivers, settings.today, inherited)

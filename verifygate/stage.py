@@ -20,6 +20,8 @@ class StageContext:
     sources: Sources
     subject: Subject
     results: Mapping[str, StageResult] = field(default_factory=dict)
+    since: str = ""
+    """The commit that the run's change began at; empty where the whole is judged."""
     progress: Callable[[str], None] = lambda _text: None
     """Tells a person at a terminal what is going on."""
 

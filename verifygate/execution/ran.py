@@ -17,7 +17,7 @@ EVIDENCE_LIMIT = 50
 
 EXECUTED = ("passed", "failed", "flaky", "xfailed", "xpassed", "started")
 SLOW_SHARE = 0.5
-"""Where the tests that ended took more than this share of the time, the run was slow; else its last test hangs."""
+"""A test that has run for this share of the whole run's time hangs; before that, the run was only slow."""
 
 STATUS_WORDS = {
     2: "interrupted",
@@ -53,10 +53,8 @@ class Account:
     @property
     def out_of_time(self) -> bool:
         """Whether the run reached its time limit for the number of its tests, and not because the last one hangs."""
-        if not self.completed.timed_out:
-            return False
-        ended = sum(phase.seconds for phases in self.record.phases.values() for phase in phases)
-        return ended > self.completed.limit_seconds * SLOW_SHARE
+        limit = self.completed.limit_seconds * SLOW_SHARE
+        return self.completed.timed_out and bool(self.record.started) and self.record.last_seconds < limit
 
     @property
     def broken_files(self) -> list[Judged]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +85,7 @@ def run_pytest(
         private = ["-p", INSTRUMENTS_PLUGIN, *private]
         wanted = {"folder": str(written), "root": str(subject.root), "instruments": list(instruments)}
         env[INSTRUMENTS_VARIABLE] = json.dumps(wanted)
+    deadline = time.monotonic() + seconds
     completed = subject.run(
         ["-m", "pytest", *private, *OPTIONS, *arguments],
         seconds=seconds,
@@ -94,6 +96,7 @@ def run_pytest(
     command = ("python", "-m", "pytest", *OPTIONS, *arguments)
     record = read_stream(stream, nonce)
     record.standing, over = read_stacks(folder / STACKS)
+    record.last_seconds = max(0.0, deadline - record.last_start)
     record.test_limit = test_seconds if over else None
     return Session(command, completed, record, data, written, read_told(written / TOLD))
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.execution import checks, outcomes
-from verifygate.execution.attribution import CoverageUnreadableError, attribute, executed_lines
+from verifygate.execution.attribution import CoverageUnreadableError, Lines, attribute, executed_lines
+from verifygate.execution.changed import changed_lines_are_tested
 from verifygate.execution.emulated import run_emulated
 from verifygate.execution.junit import contradiction
 from verifygate.execution.oracles import ask_the_oracles
@@ -16,7 +17,8 @@ from verifygate.execution.recorded import judged, trace_check
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
 from verifygate.execution.tree import Tree, tree_on_disk
-from verifygate.model import Check, Finding, FunctionCoverage, Measurement
+from verifygate.model import Check, Finding, Measurement
+from verifygate.revision import files_at
 from verifygate.source import SourceFile
 from verifygate.stage import StageContext
 
@@ -86,8 +88,15 @@ def tell_the_tests(watched: Watched) -> Told:
 
 def tell_who_tests_what(watched: Watched) -> Told:
     """Which test executes which function that holds AMP code; or nothing, and why."""
-    functions, gap = _attribution(watched)
-    return Told(details={"functions": functions, "attribution": gap})
+    executed, gap = _executed(watched)
+    root, files = watched.context.subject.root, watched.files
+    functions = () if executed is None else attribute(files, root, executed, watched.scrubber)
+    told = {"functions": functions, "attribution": gap}
+    if not (since := watched.context.since):
+        return Told(details=told)
+    code = [file for file in watched.context.sources if file.mentions_amp and not file.is_test]
+    before = {file.path: file for file in files_at(watched.context.settings.root, since)}
+    return Told(checks=(changed_lines_are_tested(code, before, root, executed, gap),), details=told)
 
 
 def tell_the_emulated(watched: Watched) -> Told:
@@ -141,16 +150,16 @@ def account_of(session: Session, scrubber: Scrubber, arguments: Sequence[str] = 
     return account, tests_ran(account, contradiction(scrubber.root, arguments, len(account.bad)))
 
 
-def _attribution(watched: Watched) -> tuple[tuple[FunctionCoverage, ...], str]:
+def _executed(watched: Watched) -> tuple[Mapping[str, Lines] | None, str]:
+    """The lines that the tests executed; or None, and why."""
     if not watched.context.settings.execution.coverage:
-        return (), "turned off by `execution.coverage = false`"
+        return None, "turned off by `execution.coverage = false`"
     if not watched.files:
-        return (), "no audited file mentions AMP"
+        return None, "no audited file mentions AMP"
     session = watched.session
     if session.record.coverage != "":
-        return (), session.record.coverage or "the run ended before its coverage was saved"
+        return None, session.record.coverage or "the run ended before its coverage was saved"
     try:
-        executed = executed_lines(session.coverage_data)
+        return executed_lines(session.coverage_data), ""
     except CoverageUnreadableError as error:
-        return (), str(error)
-    return attribute(watched.files, watched.context.subject.root, executed, watched.scrubber), ""
+        return None, str(error)

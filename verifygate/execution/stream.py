@@ -85,6 +85,10 @@ class Record:
     """Why coverage failed; empty where it was saved; None where the run never came to that."""
     unharmed: list[str] = field(default_factory=list)
     """Folders in which a test that was made to fail was not reported as failed."""
+    last_start: float = 0.0
+    """When the last test began, on the system's monotonic clock."""
+    last_seconds: float = 0.0
+    """How long the last test had been running when a time limit ended the run."""
     standing: tuple[Place, ...] = ()
     """Where the run stood when a time limit ended it, outermost line first; empty where nobody could see."""
     test_limit: float | None = None
@@ -153,6 +157,7 @@ def _take(record: Record, event: dict[str, Any]) -> None:
             record.items = {str(item["id"]): _item(item) for item in event["items"]}
         case "start":
             record.started.append(str(event["id"]))
+            record.last_start = float(event.get("at", 0.0))
         case "phase":
             record.phases.setdefault(str(event["id"]), []).append(_phase(event))
         case "warning":

@@ -17,6 +17,7 @@ import time
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic as clock  # bound here, before any code of the project can put another in its place
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -234,7 +235,7 @@ class Witness:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self.stream.tell("start", id=item.nodeid)
+        self.stream.tell("start", id=item.nodeid, at=clock())
         self._calls.start(item)
         if self._attribution is not None:
             self._attribution.switch(item.nodeid)
