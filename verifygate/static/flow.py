@@ -316,7 +316,8 @@ class Walk:
             if (node, state) not in broken and _concerned(state, sightings[0])
         ]
         arrived = {(node, state) for node in nodes for state in self.arrivals.get(node, ())}
-        if sightings[0].breach_rule == "AMP204" and way.ends_after_its_loop() and arrived - broken:
+        left = way.left_loops() if sightings[0].breach_rule == "AMP204" else set()
+        if left and any(self._is_zeroed_in(left, state) for _, state in arrived - broken):
             return None
         if not innocent:
             return True
@@ -333,6 +334,11 @@ class Walk:
         if len(choices) > 1:
             return None if sightings[0].optimizer else False
         return True
+
+    def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
+        """Whether a turn of these loops ends with gradients zeroed: how the last one ended decides what is read."""
+        zeroed = [mark for _, track in state.tracks if (mark := track.mark(Event.ZERO_GRAD)) is not None]
+        return any(loops <= set(self.graph.nodes[mark].loops) for mark in zeroed)
 
     def _settings(self, node: int, state: State, volatile: set[str]) -> frozenset[Fact]:
         """What the way to a state decided about conditions that never change while it runs."""

@@ -63,11 +63,11 @@ class Way:
             return "", self.blamed
         return "" if rule in ("AMP208", "AMP211") and self._turns_since_step() else rule, self.blamed
 
-    def ends_after_its_loop(self) -> bool:
-        """Whether the breach shows behind the loop that its last backward is in: how the last turn went decides."""
+    def left_loops(self) -> set[int]:
+        """The loops around the last backward that the way has left where the breach shows."""
         backwards = [number for number in self.numbers if isinstance(self.graph.nodes[number].payload, Backward)]
-        left = set(self.graph.nodes[backwards[-1]].loops) if backwards else set()
-        return bool(left - set(self.graph.nodes[self.shown].loops))
+        around = set(self.graph.nodes[backwards[-1]].loops) if backwards else set()
+        return around - set(self.graph.nodes[self.shown].loops)
 
     # -- zero_grad ---------------------------------------------------------------------------------------------
 
