@@ -12,6 +12,6 @@ def train(model, optimizer, windows, log, own_backward=None):
                 scaler.scale(model(part)).backward()
             else:
                 own_backward(model(part))
-        log(torch.norm(torch.stack([p.grad.norm() for p in model.parameters()])))  # expect: AMP204
+        log(torch.norm(torch.cat([p.grad.flatten() for p in model.parameters()])))  # expect: AMP204
         scaler.step(optimizer)
         scaler.update()
