@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
 REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab")
 CLAIMS_FORMATS = ("text", "json", "md")
-FORMATS_WITH_FIXES = ("text", "json", "sarif")
-"""Formats of `check` that say whether findings can be fixed."""
+FORMATS_WITH_FIXES = ("json", "sarif")
+"""Formats of `check` that say whether a finding can be fixed; `text` counts them where that is quick."""
 CHECK_FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 
@@ -96,7 +96,7 @@ def check(
 ) -> int:
     """Check sources statically: no configuration, no torch, nothing run. PATHS are files and folders (default: .)."""
     from verifygate.config import load
-    from verifygate.fix import with_fixes
+    from verifygate.fix import is_cheap, with_fixes
     from verifygate.report.findings import render_findings
     from verifygate.static.engine import analyse
     from verifygate.static.registry import check_rules
@@ -109,9 +109,15 @@ def check(
     sources = _sources(paths, settings)
     outcome = analyse(sources, static)
     report = _report_of(outcome)
-    if fmt in FORMATS_WITH_FIXES:  # building a fix costs as much as finding its fault: not for those that drop it
+    quick = fmt == "text" and is_cheap(report.findings, sources)
+    if (
+        quick or fmt in FORMATS_WITH_FIXES
+    ):  # building fixes costs more than finding faults: not for those that drop them
         report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
-    click.echo(render_findings(report, fmt, _asides(outcome, static)), nl=False)
+    asides = _asides(outcome, static)
+    if fmt == "text" and not quick:
+        asides.insert(0, "some may be fixable: see `verifygate fix --diff`")
+    click.echo(render_findings(report, fmt, asides), nl=False)
     _tell_not_analysed(report)
     if any(lost.mentions_amp for lost in report.not_analysed):
         return 2

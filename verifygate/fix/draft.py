@@ -62,8 +62,11 @@ def fixer(code: str) -> Fixer:
     return cast("Fixer", importlib.import_module(FIXES[code]))
 
 
-def tree_of(file: SourceFile) -> Tree:
-    """The file as a libcst tree. Raises CannotFixError where libcst cannot read it, or not write it back as it was."""
+def tree_of(file: SourceFile, *, dry: bool = False) -> Tree:
+    """The file as a libcst tree; a dry one makes drafts without their text.
+
+    Raises CannotFixError where libcst cannot read the file, or not write it back as it was.
+    """
     from verifygate.fix.tree import Tree, read_module
 
-    return Tree(file.path, read_module(file.data))
+    return Tree(file.path, read_module(file.data), dry=dry)

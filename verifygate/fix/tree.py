@@ -42,8 +42,9 @@ class Edits:
 class Tree:
     """One parsed file, with positions, parents and scopes of its nodes."""
 
-    def __init__(self, path: str, module: cst.Module) -> None:
+    def __init__(self, path: str, module: cst.Module, *, dry: bool = False) -> None:
         self.path = path
+        self._dry = dry
         self._wrapper = metadata.MetadataWrapper(module, unsafe_skip_copy=True)
         self.module = self._wrapper.module
         self._positions = self._wrapper.resolve(metadata.PositionProvider)
@@ -136,9 +137,12 @@ class Tree:
     def draft(
         self, edits: Edits, findings: Sequence[Finding], lines: Sequence[tuple[int, int]], safety: Applicability
     ) -> Draft:
-        """Make the edits. `lines` are the stretches of the old file that they touch."""
-        changed = self.module.visit(_Editor(edits))
-        return Draft(self.path, tuple(findings), changed.bytes, tuple(lines), safety)
+        """Make the edits. `lines` are the stretches of the old file that they touch.
+
+        Of a dry tree only the plan is wanted: writing the file costs as much as all that goes before.
+        """
+        data = b"" if self._dry else self.module.visit(_Editor(edits)).bytes
+        return Draft(self.path, tuple(findings), data, tuple(lines), safety)
 
 
 class _Editor(cst.CSTTransformer):
