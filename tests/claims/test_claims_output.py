@@ -9,11 +9,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 from claims_help import REPORTS, audit_texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from verifygate.cli import main
 from verifygate.report.claims import ranges, render_claims
 
 SCHEMA = Path(__file__).parents[2] / "verifygate" / "docs" / "schemas" / "claims.schema.json"
+LINES = [line for path in sorted(REPORTS.glob("*.md")) for line in path.read_text(encoding="utf-8").splitlines()]
 RIGHT = "# Note\n\nMet: 2/8 (25%)\n"
 WRONG = "# Note\n\nMet: 2/8 (35%)\n"
 OPEN = "# Note\n\nSee `train.py:8`.\n"
@@ -141,6 +144,21 @@ def test_the_report_is_not_part_of_the_tree(here: Path, capsys: pytest.CaptureFi
     (here / "report.py").write_text("Zero occurrences of `some_name` in the codebase.\n", encoding="utf-8")
     assert main(["claims", "report.py", "--root", "."]) == 0
     assert "nowhere in 1 source file" in capsys.readouterr().out
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.sampled_from(LINES), min_size=1, max_size=30), st.text("0123456789/%()|`*:=+-x.# \n", max_size=40))
+def test_no_text_breaks_the_audit(lines: list[str], noise: str):
+    """Whatever stands in a report, every claim quotes a line that is there, and is one of three things."""
+    text = "\n".join([*lines, noise, *reversed(lines)])
+    report = audit_texts(text, text)
+    assert report.refuted + report.inconclusive + report.confirmed == len(report.claims)
+    assert all(1 <= claim.line <= text.count("\n") + 1 for claim in report.claims)
+
+
+def test_endless_numbers_are_no_numbers():
+    long = "9" * 5000
+    assert audit_texts(f"{long}/{long} (50%)\n\nMet: {long}/{long}\n\n{long} + 1 = {long}\n").refuted == 0
 
 
 def test_ranges():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,15})?"
 ABOUT = r"(?:~|≈|about |around |approx\.? |approximately |roughly |nearly |almost |over |under |more than |less than )"
 _PRINTED = re.compile(rf"(?P<about>{ABOUT})?\s?(?P<sign>[-−–+](?=\d))?(?P<digits>{NUMBER})", re.IGNORECASE)
 _ROUGH = Fraction(1, 20)

@@ -14,7 +14,9 @@ from verifygate.claims.numbers import NUMBER, printed, shown
 from verifygate.claims.status import Ended, ended
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
-_STATED = re.compile(rf"(?<![\w./])(?P<part>{NUMBER})\s*(?:/|of|out of)\s*(?P<whole>\d+)(?![\d/%]|\.\d)", re.IGNORECASE)
+_STATED = re.compile(
+    rf"(?<![\w./])(?P<part>{NUMBER})\s*(?:/|of|out of)\s*(?P<whole>\d{{1,6}})(?![\d/%]|\.\d)", re.IGNORECASE
+)
 _MEANT = re.compile(
     r"\b(?:met|verified|criteri\w+|requirements?|implemented|satisfied|fulfilled|coverage|covered"
     r"|compliant|complete[d]?)\b",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 WIDTH = 118
 ALIKE = 3
 """From so many inconclusive claims with one reason on, they share a line."""
+NOT_MEASURED = "not measured"
+"""How the reason of a target without a measurement begins."""
 _KINDS = {
     ClaimKind.REFERENCE: ("reference to lines", "references to lines"),
     ClaimKind.QUOTE: ("quotation of code", "quotations of code"),
@@ -100,6 +102,12 @@ class ClaimsPage:
     @property
     def counts(self) -> str:
         return counts(self.report.claims)
+
+    @property
+    def unmeasured(self) -> str:
+        """The open claims that matter most, counted: a target that is called met, and nobody measured."""
+        count = sum(1 for claim in self.report.claims if claim.reason.startswith(NOT_MEASURED))
+        return f"targets called met that nobody measured: {count}" if count else ""
 
     @property
     def searched(self) -> str:
