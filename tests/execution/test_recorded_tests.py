@@ -150,3 +150,14 @@ def test_a_silenced_breach_stays_silent():
     )
     execution, _ = stages(None, found(witness=Witness.RUN), suppressions=[silence])
     assert execution.findings == ()
+
+
+# -- where CUDA is emulated ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_skips_for_want_of_cuda_is_recorded_where_it_runs(run_suite: Run):
+    result = run_suite("recorded_cuda", seconds=200.0, coverage=False)
+    assert [(each.rule, each.line) for each in result.findings] == [("AMP201", 13)]
+    assert result.findings[0].run.startswith("with CUDA emulated, seen in a run: event")
+    assert check(result).status is Status.NOT_MEASURED

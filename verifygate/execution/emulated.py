@@ -15,9 +15,10 @@ from typing import Any, Literal
 from verifygate.execution.checks import CUDA_WORDS
 from verifygate.execution.outcomes import Judged, judge
 from verifygate.execution.ran import EVIDENCE_LIMIT, Account, tests_ran
+from verifygate.execution.recorded import judged, recorder
 from verifygate.execution.scrub import Scrubber, count
 from verifygate.execution.session import Session, limits_of, run_pytest
-from verifygate.model import Check, EmulatedTest, Evidence, EvidenceClass, NotEmulated, Status, TestOutcome
+from verifygate.model import Check, EmulatedTest, Evidence, EvidenceClass, Finding, NotEmulated, Status, TestOutcome
 from verifygate.stage import StageContext
 
 ID = "execution.emulated"
@@ -51,6 +52,8 @@ class Emulated:
     tests: tuple[EmulatedTest, ...] = ()
     problem: str = ""
     """Why there was no emulated run, where there was none."""
+    findings: tuple[Finding, ...] = ()
+    """What the recorder saw there."""
 
 
 def run_emulated(context: StageContext, account: Account, arguments: Sequence[str], folder: Path) -> Emulated:
@@ -75,13 +78,16 @@ def run_emulated(context: StageContext, account: Account, arguments: Sequence[st
         seconds=context.settings.execution.seconds,
         test_seconds=context.settings.execution.test_seconds,
         limits=limits_of(context.settings.execution),
-        instruments=[(INSTRUMENT, {})],
+        instruments=[(INSTRUMENT, {}), *([recorder(emulated=True)] if context.settings.execution.recorder else [])],
         only=list(skipped),
     )
     if problem := _not_installed(session):
         return Emulated(_none(Status.NOT_MEASURED, problem), (), problem)
     tests = _judge(skipped, session, account.scrubber)
-    return Emulated(_check(tests), tests)
+    there = Account(session.completed, session.record, judge(session.record, account.scrubber), account.scrubber)
+    seen = judged(session, there, context.sources, context.settings.static).findings
+    told = tuple(each.model_copy(update={"run": f"with CUDA emulated, {each.run}"}) for each in seen)
+    return Emulated(_check(tests), tests, findings=told)
 
 
 def _skipped(account: Account) -> dict[str, TestOutcome]:
@@ -96,7 +102,7 @@ def _skipped(account: Account) -> dict[str, TestOutcome]:
 
 def _not_installed(session: Session) -> str:
     """Why CUDA was not emulated; empty where it was."""
-    told = {one["event"]: one for one in session.told}
+    told = {one["event"]: one for one in session.told if one.get("instrument") == INSTRUMENT}
     if "installed" in told:
         return ""
     if "not-installed" in told:
@@ -110,7 +116,7 @@ def _judge(skipped: Mapping[str, TestOutcome], session: Session, scrubber: Scrub
     ran = tests_ran(account, "")
     gaps = _gaps(session.told, scrubber)
     found = {one.test.id: one for one in account.judged}
-    judged = [_stands(one, _own(one, gaps)) for one in found.values()]
+    standing = [_stands(one, _own(one, gaps)) for one in found.values()]
     begun = {scrubber.identity(identity): outcome for identity, outcome in skipped.items()}
     for shown, outcome in begun.items():
         if shown in found or any(identity.startswith(f"{shown}::") for identity in found):
@@ -120,10 +126,10 @@ def _judge(skipped: Mapping[str, TestOutcome], session: Session, scrubber: Scrub
             if session.record.status is not None
             else f"that run ended before it: {ran.actual}"
         )
-        judged.append(_emulated(outcome, "not measured", why, (), ran_there=False))
+        standing.append(_emulated(outcome, "not measured", why, (), ran_there=False))
     if account.doubtful:
-        judged = [one.model_copy(update={"standing": "not measured", "reason": ran.actual}) for one in judged]
-    return tuple(sorted(judged, key=lambda one: (one.path, one.line, one.id)))
+        standing = [one.model_copy(update={"standing": "not measured", "reason": ran.actual}) for one in standing]
+    return tuple(sorted(standing, key=lambda one: (one.path, one.line, one.id)))
 
 
 def _gaps(told: Iterable[dict[str, Any]], scrubber: Scrubber) -> dict[str, list[Gap]]:

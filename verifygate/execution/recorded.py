@@ -20,8 +20,8 @@ from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding,
 from verifygate.source import Sources
 
 ID = "execution.trace"
-RECORDER: tuple[str, dict[str, Any]] = ("recorder", {"head": 4000, "tail": 0})
-"""Of each test the first events are kept."""
+HEAD = 4000
+"""Events kept of each test: the first."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,11 @@ class Recorded:
     findings: tuple[Finding, ...]
     tests: int
     """Tests in which AMP was at work."""
+
+
+def recorder(*, emulated: bool = False) -> tuple[str, dict[str, Any]]:
+    """The instrument, as it is set up for a test run."""
+    return "recorder", {"head": HEAD, "tail": 0, "emulated": emulated}
 
 
 def judged(session: Session, account: Account, sources: Sources, static: StaticSettings) -> Recorded:

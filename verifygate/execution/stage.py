@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from verifygate import leftovers
@@ -10,12 +11,12 @@ from verifygate.execution.again import run_again
 from verifygate.execution.discovery import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.ran import ID as RAN
-from verifygate.execution.recorded import RECORDER
+from verifygate.execution.recorded import recorder
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import STEPS, Watched, account_of
 from verifygate.execution.tree import tree_as_read
-from verifygate.model import Check, ExecutionDetails, Outcome, StageResult, Status
+from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.stage import StageContext, not_configured
 
 
@@ -44,11 +45,19 @@ class ExecutionStage:
             stage=self.name,
             outcome=Outcome.COMPLETED,
             checks=tuple(check for each in told for check in each.checks),
-            findings=tuple(finding for each in told for finding in each.findings),
+            findings=_once(finding for each in told for finding in each.findings),
             measurements=tuple(measurement for each in told for measurement in each.measurements),
             environment=interpreter.answers | _bounds(context),
             details=ExecutionDetails.model_validate(details),
         )
+
+
+def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """A breach that two runs of the tests show, one of them with CUDA emulated, is one finding: the first."""
+    kept: dict[tuple[str, str, int], Finding] = {}
+    for finding in findings:
+        kept.setdefault((finding.rule, finding.path, finding.line), finding)
+    return tuple(kept.values())
 
 
 def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> Watched:
@@ -65,7 +74,7 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> W
         test_seconds=settings.test_seconds,
         limits=limits_of(settings),
         files=[root / file.path for file in files],
-        instruments=[RECORDER] if settings.recorder else [],
+        instruments=[recorder()] if settings.recorder else [],
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
     return run_again(Watched(context, folder, arguments, files, before, session, account, ran))

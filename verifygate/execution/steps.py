@@ -102,7 +102,9 @@ def tell_who_tests_what(watched: Watched) -> Told:
 def tell_the_emulated(watched: Watched) -> Told:
     """What becomes, where CUDA is emulated, of the tests that were skipped for want of it."""
     again = run_emulated(watched.context, watched.account, watched.arguments, watched.folder / "emulated")
-    return Told(checks=(again.check,), details={"emulated": again.tests, "emulation": again.problem})
+    return Told(
+        checks=(again.check,), findings=again.findings, details={"emulated": again.tests, "emulation": again.problem}
+    )
 
 
 def tell_the_oracles(watched: Watched) -> Told:
@@ -137,9 +139,9 @@ STEPS: tuple[Step, ...] = (
     tell_the_run,
     tell_the_tests,
     tell_who_tests_what,
+    tell_the_trace,
     tell_the_emulated,
     tell_the_oracles,
-    tell_the_trace,
     tell_what_changed,
 )
 

@@ -1,9 +1,9 @@
 """How much of a step's matrix work runs in half precision: told from a few steps in which every operation is seen.
 
 A dispatch mode costs from a quarter to twice the time of a step, so it is on for a few consecutive ones only. It is
-put on the stack of modes between two steps, when the stack is empty, and taken off when it is on top again: the
-modes of the subject are never disturbed. A run that uses torch.compile is not sampled, because a mode would
-turn compiled code into eager code, which may round differently.
+put on the stack of modes between two steps, when no other is there but the emulation's, and taken off when it is on
+top again: the modes of the subject are never disturbed. A run that uses torch.compile is not sampled, because a mode
+would turn compiled code into eager code, which may round differently.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Sampler:
 
         if compiles():
             self.why_not = "torch.compile is in use: a sample would run other code"
-        elif _modes():
+        elif any(not type(mode).__module__.startswith(f"{__package__}.") for mode in _modes()):
             self.why_not = "the project has a dispatch mode of its own around its steps"
         else:
             self._mode = _Mode(self)
