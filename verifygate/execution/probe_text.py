@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verifygate.execution.scrub import count
-from verifygate.model import Finding, LowPrecision, TraceSummary
+from verifygate.model import Finding, LowPrecision, ScaleChange, TraceSummary
 from verifygate.model.probe_report import ProbeReport
 
 SHOWN_SCALES = 12
@@ -44,9 +44,15 @@ def _steps(trace: TraceSummary) -> str:
 def _scale(trace: TraceSummary) -> str:
     if not trace.scales:
         return "not read" if dict(trace.counts).get("scale") else "no live scaler"
-    shown = " -> ".join(f"{change.scale:g} (step {change.step})" for change in trace.scales[:SHOWN_SCALES])
-    more = len(trace.scales) - SHOWN_SCALES
-    return shown + (f" and {more} more changes, last {trace.scale_last:g}" if more > 0 else "")
+    scalers = dict.fromkeys(change.scaler for change in trace.scales)
+    ways = [_way([change for change in trace.scales if change.scaler == scaler]) for scaler in scalers]
+    return "; ".join(ways if len(ways) == 1 else (f"scaler {n}: {way}" for n, way in zip(scalers, ways, strict=True)))
+
+
+def _way(changes: list[ScaleChange]) -> str:
+    shown = " -> ".join(f"{change.scale:g} (step {change.step})" for change in changes[:SHOWN_SCALES])
+    more = len(changes) - SHOWN_SCALES
+    return shown + (f" and {more} more changes, last {changes[-1].scale:g}" if more > 0 else "")
 
 
 def _share(trace: TraceSummary) -> str:

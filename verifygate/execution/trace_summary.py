@@ -26,8 +26,12 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
     """The run in numbers; `relative` turns an absolute path into one below the root."""
     events = list(trace.events)
     steps = [event for event in events if event.kind in ("scaler.step", "optimizer.step") and not event.raised]
-    scales = [(event.step, float(event.fields["scale"])) for event in events if _has_scale(event)]
-    values = [scale for _, scale in scales]
+    scales = [
+        ScaleChange(scaler=event.scaler or 0, step=event.step, scale=float(event.fields["scale"]))
+        for event in events
+        if _has_scale(event)
+    ]
+    values = [each.scale for each in scales]
     sampled = _low_precision(trace, relative)
     return TraceSummary(
         events=len(events),
@@ -66,9 +70,15 @@ def _region(event: Event) -> str:
     return f"{event.fields.get('device')} {event.fields.get('dtype')}"
 
 
-def _changes(scales: list[tuple[int, float]]) -> tuple[ScaleChange, ...]:
-    changed = [each for at, each in enumerate(scales) if at == 0 or each[1] != scales[at - 1][1]]
-    return tuple(ScaleChange(step=step, scale=scale) for step, scale in changed[:SCALES])
+def _changes(scales: list[ScaleChange]) -> tuple[ScaleChange, ...]:
+    """Those that differ from the one before of the same scaler."""
+    last: dict[int, float] = {}
+    changed = []
+    for each in scales:
+        if last.get(each.scaler) != each.scale:
+            changed.append(each)
+        last[each.scaler] = each.scale
+    return tuple(changed[:SCALES])
 
 
 def _low_precision(trace: Trace, relative: Relative) -> LowPrecision | None:

@@ -18,6 +18,8 @@ class Visit(Model):
 class ScaleChange(Model):
     """The loss scale after an `update()` that changed it, or after the first one."""
 
+    scaler: int
+    """Scalers are numbered in the order in which they were made."""
     step: int
     scale: float
 

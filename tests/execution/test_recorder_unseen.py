@@ -1,0 +1,104 @@
+"""The recorder changes nothing that the subject sees: results, random numbers, warnings and their lines, errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from verifygate.execution.instruments import launch
+from verifygate.execution.trace import read_trace
+from verifygate.subject import Subject
+
+pytest.importorskip("torch")
+
+SCRIPT = """
+import hashlib, inspect, warnings
+import torch
+
+warnings.simplefilter("always")
+torch.manual_seed(3)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+off = torch.amp.GradScaler("cuda")  # warns, and names this line
+old = torch.cpu.amp.GradScaler(init_scale=8.0)  # warns as well
+scaler = torch.amp.GradScaler("cpu", init_scale=65536.0)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+scheduler.step()  # before the optimizer's first step: warns
+clip = torch.nn.utils.clip_grad_norm_
+for number in range(8):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = model(torch.randn(8, 4)).float().pow(2).mean()
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = clip(iter(model.parameters()) if number else model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+    scheduler.step()
+    print(number, loss.item(), norm.item(), scaler.get_scale(), scheduler.get_last_lr())
+weights = b"".join(each.detach().numpy().tobytes() for each in model.parameters())
+print(hashlib.sha256(weights + torch.get_rng_state().numpy().tobytes()).hexdigest())
+print(inspect.signature(torch.amp.GradScaler.step), torch.amp.GradScaler.step.__doc__[:40], torch.save.__module__)
+print(torch.amp.GradScaler.step.__name__, torch.optim.Optimizer.zero_grad.__qualname__)
+clip((each for each in ()), 1.0)  # an empty generator: warns
+compiled = torch.compile(lambda x: clip([x], 1.0), fullgraph=True, backend="eager")
+wanted = torch.ones(3, requires_grad=True)
+wanted.grad = torch.full((3,), 5.0)
+print(compiled(wanted), wanted.grad)
+scaler.unscale_(optimizer)
+scaler.unscale_(optimizer)  # raises
+"""
+
+
+def test_a_recorded_run_is_the_same_run(tmp_path: Path):
+    """Standard output and error, to the byte: numbers, warnings with their lines, the traceback at the end."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "train.py").write_text(SCRIPT)
+    subject, env = Subject(root, Path(sys.executable)), {"OMP_NUM_THREADS": "1"}
+    plain = subject.run(["train.py"], seconds=200, env=env)
+    folder = tmp_path / "private"
+    folder.mkdir()
+    recorded = launch(subject, ["train.py"], [("recorder", {"sample": True})], folder=folder, seconds=200, env=env)
+
+    assert recorded.completed.stdout_tail == plain.stdout_tail
+    assert recorded.completed.stderr_tail == plain.stderr_tail
+    assert recorded.completed.exit_code == plain.exit_code == 1
+    for warned in ("train.py:9: UserWarning", "train.py:10: FutureWarning", "train.py:13: UserWarning"):
+        assert warned in plain.stderr_tail
+    assert "unscale_() has already been called" in plain.stderr_tail
+    trace = read_trace(folder / "written" / "trace")
+    assert trace.problems == []
+    assert trace.sample["steps"] == 4
+    assert sum(event.kind == "scaler.step" for event in trace.events) == 8
+
+
+def test_a_record_is_bounded_and_says_what_it_dropped(tmp_path: Path):
+    from verifygate.instrument.events import Journal
+
+    journal = Journal(tmp_path, head=5, tail=4)
+    for number in range(100):
+        journal.event("update", {"step": number})
+    journal.fact("totals", events=journal.number)
+    trace = read_trace(tmp_path)
+    numbers = [event.number for event in trace.events]
+    assert numbers[:5] == [1, 2, 3, 4, 5]
+    assert numbers[-4:] == [97, 98, 99, 100]
+    assert len(numbers) <= 13
+    assert trace.dropped == 100 - len(numbers)
+
+
+def test_sections_have_heads_of_their_own(tmp_path: Path):
+    from verifygate.instrument.events import Journal
+
+    journal = Journal(tmp_path, head=3, tail=0)
+    for name in ("one", "two"):
+        journal.begin(name)
+        for number in range(10):
+            journal.event("update", {"step": number})
+    journal.fact("totals", events=journal.number)
+    trace = read_trace(tmp_path)
+    assert [(section.name, len(section.events)) for section in trace.sections] == [("one", 2), ("two", 2)]
+    assert trace.dropped == 16
