@@ -48,6 +48,14 @@ def cli() -> None:
 @click.option("--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
 @click.option("--since", default="", help="A git revision: findings that stood there already do not block.")
+@click.option(
+    "--mutate",
+    is_flag=False,
+    flag_value="first",
+    default="",
+    type=click.Choice(("first", "all", "")),
+    help="Break the AMP code on purpose; who notices? `all` asks every witness, not only until the first notices.",
+)
 def run(
     stages: tuple[str, ...],
     config: Path | None,
@@ -55,6 +63,7 @@ def run(
     formats: tuple[str, ...],
     baseline: Path | None,
     since: str,
+    mutate: str,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
@@ -73,7 +82,9 @@ def run(
     refuse_foreign(folder)
     chosen = () if "all" in stages else stages
     with _progress() as progress:
-        report = run_gate(settings, stages=chosen, command=_command_line(), since=since, progress=progress)
+        report = run_gate(
+            settings, stages=chosen, command=_command_line(), since=since, mutants=mutate, progress=progress
+        )
     if before is not None:
         report = earlier.compared(report, before)
     prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"

@@ -25,6 +25,7 @@ from verifygate.stage import Stage, StageContext
 from verifygate.stages import STAGES
 from verifygate.static.registry import check_rules
 from verifygate.subject import Subject, discover_interpreter
+from verifygate.trial import mutate
 
 Progress = Callable[[str], None]
 
@@ -35,12 +36,14 @@ def run(
     stages: Sequence[str] = (),
     command: str = "verifygate run",
     since: str = "",
+    mutants: str = "",
     progress: Progress = lambda _text: None,
 ) -> Report:
     """Run the named stages (all, where none is named) and judge what they found.
 
     With `since`, findings that stood at that revision already are shown as open and do not block: a change answers
     for what it brings. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK.
+    With `mutants` (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed.
     Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
@@ -63,6 +66,12 @@ def run(
             progress(stage.name)
             context = StageContext(settings, sources, subject, dict(results), commit, _prefixed(progress, stage.name))
             results[stage.name] = _run_stage(stage, context)
+    mutation = None
+    if mutants:
+        progress("mutation")
+        mutation = mutate(
+            settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
+        )
     inherited = {finding.fingerprint for finding in earlier}
     judgement = judge(merged(list(results.values())), settings.verdict, settings.waivers, settings.today, inherited)
     return Report(
@@ -77,6 +86,7 @@ def run(
         waivers=judgement.waivers,
         changes=_changes(judgement.stages, earlier, commit) if commit else None,
         policy=settings.policy,
+        mutation=mutation,
         provenance=_provenance(settings, sources),
         run=Run(
             command=command,

@@ -156,7 +156,7 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
     ):
         yield from _unscaled(section, trace, plain)
     compiled = trace.totals.get("compiled", True)
-    if whole and region is None and len(no_region) >= REPEATED and not compiled:
+    if whole and len(no_region) == len(scaled) >= REPEATED and not compiled:
         first = made.get(no_region[0].scaler, no_region[0])
         yield Hit("AMP303", first, no_region[0], (first, no_region[0]))
 

@@ -61,6 +61,12 @@ RULES: dict[str, RunRule] = {
         "`{text}` came before the last backward of its window: scaled and unscaled gradients were mixed",
         "call `unscale_` once, after the last backward of the window",
     ),
+    "AMP205": RunRule(
+        "gradient-penalty-unscaled",
+        _H,
+        "the loss that `{text}` helps to build depends on the loss scale",
+        "scale what `autograd.grad` differentiates, and divide its result by the scale",
+    ),
     "AMP206": RunRule(
         "unscaled-backward",
         _C,

@@ -7,6 +7,7 @@ its `told.jsonl` will be, the `root` to run in, `seconds`, and `env`. All forks 
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import os
@@ -91,6 +92,7 @@ def _child(job: dict[str, Any]) -> None:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)  # as the interpreter does
     finally:
+        atexit._run_exitfuncs()  # what is registered there would run in a process of its own, too
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if 0 <= code < 256 else 1)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from . import recorder
 from .lines import LineWatch
 from .watch import Followed, Tell, Watch, caller, patch, version
 
@@ -27,6 +28,8 @@ def install(options: dict[str, Any], tell: Tell) -> None:
     """
     watch = Watch(tell, int(options["windows"]))
     WATCH[:] = [watch]
+    if recorder.current is not None:
+        watch.before_end.append(recorder.current.totals)
     for device in ("cuda", "mps"):
         if options.get(device) is not None:
             _pretend(device, bool(options[device]))

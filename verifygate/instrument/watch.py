@@ -92,6 +92,8 @@ class Watch:
         self.scalers: list[torch.amp.GradScaler] = []
         self.scaler: torch.amp.GradScaler | None = None
         """The one that scaled a loss last."""
+        self.before_end: list[Callable[[], None]] = []
+        """Called before a run that has shown enough is left."""
         self.before_backward: list[Callable[[], None]] = []
         self.after_backward: list[Callable[[], None]] = []
         self.before_use: list[Callable[[Followed], None]] = []
@@ -175,6 +177,8 @@ class Watch:
             return
         if self.windows >= self.limit or max(self.steps.values(), default=0) >= STEPS_PER_WINDOW * self.limit:
             self.tell("enough")
+            for callback in self.before_end:
+                callback()
             os._exit(0)
         for callback in self.before_backward:
             callback()

@@ -4,6 +4,7 @@ from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, EvidenceClass, Status
 from verifygate.model.finding import Applicability, Certainty, Detail, Finding, PathStep, Severity, Witness
 from verifygate.model.measurement import Arm, Measurement
+from verifygate.model.mutation import Mutant, MutationReport, Sighting
 from verifygate.model.report import (
     SCHEMA_VERSION,
     Changes,
@@ -63,6 +64,8 @@ __all__ = [
     "LowPrecision",
     "Measurement",
     "Model",
+    "Mutant",
+    "MutationReport",
     "NotAnalysed",
     "NotEmulated",
     "NotFollowed",
@@ -82,6 +85,7 @@ __all__ = [
     "ScaleChange",
     "ScorePart",
     "Severity",
+    "Sighting",
     "StageResult",
     "StaticDetails",
     "Status",

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from verifygate.model.base import Model, Points, encodable, put, take, volatile_pointers
 from verifygate.model.finding import Finding
+from verifygate.model.mutation import MutationReport
 from verifygate.model.stage import ScorePart, StageResult, Verdict
 
 SCHEMA_VERSION = 1
@@ -122,6 +123,8 @@ class Report(Model):
     """Against an earlier report, where one was given."""
     policy: tuple[PolicySetting, ...] = ()
     """What blocks, how points are shared out, and which rules and files are left out."""
+    mutation: MutationReport | None = None
+    """Where `--mutate` was given: who noticed code that was broken on purpose. The verdict does not look at it."""
     provenance: Provenance
     run: Run
 

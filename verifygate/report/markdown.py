@@ -26,7 +26,8 @@ _FENCE = re.compile(r"^(`{3,})[a-z]*$")
 def render(report: Report, prefix: str = "../../") -> dict[str, str]:
     """All pages: each says so where its stage took no part, so that no link leads nowhere."""
     page = Page(report, prefix)
-    return {name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report)) for name in FILES}
+    files = (*FILES, "mutation.md") if report.mutation is not None else FILES
+    return {name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report)) for name in files}
 
 
 def filled(template: str, **values: object) -> str:

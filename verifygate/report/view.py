@@ -311,10 +311,12 @@ def possible(parts: Iterable[ScorePart]) -> Decimal:
 FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "amount": amount,
+        "asked": lambda mutants, witness: sum(witness in mutant.asked for mutant in mutants),
         "counted": counted,
         "interval": interval,
         "join_words": " ".join,
         "kinds": kinds,
+        "noticed_by": lambda mutants, witness: sum(mutant.noticed_by(witness) for mutant in mutants),
         "plot": plot,
         "points": points,
         "possible": possible,

@@ -9,10 +9,9 @@ import pytest
 from oracle_programs import FAULTS, PROGRAMS, RIGHT_ONES, UNSEEN, line, program
 
 from verifygate.config import OraclesSettings
-from verifygate.execution.oracles.answers import BLAMABLE, Answer
+from verifygate.execution.oracles.answers import Answer
 from verifygate.execution.oracles.examine import INF, SCALE, SCHEDULE, Entry, examine
 from verifygate.model import Status
-from verifygate.static.registry import load_rules
 from verifygate.subject import Subject
 
 pytestmark = pytest.mark.slow
@@ -47,10 +46,10 @@ def entries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Entry]:
     root, names = tmp_path_factory.mktemp("programs"), list(PROGRAMS)
     for name in names:
         (root / f"{name}.py").write_text(program(name), encoding="utf-8")
-    commands = [f"python {name}.py" for name in names]
-    settings = OraclesSettings(entries=tuple(commands))
+    entries = {name: Entry(root, f"python {name}.py") for name in names}
     subject = Subject(root, Path(sys.executable))
-    return dict(zip(names, examine(subject, settings, commands, tmp_path_factory.mktemp("private")), strict=True))
+    examine(subject, OraclesSettings(), list(entries.values()), tmp_path_factory.mktemp("private"))
+    return entries
 
 
 @pytest.mark.parametrize("name", RIGHT_ONES)
@@ -109,18 +108,10 @@ def test_a_scale_that_sinks_without_a_word(entries: dict[str, Entry], tmp_path: 
         "    if scale < 1:\n        raise RuntimeError", "    if False:\n        raise RuntimeError"
     )
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    subject, settings = Subject(tmp_path, Path(sys.executable)), OraclesSettings()
-    (entry,) = examine(subject, settings, ["python train.py"], tmp_path / "private")
+    entry = Entry(tmp_path, "python train.py")
+    examine(Subject(tmp_path, Path(sys.executable)), OraclesSettings(), [entry], tmp_path / "private")
     answer: Answer = entry.answers["edge-overflow-streak"]
 
     assert answer.status in (Status.FAIL, Status.PARTIAL)
     assert "scale" in answer.actual
     assert answer.remedy.startswith("stop when the scale falls below a floor")
-
-
-def test_names_and_severities_are_those_of_the_catalogue():
-    rules = load_rules()
-
-    assert {code: (known.name, known.severity) for code, known in BLAMABLE.items()} == {
-        code: (rules[code].rule.name, rules[code].rule.severity) for code in BLAMABLE
-    }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from verifygate.execution.oracles.runs import Place, Seen, place
-from verifygate.model import Severity, Status
+from verifygate.model import Status
 
 
 class Fact(NamedTuple):
@@ -35,48 +35,6 @@ class Answer:
     blames: tuple[Blame, ...] = ()
     remedy: str = ""
 
-
-class Blamable(NamedTuple):
-    """Name, severity and remedy of a rule that an oracle can point to; the same as in the catalogue of rules."""
-
-    name: str
-    severity: Severity
-    remedy: str
-
-
-BLAMABLE = {
-    "AMP201": Blamable(
-        "clip-before-unscale",
-        Severity.CRITICAL,
-        "call `scaler.unscale_(optimizer)` before gradients are clipped or rewritten",
-    ),
-    "AMP202": Blamable("unscale-twice", Severity.HIGH, "unscale the gradients of an optimizer once between updates"),
-    "AMP203": Blamable(
-        "unscale-mid-accumulation", Severity.CRITICAL, "unscale only after the last backward of the window"
-    ),
-    "AMP205": Blamable(
-        "gradient-penalty-unscaled",
-        Severity.HIGH,
-        "scale what `autograd.grad` differentiates, and divide its result by the scale",
-    ),
-    "AMP206": Blamable("unscaled-backward", Severity.CRITICAL, "write `scaler.scale(loss).backward()`"),
-    "AMP207": Blamable("step-bypasses-scaler", Severity.CRITICAL, "step through `scaler.step(optimizer)`"),
-    "AMP208": Blamable("double-step", Severity.CRITICAL, "step once, through `scaler.step(optimizer)`"),
-    "AMP209": Blamable("missing-update", Severity.HIGH, "call `scaler.update()` once, after all steps of the window"),
-    "AMP210": Blamable("misplaced-update", Severity.HIGH, "call `scaler.update()` once, after all steps of the window"),
-    "AMP212": Blamable("zero-grad-misplaced", Severity.HIGH, "zero the gradients once, between two windows"),
-    "AMP213": Blamable(
-        "scheduler-ignores-skip", Severity.LOW, "step the scheduler only where the scale did not fall in `update()`"
-    ),
-    "AMP214": Blamable(
-        "skip-guard-breaks-scaler", Severity.HIGH, "leave the skip to `scaler.step`, and always reach `update()`"
-    ),
-    "AMP215": Blamable("closure-with-scaler", Severity.HIGH, "do not pass a closure to `scaler.step`"),
-    "AMP301": Blamable("scaler-recreated", Severity.HIGH, "build the scaler once, before the loop"),
-    "AMP401": Blamable(
-        "half-parameters-with-scaler", Severity.CRITICAL, "keep the parameters float32 and let autocast lower them"
-    ),
-}
 
 RAISED = {
     "unscale_() has already been called": "AMP202",

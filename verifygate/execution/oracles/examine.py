@@ -25,8 +25,10 @@ ORDER = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED, Status.PASS, Status.N
 class Entry:
     """One entry, how its scaler is used, and the answers found so far."""
 
+    root: Path
+    """The folder it runs in: the project's, or that of a copy."""
     command: str
-    seen: Seen
+    seen: Seen = field(default_factory=Seen)
     """The entry without any change."""
     answers: dict[str, Answer] = field(default_factory=dict)
 
@@ -46,58 +48,59 @@ class Entry:
         return not self.enabled and all(self.seen.first(kind) is not None for kind in ("scale", "updated"))
 
 
-def examine(subject: Subject, settings: OraclesSettings, entries: Sequence[str], folder: Path) -> list[Entry]:
-    """Run every entry as often as it takes, and answer every question about it.
+def examine(
+    subject: Subject, settings: OraclesSettings, entries: Sequence[Entry], folder: Path, *, edges: bool = True
+) -> None:
+    """Run every entry as often as it takes, and answer every question about it; `edges`: the edge cases as well.
 
     Raises EntryError for an entry that cannot be run, OSError where the interpreter cannot be started.
     """
-    plain = [_job(subject, settings, entry, {"windows": settings.steps}) for entry in entries]
-    seen = run_jobs(subject, plain, _new(folder, "plain"))
-    found = [Entry(command, one) for command, one in zip(entries, seen, strict=True)]
-    for entry in found:
-        if entry.seen.error is not None or not entry.seen.steps:
-            entry.answers.update(dict.fromkeys((SCALE, INF), cannot_run(entry.seen)))
-    alive = [entry for entry in found if not entry.answers]
-    plans = [(entry, name, job) for entry in alive for name, job in _plan(subject, settings, entry).items()]
+    plain = [_job(settings, entry, {"windows": settings.steps}) for entry in entries]
+    for entry, seen in zip(entries, run_jobs(subject, plain, _new(folder, "plain")), strict=True):
+        entry.seen = seen
+        if seen.error is not None or not seen.steps:
+            entry.answers.update(dict.fromkeys((SCALE, INF), cannot_run(seen)))
+    alive = [entry for entry in entries if not entry.answers]
+    plans = [(entry, name, job) for entry in alive for name, job in _plan(settings, entry, edges).items()]
     runs = run_jobs(subject, [job for _, _, job in plans], _new(folder, "oracles")) if plans else []
-    by_entry: dict[int, dict[str, Seen]] = {}
+    by_entry: dict[int, dict[str, Seen]] = {id(entry): {} for entry in alive}
     for (entry, name, _), one in zip(plans, runs, strict=True):
-        by_entry.setdefault(id(entry), {})[name] = one
+        by_entry[id(entry)][name] = one
     for entry in alive:
         _answer(entry, by_entry[id(entry)])
     _settle(subject, settings, alive, by_entry, folder)
-    return found
 
 
 def _job(
-    subject: Subject, settings: OraclesSettings, entry: str, options: Mapping[str, Any], poison: Mapping[str, Any] = {}
+    settings: OraclesSettings, entry: Entry, options: Mapping[str, Any], poison: Mapping[str, Any] | None = None
 ) -> Job:
     instruments: list[tuple[str, Mapping[str, Any]]] = [("oracle", options)]
     if poison:
         instruments.append(("injection", poison))
-    return Job(entry, subject.root, tuple(instruments), settings.seconds)
+    return Job(entry.command, entry.root, tuple(instruments), settings.seconds)
 
 
-def _plan(subject: Subject, settings: OraclesSettings, entry: Entry) -> dict[str, Job]:
+def _plan(settings: OraclesSettings, entry: Entry, edges: bool) -> dict[str, Job]:
     """Name -> run, for all that can be asked of this entry."""
     on = entry.can_be_switched_on
     exact = {"bfloat16": True, "switch_on": on}
     at, behind = settings.inject_at - 1, settings.inject_at + SPARE_WINDOWS
 
-    def job(options: Mapping[str, Any], poison: Mapping[str, Any] = {}) -> Job:
-        return _job(subject, settings, entry.command, options, poison)
+    def job(options: Mapping[str, Any], poison: Mapping[str, Any] | None = None) -> Job:
+        return _job(settings, entry, options, poison)
 
     once = {"at": at, "times": 1}
     many = {"kind": "inf", "at": 1, "times": edge_cases.STREAK}
-    plan = {
-        "no-cuda": job({"windows": settings.steps, "cuda": False}),
-        "mps-only": job({"windows": settings.steps, "cuda": False, "mps": True}),
-    }
+    plan: dict[str, Job] = {}
+    if edges:
+        plan["no-cuda"] = job({"windows": settings.steps, "cuda": False})
+        plan["mps-only"] = job({"windows": settings.steps, "cuda": False, "mps": True})
     if entry.enabled or on:
         watched = {**exact, "windows": settings.steps, "rewrites": True}
         plan["low"] = job({**watched, "init_scale": scale_invariance.LOW})
         plan["high"] = job({**watched, "init_scale": scale_invariance.HIGH})
         plan["inf"] = job({**exact, "windows": behind}, {"kind": "inf", **once})
+    if edges and (entry.enabled or on):
         plan["nan-loss"] = job({**exact, "windows": behind}, {"kind": "nan", **once})
         plan["overflow-streak"] = job({**exact, "windows": edge_cases.STREAK + 2}, many)
         plan["half-parameters"] = job({"windows": settings.steps, "switch_on": on, "half_parameters": True})
@@ -143,7 +146,7 @@ def _settle(
             entry.answers[SCALE] = answer
     if not unsettled:
         return
-    jobs = [_plan(subject, settings, entry)["low"] for entry in unsettled]
+    jobs = [_plan(settings, entry, False)["low"] for entry in unsettled]
     for entry, again in zip(unsettled, run_jobs(subject, jobs, _new(folder, "again")), strict=True):
         own = runs[id(entry)]
         answer = scale_invariance.judge(own["low"], own["high"], again, switched_on=entry.can_be_switched_on)

@@ -42,6 +42,8 @@ class Seen:
     """What was told of one run."""
 
     events: tuple[Event, ...] = field(default=())
+    folder: Path = Path()
+    """Where its instruments wrote."""
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """The events of some kinds, in order."""
@@ -110,7 +112,7 @@ def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: i
     orders.write_text(json.dumps({"parallel": parallel, "preload": preload, "jobs": asked}), encoding="utf-8")
     limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
     subject.run(["-m", f"{PACKAGE}.forks", str(orders)], seconds=limit, python_path=[code])
-    return [Seen(read_told(path)) for path in written]
+    return [Seen(read_told(path), path.parent) for path in written]
 
 
 def words(command: str, temporary: Path) -> list[str]:

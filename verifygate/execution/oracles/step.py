@@ -9,9 +9,10 @@ from pathlib import Path
 
 from verifygate.config import OraclesSettings
 from verifygate.execution.oracles import edge_cases
-from verifygate.execution.oracles.answers import BLAMABLE, Answer, Blame
+from verifygate.execution.oracles.answers import Answer, Blame
 from verifygate.execution.oracles.examine import INF, ORDER, SCALE, SCHEDULE, Entry, examine
 from verifygate.execution.oracles.runs import EntryError
+from verifygate.execution.run_rules import RULES
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Status, Witness
 from verifygate.source import Sources
@@ -66,7 +67,8 @@ def ask_the_oracles(
     if not settings.entries:
         return Examined(tuple(_check(name, [], scrubber) for name in (SCALE, INF)))
     try:
-        entries = examine(subject, settings, settings.entries, folder)
+        entries = [Entry(subject.root, command) for command in settings.entries]
+        examine(subject, settings, entries, folder)
     except (EntryError, OSError) as error:
         answer = Answer(Status.NOT_MEASURED, str(error), (), (), HOW)
         return Examined(tuple(_check(name, [(1, answer)], scrubber) for name in (SCALE, INF)), settings.entries)
@@ -128,14 +130,14 @@ def _findings(entries: Iterable[Entry], sources: Sources, scrubber: Scrubber) ->
         for answer in entry.answers.values():
             for blame in answer.blames:
                 path = scrubber.inside(blame.place[0])
-                if path is not None and sources.get(path) is not None and blame.rule in BLAMABLE:
+                if path is not None and sources.get(path) is not None and blame.rule in RULES:
                     finding = _finding(blame, path, sources, scrubber)
                     found.setdefault((finding.rule, path, finding.line), finding)
     return sorted(found.values(), key=lambda finding: finding.order)
 
 
 def _finding(blame: Blame, path: str, sources: Sources, scrubber: Scrubber) -> Finding:
-    known, line = BLAMABLE[blame.rule], blame.place[1]
+    known, line = RULES[blame.rule], blame.place[1]
     snippet = sources.line(path, line)
     identity = "\0".join(("oracle", blame.rule, path, snippet))
     return Finding(

@@ -72,3 +72,16 @@ def only_when_a_setting_says_so(model, optimizer, scaler, loss, args):
     clip_norm(model.parameters(), 1.0)  # expect: AMP201 likely
     scaler.step(optimizer)
     scaler.update()
+
+
+def clip_behind_a_loop_that_ends_in_an_assignment(model, optimizer, scaler, window):
+    """What ends the loop's body has nothing to do with AMP; the way on from there must not get lost."""
+    total = 0
+    for batch in window:
+        scaler.scale(model(batch)).backward()
+        total += 1
+    clip_norm(model.parameters(), 1.0)  # expect: AMP201
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+    return total

@@ -1,0 +1,116 @@
+"""Every operator finds its places, breaks one thing at a time, and what it makes is Python."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from pathlib import Path
+
+import pytest
+from mutation_sample import ACCUMULATING, TRAIN
+
+import verifygate
+from verifygate.config import StaticSettings
+from verifygate.mutation import OPERATORS, Move, mutants_of
+from verifygate.source import SourceFile, Sources
+from verifygate.static.engine import analyse
+from verifygate.static.registry import load_rules
+
+NOTICED = (
+    "drop-unscale", "clip-then-unscale", "nan-to-num", "value-clip", "double-unscale", "unscaled-backward",
+    "drop-scale-result", "direct-step", "double-step", "drop-update", "update-before-step",
+    "update-per-backward", "clip-after-step", "drop-zero-grad", "zero-before-step", "closure", "clip-nothing",
+    "scaler-per-window", "scaler-not-loaded", "scaler-from-position", "backward-in-autocast",
+    "step-in-autocast", "autocast-not-entered", "autocast-around-loop", "half-model",
+)  # fmt: skip
+"""What the static rules must see in a plain loop; runs and tests are there for the rest."""
+
+
+def moves_in(*texts: str) -> tuple[Sources, list[Move]]:
+    sources = Sources([SourceFile(f"part{number}.py", text.encode()) for number, text in enumerate(texts)])
+    return sources, mutants_of(sources, analyse(sources, StaticSettings()).constructs)
+
+
+SOURCES, MOVES = moves_in(TRAIN, ACCUMULATING)
+
+
+def test_there_are_enough_operators_and_each_breaks_a_rule_that_exists():
+    assert len(OPERATORS) >= 20
+    assert len({operator.name for operator in OPERATORS}) == len(OPERATORS)
+    assert {operator.rule for operator in OPERATORS} <= set(load_rules())
+
+
+@pytest.mark.parametrize("name", [operator.name for operator in OPERATORS])
+def test_an_operator_finds_something_to_break(name: str):
+    found = [move for move in MOVES if move.operator.name == name]
+
+    assert found
+    for move in found:
+        file = SOURCES.get(move.path)
+        assert file is not None
+        ast.parse(move.data)
+        assert move.data != file.data
+        assert not move.same_code
+
+
+@pytest.mark.parametrize("name", NOTICED)
+def test_the_static_rules_notice(name: str):
+    """The program is right; what is new behind a move was brought by it."""
+    before = {finding.fingerprint for finding in analyse(SOURCES, StaticSettings()).findings}
+    moves = [move for move in MOVES if move.operator.name == name and move.path == "part0.py"]
+
+    assert moves
+    for move in moves:
+        after = analyse(move.sources(SOURCES), StaticSettings()).findings
+        assert [finding.rule for finding in after if finding.fingerprint not in before]
+
+
+def changed(name: str) -> list[str]:
+    """The lines that an operator takes out of the first program, and those that it puts in."""
+    move = next(move for move in MOVES if move.operator.name == name and move.path == "part0.py")
+    lines = difflib.unified_diff(TRAIN.split("\n"), move.data.decode().split("\n"), n=0, lineterm="")
+    return [f"{line[0]} {line[1:].strip()}" for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("drop-unscale", ["- scaler.unscale_(optimizer)", "+ pass"]),
+        ("direct-step", ["- scaler.step(optimizer)", "+ optimizer.step()"]),
+        ("unscaled-backward", ["- scaler.scale(loss).backward()", "+ loss.backward()"]),
+        ("scaler-not-loaded", ['- scaler.load_state_dict(state["scaler"])', "+ pass"]),
+        (
+            "clip-after-step",
+            [
+                "- norm = nn.utils.clip_grad_norm_(model.parameters(), 0.1)",
+                '+ norm = nn.utils.clip_grad_norm_(model.parameters(), float("inf"))',
+                "+ nn.utils.clip_grad_norm_(model.parameters(), 0.1)",
+            ],
+        ),
+    ],
+)
+def test_a_move_changes_what_it_says_and_nothing_else(name: str, lines: list[str]):
+    assert changed(name) == lines
+
+
+def test_tests_and_foreign_files_are_left_alone():
+    sources = Sources(
+        [SourceFile("tests/test_train.py", TRAIN.encode()), SourceFile("data.py", b"def load():\n    return 3\n")]
+    )
+
+    assert mutants_of(sources, analyse(sources, StaticSettings()).constructs) == []
+
+
+def test_a_move_that_changes_nothing_is_told():
+    """A scaler that is switched off already is switched off once more: the same program."""
+    text = 'import torch\n\nscaler = torch.amp.GradScaler("cpu", enabled=False)\n'
+    _, moves = moves_in(text)
+
+    assert [move.same_code for move in moves if move.operator.name == "scaler-off"] == [True]
+
+
+def test_the_page_lists_every_move():
+    page = (Path(verifygate.__file__).parent / "docs" / "mutation.md").read_text(encoding="utf-8")
+    rows = [f"| `{each.name}` | [{each.rule}](rules/{each.rule}.md) | {each.title} |" for each in OPERATORS]
+
+    assert [line for line in page.splitlines() if line.startswith("| `")] == rows

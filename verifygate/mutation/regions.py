@@ -1,0 +1,116 @@
+"""Moves around autocast and dtypes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.model import ConstructKind as Kind
+from verifygate.mutation.code import Edit
+from verifygate.mutation.site import Site
+
+Found = Iterator[tuple[ast.stmt | ast.expr, list[Edit]]]
+_DTYPES = {"float16": "bfloat16", "half": "bfloat16", "bfloat16": "float16"}
+
+
+def switched_off(site: Site) -> Found:
+    for call in site.calls(Kind.AUTOCAST):
+        words = [ast.unparse(each) for each in call.args[:2]]
+        words += [ast.unparse(each) for each in call.keywords if each.arg != "enabled"]
+        yield call, [site.code.expression(call, f"{ast.unparse(call.func)}({', '.join([*words, 'enabled=False'])})")]
+
+
+def wrong_device(site: Site) -> Found:
+    """Another device type: what runs on the CPU is told to be elsewhere, and the other way round."""
+    for call in site.calls(Kind.AUTOCAST):
+        device = next((each.value for each in call.keywords if each.arg == "device_type"), None)
+        device = device or (call.args[0] if call.args else None)
+        if device is not None:
+            known = isinstance(device, ast.Constant) and device.value == "cuda"
+            yield call, [site.code.expression(device, '"cpu"' if known else '"cuda"')]
+
+
+def backward_inside(site: Site) -> Found:
+    """A backward that follows a region moves into it."""
+    for call, statement in site.statements(Kind.BACKWARD):
+        block = site.code.block(statement)
+        at = block.index(statement)
+        before = block[at - 1] if at else None
+        if before is not None and before in site.regions:
+            inner = site.code.indent(before.body[-1])
+            lines = [f"{inner}{line.strip()}" for line in site.code.source(statement)]
+            if len(lines) == 1:
+                yield call, [Edit(statement.lineno, statement.end_lineno or statement.lineno, lines)]
+
+
+def step_inside(site: Site) -> Found:
+    """The step gets a region of its own, the one of the forward in the same function."""
+    for call, statement in site.statements(Kind.SCALER_STEP):
+        function = site.code.function(statement)
+        region = next((each for each in site.regions if site.code.function(each) is function), None)
+        if region is not None and site.region_of(statement) is None:
+            yield call, [site.code.deeper([statement], f"with {ast.unparse(region.items[0].context_expr)}:")]
+
+
+def not_entered(site: Site) -> Found:
+    for region in site.regions:
+        if len(region.items) == 1 and region.items[0].optional_vars is None and _trains(site, region):
+            yield region, [_header(site, region, f"{ast.unparse(region.items[0].context_expr)}")]
+
+
+def _trains(site: Site, region: ast.With) -> bool:
+    """Whether the function around a region makes a backward."""
+    function = site.code.function(region)
+    return any(site.code.function(call) is function for call in site.calls(Kind.BACKWARD))
+
+
+def _header(site: Site, region: ast.With, first: str) -> Edit:
+    """`if True:` in the place of a region's header, behind another statement."""
+    last = region.body[0].lineno - 1
+    indent = site.code.indent(region)
+    lines = [f"{indent}{first}"] if first else []
+    return Edit(region.lineno, last, [*lines, f"{indent}if True:"])
+
+
+def around_loop(site: Site) -> Found:
+    """The region of the forward is put around the outermost loop as well."""
+    for region in site.regions:
+        loop = site.code.loop(region, outermost=True)
+        if loop is not None and _trains(site, region) and site.code.statement(loop) is loop:
+            yield region, [site.code.deeper([loop], f"with {ast.unparse(region.items[0].context_expr)}:")]
+
+
+def loss_outside(site: Site) -> Found:
+    """The last statement of a region, where there are several, comes behind it."""
+    for region in site.regions:
+        last = region.body[-1]
+        if len(region.body) > 1 and isinstance(last, ast.Assign) and site.code.statement(last) is last:
+            indent, own = site.code.indent(region), site.code.indent(last)
+            lines = [f"{indent}{line[len(own) :]}" for line in site.code.source(last)]
+            yield last, [Edit(last.lineno, last.end_lineno or last.lineno, lines)]
+
+
+def half_model(site: Site) -> Found:
+    """The model becomes float16 before its optimizer is made."""
+    for call in site.code.calls:
+        text = ast.unparse(call.func)
+        made = text.startswith(("torch.optim.", "optim.")) and "lr_scheduler" not in text
+        if made and (model := site.model_near(call)) and (statement := site.code.statement(call)) is not None:
+            yield call, [site.code.before(statement, f"{model}.half()")]
+
+
+def half_inside(site: Site) -> Found:
+    """The model that a region calls is made half first."""
+    for region in site.regions:
+        for call in ast.walk(region.body[0]):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("model", "net"):
+                yield region, [site.code.before(region.body[0], f"{call.func.id}.half()")]
+                break
+
+
+def other_dtype(site: Site) -> Found:
+    """A dtype that is written where the region or the scaler is made; a table of names is somebody's choice."""
+    for call in (*site.calls(Kind.AUTOCAST), *site.calls(Kind.GRAD_SCALER)):
+        for node in ast.walk(call):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "torch" and node.attr in _DTYPES:
+                yield node, [site.code.expression(node, f"torch.{_DTYPES[node.attr]}")]
