@@ -12,10 +12,12 @@ import pytest
 from verifygate.cli import main
 from verifygate.docgen import DOCS
 from verifygate.execution.run_rules import RULES
+from verifygate.model import Witness
 from verifygate.static.registry import load_rules
 
 torch = pytest.importorskip("torch")
 
+ROOT = Path(__file__).parents[2]
 LOOP = """
 import sys
 import torch
@@ -142,3 +144,20 @@ def test_the_rules_of_a_run_are_those_of_the_catalogue():
     catalogue = {code: loaded.rule for code, loaded in load_rules().items()}
     for code, rule in RULES.items():
         assert (rule.name, rule.severity) == (catalogue[code].name, catalogue[code].severity), code
+        assert Witness.RUN in catalogue[code].witnesses, code
+
+
+@pytest.mark.slow
+def test_the_reference_is_clean(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The program that the gate audits first, in float16 on the CPU."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    settings = {"precision": "fp16", "device": "cpu", "steps": 6, "train_items": 1280, "eval_items": 64}
+    options = [f"--{name}={value}" for name, value in (settings | {"out_dir": tmp_path / "out"}).items()]
+    command = [sys.executable, "-m", "reference_impl.train", "reference_impl/configs/tiny_cpu.toml", *options]
+    code = main(["probe", "--format", "json", "--", *command])
+    report = json.loads(capsys.readouterr().out)
+    assert (code, report["outcome"], report["findings"]) == (0, "clean", []), report["reason"]
+    trace = report["trace"]
+    assert trace["steps"] - trace["skipped"] == 6
+    assert trace["low_precision"]["low_operations"] == trace["low_precision"]["operations"] > 0

@@ -75,5 +75,15 @@ def test_case(case: str, found: Expected):
     assert found[case] == expected()[case]
 
 
+def test_every_kind_of_event_is_recorded(trace: Trace):
+    kinds = {event.kind for event in trace.events}
+    assert kinds == {
+        *("scaler", "scale", "unscale", "scaler.step", "update", "get_scale"),
+        *("scaler.state_dict", "scaler.load_state_dict", "save", "loader"),
+        *("optimizer", "optimizer.step", "scheduler.step", "zero_grad"),
+        *("backward", "clip", "touched", "autocast", "autocast.exit"),
+    }
+
+
 def test_every_case_is_named(found: Expected):
     assert found.keys() - {""} == expected().keys()

@@ -22,9 +22,9 @@ SMALL = 4096
 class Track:
     """One optimizer, or several over the same parameters, as the protocol sees them: one set of gradients."""
 
-    def __init__(self, index: int, optimizer: Any, emulated: bool) -> None:
+    def __init__(self, index: int, optimizer: Any, readable: frozenset[str]) -> None:
         self.index = index
-        self._emulated = emulated
+        self._readable = readable
         self.optimizer = weakref.ref(optimizer)
         self.marks: list[float] = []
         self._every = False
@@ -67,7 +67,7 @@ class Track:
         return marks
 
     def _may_read(self, tensor: Any) -> bool:
-        here = self._emulated or tensor.device.type == "cpu"
+        here = tensor.device.type in self._readable
         return here and tensor.layout is torch.strided and tensor.numel() <= SMALL
 
     @property
@@ -95,8 +95,8 @@ class Track:
 class Tracks:
     """All optimizers that live."""
 
-    def __init__(self, emulated: bool) -> None:
-        self._emulated = emulated
+    def __init__(self, readable: frozenset[str]) -> None:
+        self._readable = readable
         self._by_optimizer: weakref.WeakKeyDictionary[Any, Track] = weakref.WeakKeyDictionary()
         self._made = 0
 
@@ -122,7 +122,7 @@ class Tracks:
                 self._by_optimizer[optimizer] = other
                 return other, False
         self._made += 1
-        track = self._by_optimizer[optimizer] = Track(self._made, optimizer, self._emulated)
+        track = self._by_optimizer[optimizer] = Track(self._made, optimizer, self._readable)
         track.marks = track.look()
         return track, True
 

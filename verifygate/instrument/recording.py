@@ -34,7 +34,9 @@ class Recording:
         self.journal = Journal(folder, int(options.get("head", HEAD)), int(options.get("tail", TAIL)))
         self.places = Places(self.journal, Path(options["root"]))
         self.roots = Roots()
-        self.tracks = Tracks(bool(options.get("emulated")))
+        self._readable = frozenset({"cpu", "cuda"} if options.get("emulated") else {"cpu"})
+        """Types of devices that nobody has to wait for."""
+        self.tracks = Tracks(self._readable)
         self.steps = 0
         self.inside: list[str] = []
         """The recorded calls that are running: those of torch that call each other tell of the outer one only."""
@@ -46,7 +48,6 @@ class Recording:
         """Regions inside others, or disabled ones, by what they are."""
         self.sampler: Any = None
         self.active = True
-        self._emulated = bool(options.get("emulated"))
         self._errors = 0
         if options.get("sample"):
             from .low_precision import Sampler
@@ -110,7 +111,7 @@ class Recording:
 
     def value(self, tensor: Any) -> float | None:
         """The value of a tensor with one element, where reading it waits for nobody."""
-        if tensor is None or not (self._emulated or tensor.device.type == "cpu"):
+        if tensor is None or tensor.device.type not in self._readable:
             return None
         return float(tensor)
 

@@ -183,6 +183,16 @@ def checkpoint_with_scaler(w):
     torch.save({"model": w.model.state_dict(), **state}, io.BytesIO())
 
 
+def batches_from_a_loader(w):
+    state = w.scaler.state_dict()
+    w.scaler.load_state_dict(state)
+    for batch in torch.utils.data.DataLoader(torch.cat(w.batches), batch_size=8):
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
 def weights_only(w):
     _train(w)
     torch.save(w.model.state_dict(), io.BytesIO())

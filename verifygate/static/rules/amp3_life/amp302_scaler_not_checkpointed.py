@@ -99,7 +99,7 @@ something under a key that says "scaler" counts as saving it.
 import re
 from collections.abc import Iterable, Iterator
 
-from verifygate.model import Applicability, Severity
+from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
@@ -113,6 +113,7 @@ RULE = Rule(
     summary="a checkpoint keeps the optimizer's state and not the scaler's",
     remedy="save `scaler.state_dict()` beside the optimizer's, and load it on resuming",
     words=("GradScaler",),
+    witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
     proof="scale-trace",
 )
