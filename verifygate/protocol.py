@@ -119,6 +119,9 @@ MOVES: tuple[Move, ...] = (
     # unscale_ divides once per window, and only what a scaled backward made in this window.
     _move(_E.UNSCALE, _G.MIXED, _W.UNSCALED),  # the backward between the two was the fault
     _move(_E.UNSCALE, None, _W.UNSCALED, to=_G.UNSCALED, breach="AMP202"),
+    _move(  # new gradients: what is missing is the update after the step
+        _E.UNSCALE, _G.SCALED, _W.STEPPED, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP209", blame=_E.SCALER_STEP
+    ),
     _move(_E.UNSCALE, None, _W.STEPPED, to_window=_W.UNSCALED, breach="AMP202"),
     _move(_E.UNSCALE, _G.PLAIN, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
     _move(_E.UNSCALE, _G.STALE, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP210", blame=_E.UPDATE),

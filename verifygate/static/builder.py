@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from verifygate.static.graph import Assign, Branch, Fact, Graph, Member, Node, Pass, Payload, Place
 from verifygate.static.program import Function
@@ -54,6 +54,8 @@ class Builder:
         self._loose: Edges = []
         self._loops: list[int] = []
         """Numbers of the loops around the present statement."""
+        self._members: list[str] = []
+        """Collections of optimizers that those loops go over."""
         self._jump_count = 0
         """How many statements so far leave the straight way."""
 
@@ -61,7 +63,8 @@ class Builder:
         number = len(self.graph.nodes)
         if number >= MAX_NODES:
             raise TooLargeError
-        self.graph.nodes.append(Node(payload, Place(here.frame.function, node), here.homes, loops=tuple(self._loops)))
+        place = Place(here.frame.function, node)
+        self.graph.nodes.append(Node(payload, place, here.homes, [], tuple(self._loops), tuple(self._members)))
         self._connect(self._loose, number)
         self._loose = [(number, None)]
         return number
@@ -91,6 +94,6 @@ class Builder:
         for node in added:
             if isinstance(node.payload, Assign):
                 number = len(self.graph.nodes)
-                self.graph.nodes.append(Node(node.payload, node.place, node.homes, loops=node.loops))
+                self.graph.nodes.append(replace(node, successors=[]))
                 self._connect(self._loose, number)
                 self._loose = [(number, None)]

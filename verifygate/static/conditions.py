@@ -58,8 +58,15 @@ def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
 def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
     mentions: set[str] = set()
     text = _canonical(expr, frame, roles, mentions)
-    opaque = any(isinstance(node, ast.Call) and _called_name(node) not in _STABLE_CALLS for node in walk(expr))
+    opaque = any(isinstance(node, ast.Call) and not _is_stable(node, frame, roles) for node in walk(expr))
     return Atom(f"{text} @{expr.lineno}:{expr.col_offset}" if opaque else text, frozenset(mentions), opaque)
+
+
+def _is_stable(call: ast.Call, frame: Frame, roles: Roles) -> bool:
+    """Whether a call gives the same each time: a question about a type, or how many optimizers there are."""
+    name = _called_name(call)
+    counts = name == "len" and len(call.args) == 1 and roles.is_optimizer(call.args[0], frame)
+    return counts or name in _STABLE_CALLS
 
 
 def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -> str:

@@ -22,10 +22,11 @@ from verifygate.static.values import (
     ModuleValue,
     Object,
     Partial,
-    Unknown,
     Value,
     Values,
+    compared,
     dict_items,
+    elements_of,
     truth_of,
 )
 
@@ -104,8 +105,7 @@ class Evaluator:
                 if test is not True:
                     yield from self.values(expr.orelse, frame)
             case ast.BoolOp():
-                for part in expr.values:
-                    yield from self.values(part, frame)
+                yield from (value for part in expr.values for value in self.values(part, frame))
             case ast.NamedExpr() | ast.Await() | ast.Starred():
                 yield from self.values(expr.value, frame)
             case ast.Tuple() | ast.List():
@@ -136,28 +136,9 @@ class Evaluator:
                     return stop
                 return None if None in parts else not stop
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self._compare(left, op, right, frame)
+                return compared(self.values(left, frame), op, self.values(right, frame))
         truths = {truth_of(value) for value in self.values(test, frame)}
         return truths.pop() if len(truths) == 1 else None
-
-    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr, frame: Frame) -> bool | None:
-        lefts, rights = self.values(left, frame), self.values(right, frame)
-        if len(rights) != 1 or not isinstance(constant := next(iter(rights)), Literal):
-            return None
-        results: set[bool | None] = set()
-        for value in lefts:
-            same: bool | None
-            if isinstance(value, Literal):
-                same = value.value == constant.value and type(value.value) is type(constant.value)
-            else:
-                same = None if isinstance(value, Unknown) or constant.value is not None else False
-            if isinstance(op, ast.Is | ast.Eq):
-                results.add(same)
-            elif isinstance(op, ast.IsNot | ast.NotEq):
-                results.add(None if same is None else not same)
-            else:
-                return None
-        return results.pop() if len(results) == 1 else None
 
     def _name(self, name: str, frame: Frame) -> Iterator[Value]:
         found = self.lookup(name, frame)
@@ -202,11 +183,12 @@ class Evaluator:
                 yield from self._imported_member(binding.target, module)
             case "context" if binding.expr is not None:
                 yield from (value for value in self.values(binding.expr, frame) if isinstance(value, Object))
-            case "iteration" if binding.expr is not None:
+            case "iteration" | "entry" if binding.expr is not None:
                 for value in self.values(binding.expr, frame):
-                    if isinstance(value, Items):
-                        for element in value.elements:
-                            yield from self.values(element, value.frame)
+                    for element in elements_of(value, binding.kind == "entry"):
+                        yield from self.values(element, value.frame)  # type: ignore[union-attr]
+            case "index":
+                yield Made("builtins.int", ())
             case _:
                 yield UNKNOWN
 
@@ -400,8 +382,7 @@ class Evaluator:
                 if inner_frame is None:
                     yield UNKNOWN
                     return
-                for result in callee.function.returns:
-                    yield from self.values(result, inner_frame)
+                yield from (value for result in callee.function.returns for value in self.values(result, inner_frame))
             case _:
                 yield UNKNOWN
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from verifygate.protocol import Breach, Event, Gradients, Window, advance
+from verifygate.protocol import Event, Gradients, Window, advance
+from verifygate.static.detours import Detours
 from verifygate.static.graph import (
     Assign,
     Atom,
@@ -31,7 +32,7 @@ from verifygate.static.graph import (
 )
 from verifygate.static.judgement import Way
 from verifygate.static.liveness import ended, live
-from verifygate.static.tracks import Track, advanced, turned, weakly
+from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
 
 MAX_STATES = 40_000
 _SAMPLE = 50
@@ -103,6 +104,10 @@ class Walk:
     """Optimizer -> the scalers that are seen to unscale or step it."""
     _voids: list[frozenset[Atom]] = field(default_factory=list)
     """Node -> the conditions that it makes void."""
+    _matters: list[frozenset[Atom]] = field(default_factory=list)
+    """Node -> the conditions that are still asked for there or later."""
+    _is_over: bool = False
+    """Every state has been met: what is asked now is asked again."""
 
     def run(self) -> list[Hit]:
         """Walk everything. Raises TooManyStatesError past the limit."""
@@ -110,7 +115,7 @@ class Walk:
             return []  # neither scaling nor autocast: no breach can be met
         volatile = self.graph.volatile()
         self._voids = ended(self.graph)
-        matters = live(self.graph, self._voids)
+        self._matters = live(self.graph, self._voids)
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
         self._alive = [self.graph.alive(node) for node in self.graph.nodes]
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
@@ -122,30 +127,37 @@ class Walk:
         self.parents[(0, start)] = None
         while queue:
             number, state = queue.popleft()
-            node = self.graph.nodes[number]
-            after = self._apply(number, node, state)
-            for successor, fact in node.successors:
-                following = _decided(after, fact, matters[successor])
-                if following is None or (successor, following) in self.parents:
+            for step in self._onward(number, state):
+                if step in self.parents:
                     continue
                 if len(self.parents) > MAX_STATES:
                     raise TooManyStatesError
-                self.parents[(successor, following)] = (number, state)
-                queue.append((successor, following))
+                self.parents[step] = (number, state)
+                queue.append(step)
         return self._hits(volatile)
 
     # -- one step ----------------------------------------------------------------------------------------------
 
-    def _apply(self, number: int, node: Node, state: State) -> State:
+    def _onward(self, number: int, state: State) -> list[tuple[int, State]]:
+        """Where a run that is at a node in a state can go from there."""
+        node = self.graph.nodes[number]
+        after = self._apply(number, node, state)
+        if after is None:
+            return []
+        steps = ((successor, _decided(after, fact, self._matters[successor])) for successor, fact in node.successors)
+        return [(successor, following) for successor, following in steps if following is not None]
+
+    def _apply(self, number: int, node: Node, state: State) -> State | None:
+        """The state after a node; None where no run can be in this state there."""
         match node.payload:
             case Signal() as signal:
-                self.arrivals.setdefault(number, []).append(state)
+                self._arrive(number, state)
                 if signal.event in (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP):
                     self._in_region("AMP102", number, state)
                     state = self._step_in_span(number, signal.optimizer, state)
                 return self._signal(number, signal, state)
             case Backward() as backward:
-                self.arrivals.setdefault(number, []).append(state)
+                self._arrive(number, state)
                 self._in_region("AMP101", number, state)
                 scaled = not backward.idle and (backward.scaled or bool(backward.roots & state.scaled))
                 if state.span is not None and state.span.stepped:
@@ -164,8 +176,13 @@ class Walk:
             case Assign() as assign:
                 return self._assign(number, assign, state)
             case Member() as member:
-                return replace(state, tracks=turned(state.tracks, member))
+                tracks = turned(state.tracks, member)
+                return replace(state, tracks=tracks) if tracks is not None else None
         return state
+
+    def _arrive(self, number: int, state: State) -> None:
+        if not self._is_over:
+            self.arrivals.setdefault(number, []).append(state)
 
     def _in_region(self, rule: str, number: int, state: State) -> None:
         if state.regions and state.regions[-1]:
@@ -186,7 +203,8 @@ class Walk:
             served = self._served_by(signal.scaler, state)
             tracks = dict(state.tracks)
             asked = [name for name in served if name in self._scalers]
-            if asked and not signal.told and all(tracks[name].state.window is Window.READY for name in asked):
+            known = asked and not any("[*]" in name for name in asked)  # else other members may have been stepped
+            if known and not signal.told and all(tracks[name].state.window is Window.READY for name in asked):
                 self._sight("AMP210", number, number, state, asked[0])
             return self._each(number, signal.event, state, served)
         return self._each(number, signal.event, state, self._targets(number, signal, state))
@@ -215,8 +233,9 @@ class Walk:
         alive = self._alive[number]
         if len(alive) == 1:
             return self._each(number, event, state, alive)
+        reached = {name for name, track in state.tracks if name in alive and self._in_turn(number, name, track)}
         tracks = tuple(
-            (name, weakly(track, event, number) if name in alive and track.marks else track)
+            (name, weakly(track, event, number) if name in reached and track.touched else track)
             for name, track in state.tracks
         )
         return replace(state, tracks=tracks)
@@ -225,29 +244,29 @@ class Walk:
         tracks = []
         for name, track in state.tracks:
             if name in names:
+                if event is not Event.UPDATE and not self._in_turn(number, name, track):
+                    payload = self.graph.nodes[number].payload
+                    aimed = isinstance(payload, Signal) and bool(payload.optimizer)
+                    tracks.append((name, passed_over(track, event, aimed)))
+                    continue
                 after, breach = advanced(track, event)
-                marks = track.marks
                 if breach is not None:
-                    blamed = number if breach.blame is event and not _earlier(breach) else track.mark(breach.blame)
+                    blamed = number if breach.blame is event and not is_earlier(breach) else track.mark(breach.blame)
                     self._sight(breach.rule, blamed if blamed is not None else number, number, state, name)
-                if event in _BLAMED:
-                    marks = frozenset(mark for mark in marks if mark[0] is not event) | {(event, number)}
                 weak = track.weak and event not in _SETTLING
-                track = Track(after, marks, weak, self._bystander(number, track.other, event))
+                touched = track.touched or event in _BLAMED
+                track = Track(after, marked(track, after, event, number), touched, weak, track.turn)
             tracks.append((name, track))
         return replace(state, tracks=tuple(tracks))
 
-    def _bystander(self, number: int, other: Track | None, event: Event) -> Track | None:
-        """What an event does to the other members of a collection: only what is about all of them."""
-        payload = self.graph.nodes[number].payload
-        if other is None or (isinstance(payload, Signal) and payload.optimizer):
-            return other
-        marks = frozenset(mark for mark in other.marks if mark[0] is not event) | {(event, number)}
-        return Track(advanced(other, event)[0], marks if event in _BLAMED else other.marks, other.weak)
+    def _in_turn(self, number: int, name: str, track: Track) -> bool:
+        """Whether what a loop over a collection does at a node is done to the member that is watched."""
+        return track.turn in (None, Turn.OWN) or name not in self.graph.nodes[number].members
 
     def _sight(self, rule: str, blamed: int, number: int, state: State, optimizer: str) -> None:
-        sightings = self.sightings.setdefault((rule, blamed), [])
-        sightings.append(_Sighting(rule, blamed, number, state, optimizer))
+        if not self._is_over:
+            sightings = self.sightings.setdefault((rule, blamed), [])
+            sightings.append(_Sighting(rule, blamed, number, state, optimizer))
 
     def _assign(self, number: int, assign: Assign, state: State) -> State:
         scaled = state.scaled
@@ -266,9 +285,11 @@ class Walk:
             kept = frozenset(each for each in span.stepped if not is_below(each[0], assign.target))
             span = replace(span, stepped=kept)
         tracks = state.tracks
-        if any(is_below(name, assign.target) for name, _ in tracks):
+        members = self.graph.nodes[number].members  # the variable of a loop over a collection stays the one watched
+        if any(is_below(name, assign.target) and name not in members for name, _ in tracks):
             tracks = tuple(
-                (name, Track(other=track.other) if is_below(name, assign.target) else track) for name, track in tracks
+                (name, Track() if is_below(name, assign.target) and name not in members else track)
+                for name, track in tracks
             )
         if (scaled, facts, span, tracks) == (state.scaled, state.facts, state.span, state.tracks):
             return state
@@ -277,6 +298,7 @@ class Walk:
     # -- from sightings to hits --------------------------------------------------------------------------------
 
     def _hits(self, volatile: set[str]) -> list[Hit]:
+        self._is_over = True
         hits: dict[tuple[str, int], Hit] = {}
         for (rule, blamed), sightings in self.sightings.items():
             first = sightings[0]
@@ -330,10 +352,14 @@ class Walk:
         for atom, truth in guilty:
             if all((atom, not truth) in self._settings(*each, volatile) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
-        choices = way.choices()
-        if len(choices) > 1:
-            return None if sightings[0].optimizer else False
-        return True
+        if len(way.choices()) <= 1:
+            return True
+        if not sightings[0].optimizer:
+            return False
+        steps = self._steps(sightings[0].node, sightings[0].state)
+        given = self._always(way.blamed) & self._always(way.shown)
+        needed = Detours(self._onward, broken, way).needed(steps, given, enough=2)
+        return None if len(needed) > 1 else False
 
     def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
         """Whether a turn of these loops ends with gradients zeroed: how the last one ended decides what is read."""
@@ -343,6 +369,14 @@ class Walk:
     def _settings(self, node: int, state: State, volatile: set[str]) -> frozenset[Fact]:
         """What the way to a state decided about conditions that never change while it runs."""
         return frozenset(fact for fact in self._decisions(node, state) if not _changing(fact[0], volatile))
+
+    def _always(self, node: int) -> frozenset[tuple[str, bool]]:
+        """How conditions came out, when they were last asked, on every way to an event."""
+        ways = [
+            frozenset({fact[0].text: fact[1] for fact in self._decisions(node, state)}.items())
+            for state in self.arrivals.get(node, [])[:_SAMPLE]
+        ]
+        return frozenset.intersection(*ways) if ways else frozenset()
 
     def _decisions(self, node: int, state: State) -> Iterator[Fact]:
         """Every condition decided on the way to a state."""
@@ -420,9 +454,4 @@ def _concerned(state: State, sighting: _Sighting) -> bool:
     track = dict(state.tracks).get(sighting.optimizer)
     if track is None:
         return False
-    return track.state.gradients in _SCALER_SIDE or track.state.window in (Window.UNSCALED, Window.STEPPED)
-
-
-def _earlier(breach: Breach) -> bool:
-    """Breaches of which the earlier event of the same kind is at fault: the step that no update followed."""
-    return breach.rule == "AMP209"
+    return track.state.gradients in _SCALER_SIDE or track.state.window is not Window.UNKNOWN

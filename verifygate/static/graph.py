@@ -43,6 +43,8 @@ class Atom:
     """Canonical paths that it reads: assigning to one of them ends what is known about it."""
     opaque: bool = False
     """It may differ each time it is asked (a call, a changing value): never remembered."""
+    loop: int = 0
+    """The loop whose first or last turn it asks for, by the id of its statement."""
 
 
 Fact = tuple[Atom, bool]
@@ -115,7 +117,9 @@ class Part(StrEnum):
     """Parts of a walk over a collection."""
 
     ENTER = "enter"
-    NEXT = "next"
+    LEFT_OUT = "enter, and the member that is watched is not among those that have a turn"
+    OWN = "the turn of the member that is watched"
+    OTHER = "the turn of another member"
     LEAVE = "leave"
 
 
@@ -144,6 +148,8 @@ class Node:
     successors: list[tuple[int, Fact | None]] = field(default_factory=list)
     loops: tuple[int, ...] = ()
     """The loops around it, through calls, outermost first, by number."""
+    members: tuple[str, ...] = ()
+    """The collections of optimizers that loops around it go over."""
 
 
 @dataclass(slots=True)
@@ -162,7 +168,10 @@ class Graph:
         """The optimizers that can be meant at a node: not those that are local to a function not being run there."""
         symbols = {f"{function.module.path}:{function.symbol}" for function in self.functions}
         homes = {name: name.rpartition(":")[0] for name in self.optimizers}
-        return [name for name, home in sorted(homes.items()) if home in node.homes or home not in symbols]
+        names = [name for name, home in sorted(homes.items()) if home in node.homes or home not in symbols]
+        for member in node.members:  # here the collection goes by its member, whose turn it is
+            names = [name for name in names if name == member or not is_below(name, member.removesuffix("[*]"))]
+        return names
 
     def prune(self) -> None:
         """Take out assignments that can change nothing: no condition reads them, no scaled loss flows through them."""

@@ -34,12 +34,16 @@ class Way:
 
     def decisions(self, start: int = 0) -> list[tuple[int, Fact]]:
         """The conditions decided from a position on, and the nodes that ask; not those that keep a `while` going."""
+        return [(self.numbers[position], fact) for position, fact in self.decided_at() if position >= start]
+
+    def decided_at(self) -> list[tuple[int, Fact]]:
+        """The same from the beginning, each with its position on the way."""
         found = []
-        for number, successor in pairwise(self.numbers[start:]):
+        for position, (number, successor) in enumerate(pairwise(self.numbers)):
             payload = self.graph.nodes[number].payload
             facts = [fact for each, fact in self.graph.nodes[number].successors if each == successor]
             if isinstance(payload, Branch) and not payload.turns and len(facts) == 1 and facts[0] is not None:
-                found.append((number, facts[0]))
+                found.append((position, facts[0]))
         return found
 
     def choices(self, start: int = 0) -> set[str]:
@@ -47,7 +51,9 @@ class Way:
         return {
             fact[0].text
             for number, fact in self.decisions(start)
-            if (fact[0].opaque or fact[0].mentions & self.volatile) and not self._checks_finite(number)
+            if (fact[0].opaque or fact[0].mentions & self.volatile)
+            and not fact[0].loop
+            and not self._checks_finite(number)
         }
 
     def verdict(self, rule: str) -> tuple[str, int]:

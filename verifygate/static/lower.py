@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from verifygate.model import NotFollowed
 from verifygate.static import torch_api
-from verifygate.static.builder import Activation, Builder, Edges, Loop, TooLargeError
+from verifygate.static.builder import Activation, Edges, TooLargeError
 from verifygate.static.conditions import expand, fact_of
 from verifygate.static.graph import (
     Assign,
@@ -19,13 +18,13 @@ from verifygate.static.graph import (
     ForeignBackward,
     Graph,
     Leave,
-    Member,
     Node,
-    Part,
     Pass,
     Place,
     Signal,
 )
+from verifygate.static.loops import LoopLowering
+from verifygate.static.members import turn_of
 from verifygate.static.program import Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
@@ -38,16 +37,14 @@ MAX_CALLS = 500
 """Calls inlined below one root; real training scripts need some forty."""
 
 
-class Lowering(Builder):
+class Lowering(LoopLowering):
     """Builds the graph of one root."""
 
     def __init__(self, root: Function, roles: Roles, reach: Reach) -> None:
-        super().__init__(root)
-        self.roles = roles
+        super().__init__(root, roles)
         self.signals = Signals(roles)
         self.reach = reach
         self.not_followed: list[NotFollowed] = []
-        self._loops_seen = 0
         self._calls = 0
         self._returned: dict[int, str] = {}
 
@@ -156,47 +153,6 @@ class Lowering(Builder):
         self._body(node.orelse, here)
         here.guards -= guard
         self._loose = after + self._loose
-
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, here: Activation) -> None:
-        jumps = self._jump_count
-        if not isinstance(node, ast.While):
-            self._expression(node.iter, here)
-        members = [] if isinstance(node, ast.While) else self._members(node.target, here)
-        for member in members:
-            self._emit(Member(member, Part.ENTER), node, here)
-        head = self._emit(Pass(), node, here)
-        self._loops_seen += 1
-        self._loops.append(self._loops_seen)
-        loop = Loop()
-        here.loops.append(loop)
-        if isinstance(node, ast.While):
-            self._loose, leave = self._condition(node.test, here.frame, here)
-            for test in self.graph.nodes[head + 1 :]:
-                if isinstance(test.payload, Branch):
-                    test.payload = replace(test.payload, turns=True)
-        else:
-            leave = None  # a loop over data runs at least once: nobody trains on nothing
-            self._assign(node.target, None, node, here)
-            for member in members:
-                self._emit(Member(member, Part.NEXT), node, here)
-        self._body(node.body, here)
-        turns = self._loose + loop.continues
-        self._connect(turns, head)
-        here.loops.pop()
-        self._loops.pop()
-        self._loose = turns if leave is None else leave
-        self._body(node.orelse, here)
-        self._loose = self._loose + loop.breaks
-        for member in members if self._loose else ():
-            self._emit(Member(member, Part.LEAVE), node, here)
-        if not any(isinstance(inner, ast.Return | ast.Raise) for inner in walk(node)):
-            self._jump_count = jumps  # its own break and continue do not leave it
-
-    def _members(self, target: ast.expr, here: Activation) -> list[str]:
-        """Canonical paths of loop variables that stand for every element of a collection."""
-        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        paths = [self.roles.path(part, here.frame) for part in parts if isinstance(part, ast.Name)]
-        return [path for path in paths if path.endswith("[*]")]
 
     def _with(self, node: ast.With | ast.AsyncWith, index: int, here: Activation) -> None:
         if index == len(node.items):
@@ -321,7 +277,7 @@ class Lowering(Builder):
             return self._condition(expanded, home, here)
         if frame is here.frame:
             self._expression(test, here)
-        atom, wanted = fact_of(test, frame, self.roles)
+        atom, wanted = turn_of(test, frame, self.roles) or fact_of(test, frame, self.roles)
         branch = self._emit(Branch(atom), test, here)
         return [(branch, (atom, wanted))], [(branch, (atom, not wanted))]
 

@@ -31,9 +31,10 @@ class Binding:
     """One way in which a name gets its value."""
 
     kind: str
-    """`value`, `item` (of a tuple), `iteration`, `context` (with ... as), `parameter`, `function`, `class`,
-    `module` (import x), `member` (from x import y), `changed` (augmented), `elsewhere` (by a function inside, which
-    declares the name global or nonlocal), `opaque`."""
+    """`value`, `item` (of a tuple), `iteration`, `entry` (iteration over the values of a mapping), `index` (of an
+    `enumerate`), `context` (with ... as), `parameter`, `function`, `class`, `module` (import x), `member` (from x
+    import y), `changed` (augmented), `elsewhere` (by a function inside, which declares the name global or nonlocal),
+    `opaque`."""
     node: ast.AST
     expr: ast.expr | None = None
     position: int = 0
@@ -334,7 +335,7 @@ def bound_targets(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[ast.expr, Bindin
         elif isinstance(node, ast.NamedExpr):
             yield node.target, Binding("value", node, node.value)
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-            yield from _each(node.target, Binding("iteration", node, node.iter))
+            yield from _drawn(node.target, node.iter, node)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             yield from _each(node.optional_vars, Binding("context", node, node.context_expr))
 
@@ -351,6 +352,24 @@ def _unpacked(target: ast.expr, value: ast.expr, node: ast.AST) -> Iterator[tupl
             yield part, Binding("item", node, value, index)
         else:
             yield from _each(part, Binding("opaque", node))
+
+
+def _drawn(target: ast.expr, source: ast.expr, node: ast.AST) -> Iterator[tuple[ast.expr, Binding]]:
+    """What a loop's variables get, also through `enumerate`, `zip`, `.items()` and `.values()`."""
+    match target, source:
+        case ast.Tuple(elts=[index, each]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *start]):
+            yield from _each(index, Binding("opaque" if start else "index", node, inner))
+            yield from _drawn(each, inner, node)
+        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=inner) if len(parts) == len(inner):
+            for part, each in zip(parts, inner, strict=True):
+                yield from _drawn(part, each, node)
+        case ast.Tuple(elts=[key, each]), ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]):
+            yield from _each(key, Binding("opaque", node))
+            yield from _each(each, Binding("entry", node, mapping))
+        case ast.Name(), ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]):
+            yield target, Binding("entry", node, mapping)
+        case _:
+            yield from _each(target, Binding("iteration", node, source))
 
 
 def _each(target: ast.expr, binding: Binding) -> Iterator[tuple[ast.expr, Binding]]:

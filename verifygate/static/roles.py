@@ -122,7 +122,7 @@ class Roles:
                     return self.path(value.elements[binding.position], value.frame, aliases + 1)
             if isinstance(binding.expr, _PURE):
                 return f"{self.path(binding.expr, home, aliases + 1)}[{binding.position}]"
-        if binding.kind == "iteration" and isinstance(binding.expr, _PURE):
+        if binding.kind in ("iteration", "entry") and isinstance(binding.expr, _PURE):
             return f"{self.path(binding.expr, home, aliases + 1)}[*]"
         return own
 
@@ -288,7 +288,7 @@ def _written_at(value: Value) -> tuple[int, int]:
 def _go_over_the_same(bindings: list[Binding]) -> bool:
     """Whether a name is only ever the variable of loops over one collection."""
     collections = {ast.unparse(each.expr) if each.expr is not None else "" for each in bindings}
-    return all(each.kind == "iteration" for each in bindings) and len(collections) == 1
+    return all(each.kind in ("iteration", "entry") for each in bindings) and len(collections) == 1
 
 
 def scaler_enabled(made: Made) -> Bound | None:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
 
-from verifygate.protocol import Breach, Event, Gradients, OptimizerState, advance
+from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
 from verifygate.static.graph import Member, Part, is_below
+
+
+class Turn(StrEnum):
+    """Where a loop over a collection is, for the one member that is watched."""
+
+    AHEAD = "ahead"
+    OWN = "own"
+    OVER = "over"
+    NONE = "none"
+    """It is not among the members that the loop goes over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +26,12 @@ class Track:
 
     state: OptimizerState = field(default_factory=OptimizerState)
     marks: frozenset[tuple[Event, int]] = frozenset()
+    touched: bool = False
+    """Some event has been about it."""
     weak: bool = False
     """Its gradients come from a backward that may have been another optimizer's."""
-    other: Track | None = None
-    """In a loop over a collection: the state of the members whose turn has not come."""
+    turn: Turn | None = None
+    """In a loop over the collection that it is the member of: whether its turn has come."""
 
     def mark(self, event: Event) -> int | None:
         return next((node for kind, node in self.marks if kind is event), None)
@@ -39,24 +53,68 @@ def weakly(track: Track, event: Event, number: int) -> Track:
         return track
     if scaled or gradients is not Gradients.UNKNOWN_CLIPPED:
         gradients = Gradients.SCALED if scaled else Gradients.PLAIN
-    marks = track.marks
-    if not scaled:
-        marks = frozenset(mark for mark in marks if mark[0] is not event) | {(event, number)}
-    other = weakly(track.other, event, number) if track.other else None
-    return Track(OptimizerState(gradients, track.state.window), marks, weak=True, other=other)
+    after = OptimizerState(gradients, track.state.window)
+    return replace(track, state=after, marks=marked(track, after, event, number), weak=True)
 
 
-def turned(tracks: tuple[tuple[str, Track], ...], member: Member) -> tuple[tuple[str, Track], ...]:
-    """Loops over a collection: each member comes in the state in which the loop found it, but for what was for all."""
-    turned_tracks = []
+def marked(track: Track, after: OptimizerState, event: Event, number: int) -> frozenset[tuple[Event, int]]:
+    """The marks after an event: only of those that can still be blamed for something."""
+    kinds = _blamable()[after]
+    marks = track.marks | {(event, number)} if event in kinds else track.marks
+    return frozenset(mark for mark in marks if mark[0] in kinds and (mark[0] is not event or mark[1] == number))
+
+
+def is_earlier(breach: Breach) -> bool:
+    """Breaches of which the earlier event of the same kind is at fault: the step that no update followed."""
+    return breach.rule == "AMP209"
+
+
+@cache
+def _blamable() -> dict[OptimizerState, frozenset[Event]]:
+    """For every state the kinds of events before it that the protocol can blame for a breach after it."""
+    states = [OptimizerState(gradients, window) for gradients in Gradients for window in Window]
+    moves = {(state, event): advance(state, event) for state in states for event in Event}
+    found: dict[OptimizerState, set[Event]] = {state: set() for state in states}
+    for (state, event), (_, breach) in moves.items():
+        if breach is not None and (breach.blame is not event or is_earlier(breach)):
+            found[state].add(breach.blame)
+    grown = True
+    while grown:
+        grown = False
+        for (state, event), (after, _) in moves.items():
+            more = found[after] - {event} - found[state]
+            found[state] |= more
+            grown = grown or bool(more)
+    return {state: frozenset(kinds) for state, kinds in found.items()}
+
+
+def turned(tracks: tuple[tuple[str, Track], ...], member: Member) -> tuple[tuple[str, Track], ...] | None:
+    """Loops over a collection: the member that is watched has one turn in each; None where this cannot be it."""
+    after = []
     for name, track in tracks:
-        here = track
+        turn = track.turn
         if is_below(name, member.target):
-            if member.part is Part.ENTER:
-                here = replace(track, other=replace(track, other=None))
-            elif member.part is Part.NEXT and track.other is not None:
-                here = replace(track.other, other=track.other)
-            elif member.part is Part.LEAVE:
-                here = replace(track, other=None)
-        turned_tracks.append((name, here))
-    return tuple(turned_tracks)
+            match member.part:
+                case Part.ENTER:
+                    turn = Turn.AHEAD
+                case Part.LEFT_OUT:
+                    turn = Turn.NONE
+                case Part.OWN if turn is not Turn.AHEAD:
+                    return None  # it has had its turn
+                case Part.OWN:
+                    turn = Turn.OWN
+                case Part.OTHER if turn is Turn.OWN:
+                    turn = Turn.OVER
+                case Part.LEAVE if turn is Turn.AHEAD:
+                    return None  # the loop goes over all of them
+                case Part.LEAVE:
+                    turn = None
+        after.append((name, track if turn is track.turn else replace(track, turn=turn)))
+    return tuple(after)
+
+
+def passed_over(track: Track, event: Event, aimed: bool) -> Track:
+    """What happens in the turn of another member: only a zero_grad that is about all of them is this one's too."""
+    if event is Event.ZERO_GRAD and not aimed:
+        return replace(track, state=replace(track.state, gradients=Gradients.NONE))
+    return track

@@ -153,3 +153,37 @@ def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
         return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
     pairs = zip(node.keys, node.values, strict=True)
     return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+
+
+def elements_of(value: Value, of_mapping: bool) -> tuple[ast.expr, ...]:
+    """What a loop over a tuple or list written out gets, or one over the values of a dict written out."""
+    if isinstance(value, Items):
+        return () if of_mapping else value.elements
+    return tuple(dict_items(value.node).values()) if of_mapping and isinstance(value, DictLiteral) else ()
+
+
+def compared(lefts: Values, op: ast.cmpop, rights: Values) -> bool | None:
+    """Whether a comparison with a constant holds, where all values on the left agree on it."""
+    if len(rights) != 1 or not isinstance(constant := next(iter(rights)), Literal):
+        return None
+    results: set[bool | None] = set()
+    for value in lefts:
+        same: bool | None
+        if isinstance(value, Literal):
+            same = value.value == constant.value and type(value.value) is type(constant.value)
+        else:
+            same = None if constant.value is not None or _may_be_none(value) else False
+        if isinstance(op, ast.Is | ast.Eq):
+            results.add(same)
+        elif isinstance(op, ast.IsNot | ast.NotEq):
+            results.add(None if same is None else not same)
+        else:
+            return None
+    return results.pop() if len(results) == 1 else None
+
+
+def _may_be_none(value: Value) -> bool:
+    """Whether a value that is no literal may be None: an outside function (`re.match`) may give it, a class cannot."""
+    if isinstance(value, Made):
+        return not value.name.startswith(("torch.", "builtins.")) and value.name.rpartition(".")[2][:1].islower()
+    return isinstance(value, Unknown)

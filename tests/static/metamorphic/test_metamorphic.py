@@ -76,15 +76,9 @@ BAD = frozenset(loop for loop in LOOPS if loop.startswith("bad_"))
 
 KNOWN_GAPS = (
     Gap(
-        "wrong cause: the second unscale_ raises for want of an update, but AMP209 is silent, AMP202 blames the"
-        " unscale_ and AMP201 (critical) the clip, which is right",
-        transformations=("as_written",),
-        loops=("bad_amp209_missing_update_with_unscale",),
-    ),
-    Gap(
         "missed: what a field of a dataclass or namespace holds is known by its telling name only, not by its value",
         transformations=("state_in_dataclass+renamed", "state_in_namespace+renamed"),
-        loops=BAD - {"bad_amp101_backward_in_region", "bad_amp209_missing_update_with_unscale"},
+        loops=BAD - {"bad_amp101_backward_in_region"},
     ),
 )
 
