@@ -53,8 +53,15 @@ class Way:
             for number, fact in self.decisions(start)
             if (fact[0].opaque or fact[0].mentions & self.volatile)
             and not fact[0].loop
+            and not self._stays_in_the_loop(number, fact)
             and not self._checks_finite(number)
         }
+
+    def _stays_in_the_loop(self, number: int, fact: Fact) -> bool:
+        """Whether all that is decided is not to leave the loop yet."""
+        node = self.graph.nodes[number]
+        others = [other for other, decided in node.successors if decided is not None and decided[1] is not fact[1]]
+        return bool(node.loops) and all(len(self.graph.nodes[each].loops) < len(node.loops) for each in others)
 
     def verdict(self, rule: str) -> tuple[str, int]:
         """The code of the rule that this way breaks, empty where it breaks none; and the node at fault."""
