@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from verifygate.static.graph import Atom, Fact
+from verifygate.static.graph import Atom, Fact, Window
 from verifygate.static.roles import Roles
 from verifygate.static.syntax import walk
 from verifygate.static.values import Frame
@@ -39,6 +39,8 @@ def _changes(expr: ast.expr, home: Frame) -> bool:
 
 def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
     """The atom of a condition without `and`, `or` and `not`, and which way round the condition asks for it."""
+    if found := window_fact(test, frame, roles):
+        return found
     match test:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]):
             atom = _atom(left, frame, roles)
@@ -53,6 +55,53 @@ def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
             inside = ast.copy_location(ast.Compare(left=left, ops=[ast.In()], comparators=[right]), test)
             return _atom(inside, frame, roles), False
     return _atom(test, frame, roles), True
+
+
+def window_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
+    """The first or the last turn of a window, where a condition asks for it: `i % n == 0`, `(i + 1) % n == 0`."""
+    match test:
+        case ast.Compare(
+            left=ast.BinOp(op=ast.Mod()) as remainder, ops=[ast.Eq() | ast.NotEq() as op], comparators=[at]
+        ):
+            wanted = isinstance(op, ast.Eq)
+        case ast.BinOp(op=ast.Mod()) as remainder:
+            at, wanted = ast.Constant(0), False
+        case _:
+            return None
+    mentions: set[str] = set()
+    length = _canonical(remainder.right, frame, roles, mentions)
+    counter, ahead = _shifted(remainder.left)
+    end, back = _shifted(at)
+    if isinstance(end, ast.Constant) and isinstance(end.value, int):
+        turn = end.value + back - ahead
+    elif _canonical(end, frame, roles, mentions) == length:
+        turn = back - ahead
+    else:
+        return None
+    if turn not in (0, -1) or not isinstance(counter, ast.Name | ast.Attribute):
+        return None
+    path = _canonical(counter, frame, roles, mentions)
+    window = Window(f"({path} Mod {length})", path, closes=turn == -1)
+    text = f"{'last' if window.closes else 'first'} turn of {window.text}"
+    return Atom(text, frozenset(mentions), window=window), wanted
+
+
+def _shifted(expr: ast.expr) -> tuple[ast.expr, int]:
+    """`i + 1` as i and 1."""
+    match expr:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(amount))):
+            return left, amount if isinstance(op, ast.Add) else -amount
+    return expr, 0
+
+
+def gradients_there(test: ast.expr) -> bool | None:
+    """What comes of a condition that only asks whether there are gradients: where there are none, nothing is done."""
+    match test:
+        case ast.Compare(left=ast.Attribute(attr="grad"), ops=[op], comparators=[ast.Constant(value=None)]):
+            return isinstance(op, ast.IsNot | ast.NotEq)
+        case ast.Call(func=ast.Name(id="any" | "all"), args=[ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner)]):
+            return gradients_there(inner)
+    return None
 
 
 def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:

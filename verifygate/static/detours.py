@@ -34,11 +34,11 @@ class Detours:
         No more than `enough` of them are looked for.
         """
         choices = self.way.choices()
-        decided = {position: fact for position, fact in self.way.decided_at() if fact[0].text in choices}
+        decided = {position: fact for position, fact in self.way.decided_at() if fact[0].choice in choices}
         since = max((at for at, (number, _) in enumerate(steps[:-1]) if number == self.way.blamed), default=len(steps))
         found: set[str] = set()
         for position, ((number, state), (successor, _)) in enumerate(pairwise(steps)):
-            if position not in decided or decided[position][0].text in found:
+            if position not in decided or decided[position][0].choice in found:
                 continue
             atom, truth = decided[position]
             if (atom.text, truth) in given:
@@ -46,7 +46,7 @@ class Detours:
             others = [step for step in self.onward(number, state) if step[0] != successor]
             self._left = MAX_STATES
             if not self._leads_to_breach(others, None if position >= since else number, since < len(steps)):
-                found.add(atom.text)
+                found.add(atom.choice)
                 if len(found) >= enough:
                     break
         return found

@@ -31,7 +31,7 @@ from verifygate.static.graph import (
     is_below,
 )
 from verifygate.static.judgement import Way
-from verifygate.static.liveness import ended, live
+from verifygate.static.liveness import counts, ended, live, next_turns
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
 
 MAX_STATES = 40_000
@@ -106,6 +106,7 @@ class Walk:
     """Node -> the conditions that it makes void."""
     _matters: list[frozenset[Atom]] = field(default_factory=list)
     """Node -> the conditions that are still asked for there or later."""
+    _next_turns: dict[Atom, Atom] = field(default_factory=dict)
     _is_over: bool = False
     """Every state has been met: what is asked now is asked again."""
 
@@ -116,6 +117,7 @@ class Walk:
         volatile = self.graph.volatile()
         self._voids = ended(self.graph)
         self._matters = live(self.graph, self._voids)
+        self._next_turns = next_turns(self.graph)
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
         self._alive = [self.graph.alive(node) for node in self.graph.nodes]
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
@@ -276,7 +278,11 @@ class Walk:
             scaled = scaled - {assign.target}
         facts = state.facts
         if voids := self._voids[number]:
-            facts = frozenset(fact for fact in facts if fact[0] not in voids)
+            over = frozenset(fact for fact in facts if fact[0] in voids)
+            turns, node = self._next_turns, self.graph.nodes[number]
+            facts = facts - over | {
+                (turns[each], truth) for each, truth in over if each in turns and counts(node, each)
+            }
         if assign.truth is not None and (atom := self._switches.get(assign.target)):
             facts |= {(atom, assign.truth)}
         span = state.span

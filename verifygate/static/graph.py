@@ -35,6 +35,17 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A window of N turns, known by a remainder: `i % N == 0` opens it, `(i + 1) % N == 0` closes it."""
+
+    text: str
+    counter: str
+    """Canonical path of what counts the turns."""
+    closes: bool
+    """It asks for the last turn of the window, and not for the first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Atom:
     """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
 
@@ -45,6 +56,13 @@ class Atom:
     """It may differ each time it is asked (a call, a changing value): never remembered."""
     loop: int = 0
     """The loop whose first or last turn it asks for, by the id of its statement."""
+    window: Window | None = None
+    """The remainder that it asks about."""
+
+    @property
+    def choice(self) -> str:
+        """What it counts as: questions about one remainder are one choice."""
+        return self.window.text if self.window else self.text
 
 
 Fact = tuple[Atom, bool]
@@ -111,6 +129,8 @@ class Assign:
     in_loop: bool = False
     keeps: bool = False
     """An augmented assignment: the old value is part of the new one."""
+    counts: bool = False
+    """A counter goes to its next value, in a loop or by `i += 1`."""
 
 
 class Part(StrEnum):

@@ -49,7 +49,7 @@ class Way:
     def choices(self, start: int = 0) -> set[str]:
         """The conditions decided that may change from turn to turn; finite checks come out as they come out."""
         return {
-            fact[0].text
+            fact[0].choice
             for number, fact in self.decisions(start)
             if (fact[0].opaque or fact[0].mentions & self.volatile)
             and not fact[0].loop

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from verifygate.static.graph import Assign, Atom, Branch, Graph, is_below
+from verifygate.static.graph import Assign, Atom, Branch, Graph, Node, is_below
 
 
 def ended(graph: Graph) -> list[frozenset[Atom]]:
@@ -24,8 +24,30 @@ def ended(graph: Graph) -> list[frozenset[Atom]]:
     return [reading(node.payload.target) if isinstance(node.payload, Assign) else nothing for node in graph.nodes]
 
 
+def next_turns(graph: Graph) -> dict[Atom, Atom]:
+    """The question for the last turn of a window -> the one for the first: the answer to it, one turn later."""
+    asked = {
+        (window.text, window.closes): node.payload.atom
+        for node in graph.nodes
+        if isinstance(node.payload, Branch) and (window := node.payload.atom.window)
+    }
+    return {atom: asked[text, False] for (text, closes), atom in asked.items() if closes and (text, False) in asked}
+
+
+def counts(node: Node, asked: Atom) -> bool:
+    """Whether a node sets the counter that a question about a window reads to its next value."""
+    assign = node.payload
+    return (
+        isinstance(assign, Assign)
+        and assign.counts
+        and bool(asked.window)
+        and is_below(asked.window.counter, assign.target)
+    )
+
+
 def live(graph: Graph, voids: list[frozenset[Atom]]) -> list[frozenset[Atom]]:
     """For each node, the conditions that a branch at or after it asks for before anything makes them void."""
+    following = next_turns(graph)
     before: list[list[int]] = [[] for _ in graph.nodes]
     for number, node in enumerate(graph.nodes):
         for successor, _ in node.successors:
@@ -39,7 +61,8 @@ def live(graph: Graph, voids: list[frozenset[Atom]]) -> list[frozenset[Atom]]:
         node = graph.nodes[number]
         after = frozenset().union(*(found[successor] for successor, _ in node.successors))
         own = {node.payload.atom} if isinstance(node.payload, Branch) and not node.payload.atom.opaque else set()
-        now = (after - voids[number]) | own
+        earlier_turn = {last for last, first in following.items() if first in after and counts(node, last)}
+        now = (after - voids[number]) | own | earlier_turn
         if now != found[number]:
             found[number] = now
             for earlier in before[number]:

@@ -50,6 +50,7 @@ class LoopLowering(Builder):
             self._expression(node.iter, here)
             found = members(node, here.frame, self.roles)
             self._enter(found, node, here)
+            self._assign(node.target, None, node, here)  # what was known of its counter before is over
         entry = self._emit(Pass(), node, here)
         head = self._emit(Pass(), node, here)
         self._loops_seen += 1

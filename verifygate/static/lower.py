@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from verifygate.model import NotFollowed
 from verifygate.static import torch_api
 from verifygate.static.builder import Activation, Edges, TooLargeError
-from verifygate.static.conditions import expand, fact_of
+from verifygate.static.conditions import expand, fact_of, gradients_there
 from verifygate.static.graph import (
     Assign,
     Atom,
@@ -238,7 +238,7 @@ class Lowering(LoopLowering):
         payload = (
             self._assigned(path, value, here, keeps=keeps, known=self._is_switch(target, here))
             if value is not None
-            else Assign(path, in_loop=bool(self._loops))
+            else Assign(path, in_loop=bool(self._loops), counts=True)
         )
         self._emit(payload, node, here)
 
@@ -250,7 +250,7 @@ class Lowering(LoopLowering):
         scale = self.signals.scale_in(value, here.frame)
         scaled = scale is not None and scale[0].kind != "idle"
         truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
-        return Assign(path, sources | inlined, scaled, truth, bool(self._loops), keeps)
+        return Assign(path, sources | inlined, scaled, truth, bool(self._loops), keeps, counts=keeps)
 
     def _is_switch(self, target: ast.expr, here: Activation) -> bool:
         """Whether what is assigned may decide later on if AMP is on: only such facts are worth a path of their own."""
@@ -264,6 +264,7 @@ class Lowering(LoopLowering):
     def _condition(self, test: ast.expr, frame: Frame, here: Activation) -> tuple[Edges, Edges]:
         """Branch on a condition; returns the edges on which it holds and those on which it does not."""
         truth = self.roles.evaluator.truth(test, frame)
+        truth = gradients_there(test) if truth is None else truth
         if truth is not None:
             return (self._loose, []) if truth else ([], self._loose)
         match test:
