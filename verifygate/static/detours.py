@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from verifygate.static.judgement import Way
-
-if TYPE_CHECKING:
-    from verifygate.static.flow import State
+from verifygate.static.states import State
 
 MAX_STATES = 3_000
 """States looked at for one condition; where no way round it is found by then, it counts as needed."""
 
-Step = tuple[int, "State"]
-Onward = Callable[[int, "State"], list[Step]]
+Step = tuple[int, State]
+Onward = Callable[[int, State], list[Step]]
 
 
 class Detours:

@@ -27,6 +27,7 @@ from verifygate.static.values import (
     compared,
     dict_items,
     elements_of,
+    given_field,
     truth_of,
 )
 
@@ -277,6 +278,9 @@ class Evaluator:
 
     def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Iterator[Value]:
         """What `base.name` can be."""
+        if given := given_field(base, name):
+            yield from self.values(given.expr, given.frame)
+            return
         match base:
             case Known():
                 yield Known(f"{base.name}.{name}")
@@ -376,7 +380,7 @@ class Evaluator:
             case Partial():
                 yield Made(callee.name, (*callee.calls, (call, frame)))
             case ClassValue():
-                yield Object(callee.made)
+                yield Object(callee.made, Bound(call, frame))
             case FunctionValue():
                 inner_frame = self.enter(callee, call, frame)
                 if inner_frame is None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from verifygate.protocol import Event, Gradients, Window, advance
+from verifygate.protocol import Breach, Event, Gradients, Window, advance
 from verifygate.static.detours import Detours
 from verifygate.static.graph import (
     Assign,
@@ -32,6 +32,7 @@ from verifygate.static.graph import (
 )
 from verifygate.static.judgement import Way
 from verifygate.static.liveness import counts, ended, live, next_turns
+from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
 
 MAX_STATES = 40_000
@@ -45,26 +46,6 @@ _SCALER_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED,
 
 class TooManyStatesError(Exception):
     """The graph has more states than the limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """From entering the outermost open region to leaving it: torch drops its casts of the weights only there."""
-
-    entered: int
-    caches: bool = False
-    """A region in which casts of weights are kept has been entered since."""
-    stepped: frozenset[tuple[str, bool]] = frozenset()
-    """Optimizers that stepped inside, and whether a backward came after."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    tracks: tuple[tuple[str, Track], ...] = ()
-    regions: tuple[bool, ...] = ()
-    span: Span | None = None
-    scaled: frozenset[str] = frozenset()
-    facts: frozenset[tuple[Atom, bool]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +127,7 @@ class Walk:
         after = self._apply(number, node, state)
         if after is None:
             return []
-        steps = ((successor, _decided(after, fact, self._matters[successor])) for successor, fact in node.successors)
+        steps = ((successor, decided(after, fact, self._matters[successor])) for successor, fact in node.successors)
         return [(successor, following) for successor, following in steps if following is not None]
 
     def _apply(self, number: int, node: Node, state: State) -> State | None:
@@ -252,7 +233,7 @@ class Walk:
                     tracks.append((name, passed_over(track, event, aimed)))
                     continue
                 after, breach = advanced(track, event)
-                if breach is not None:
+                if breach is not None and not _is_unused(name, breach, event):
                     blamed = number if breach.blame is event and not is_earlier(breach) else track.mark(breach.blame)
                     self._sight(breach.rule, blamed if blamed is not None else number, number, state, name)
                 weak = track.weak and event not in _SETTLING
@@ -433,22 +414,6 @@ def _label(node: Node) -> str:
     return "leave autocast"
 
 
-def _decided(state: State, fact: Fact | None, matters: frozenset[Atom]) -> State | None:
-    """The state with a condition decided; None where this path has decided it the other way.
-
-    Of all that is decided it keeps what still matters.
-    """
-    facts = state.facts
-    if fact is not None and not fact[0].opaque:
-        atom, truth = fact
-        if (atom, not truth) in facts:
-            return None
-        if atom in matters:
-            facts = facts | {fact}
-    facts = frozenset(each for each in facts if each[0] in matters)
-    return state if facts == state.facts else replace(state, facts=facts)
-
-
 def _changing(atom: Atom, volatile: set[str]) -> bool:
     return atom.opaque or bool(atom.mentions & volatile)
 
@@ -461,3 +426,8 @@ def _concerned(state: State, sighting: _Sighting) -> bool:
     if track is None:
         return False
     return track.state.gradients in _SCALER_SIDE or track.state.window is not Window.UNKNOWN
+
+
+def _is_unused(name: str, breach: Breach, event: Event) -> bool:
+    """Gradients of two scales that a member of a collection may never step with: the step will tell."""
+    return "[*]" in name and breach.rule == "AMP210" and event is Event.SCALED_BACKWARD

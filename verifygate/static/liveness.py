@@ -37,12 +37,8 @@ def next_turns(graph: Graph) -> dict[Atom, Atom]:
 def counts(node: Node, asked: Atom) -> bool:
     """Whether a node sets the counter that a question about a window reads to its next value."""
     assign = node.payload
-    return (
-        isinstance(assign, Assign)
-        and assign.counts
-        and bool(asked.window)
-        and is_below(asked.window.counter, assign.target)
-    )
+    counter = asked.window.counter if asked.window else ""
+    return isinstance(assign, Assign) and assign.counts and is_below(counter, assign.target)
 
 
 def live(graph: Graph, voids: list[frozenset[Atom]]) -> list[frozenset[Atom]]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from verifygate.static.builder import Activation, Builder, Edges, Loop
 from verifygate.static.conditions import fact_of
-from verifygate.static.graph import Assign, Branch, Member, Part, Pass
+from verifygate.static.graph import Assign, Atom, Branch, Member, Part, Pass
 from verifygate.static.members import members, selection
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles
@@ -89,6 +89,11 @@ class LoopLowering(Builder):
                 self._emit(Member(member, Part.ENTER), node, here)
                 continue
             atom, wanted = fact_of(*picked, self.roles)
+            if atom.opaque and isinstance(
+                node.iter, ast.Name
+            ):  # what was picked stays picked as long as the list lives
+                names = self.roles.path(node.iter, here.frame)
+                atom, wanted = Atom(f"{member} among {names}", frozenset({names})), True
             branch = self._emit(Branch(atom), picked[0], here)
             self._loose = [(branch, (atom, wanted))]
             self._emit(Member(member, Part.ENTER), node, here)

@@ -133,6 +133,19 @@ class Class:
         return tuple(_own_nodes(self.node))
 
     @cached_property
+    def fields(self) -> list[str]:
+        """The fields of a dataclass or named tuple, in order; none for any other class."""
+        names = {simple_name(each.func if isinstance(each, ast.Call) else each) for each in self.node.decorator_list}
+        names |= {simple_name(base) for base in self.node.bases}
+        if not names & {"dataclass", "NamedTuple"} or "__init__" in self.methods:
+            return []
+        return [
+            node.target.id
+            for node in self.node.body
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        ]
+
+    @cached_property
     def attributes(self) -> dict[str, list[tuple[Binding, Function | None]]]:
         """Attribute -> how it is bound: `self.x = ...` in any method, or in the body of the class."""
         found: dict[str, list[tuple[Binding, Function | None]]] = {}

@@ -15,7 +15,7 @@ from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Binding
 from verifygate.static.syntax import walk
-from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown, Value
+from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown, Value, given_field
 
 _OPTIMIZER_NAME = re.compile(r"(^|_)opt(im|imizer)?s?(_|\d|$)|optim", re.IGNORECASE)
 _SCHEDULER_NAME = re.compile(r"sched|warmup|lr_", re.IGNORECASE)
@@ -145,6 +145,9 @@ class Roles:
     def _attribute_path(self, expr: ast.Attribute, frame: Frame, aliases: int) -> str:
         base = self.path(expr.value, frame, aliases)
         for value in self.evaluator.values(expr.value, frame):
+            given = given_field(value, expr.attr)
+            if given is not None and isinstance(given.expr, _PURE):
+                return self.path(given.expr, given.frame, aliases + 1)
             if not isinstance(value, Object):
                 continue
             bindings = [

@@ -69,6 +69,8 @@ class Object:
     """An instance of a class of the project."""
 
     made: Class
+    call: Bound | None = field(default=None, compare=False)
+    """The call of the class that made it, where that is known."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -160,6 +162,19 @@ def elements_of(value: Value, of_mapping: bool) -> tuple[ast.expr, ...]:
     if isinstance(value, Items):
         return () if of_mapping else value.elements
     return tuple(dict_items(value.node).values()) if of_mapping and isinstance(value, DictLiteral) else ()
+
+
+def given_field(value: Value, name: str) -> Bound | None:
+    """What a field of a dataclass, a named tuple or a namespace was given when the object was made."""
+    match value:
+        case Object(made=made, call=Bound(expr=ast.Call() as call, frame=frame)) if made.fields:
+            positional = dict(zip(made.fields, call.args, strict=False))
+        case Made(name="types.SimpleNamespace" | "argparse.Namespace", calls=[(call, frame)]):
+            positional = {}
+        case _:
+            return None
+    given = positional | {word.arg: word.value for word in call.keywords if word.arg is not None}
+    return Bound(given[name], frame) if name in given else None
 
 
 def compared(lefts: Values, op: ast.cmpop, rights: Values) -> bool | None:

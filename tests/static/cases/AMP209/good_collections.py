@@ -24,3 +24,23 @@ def one_after_the_other(model, optimizers, scaler, batches):
         scaler.scale(model(batch)).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def behind_the_last_of_them(model, optimizers, scaler, batches):
+    for batch in batches:
+        for index, optimizer in enumerate(optimizers):
+            scaler.scale(model(batch, index)).backward()
+            scaler.step(optimizer)
+            if index == len(optimizers) - 1:
+                scaler.update()
+            optimizer.zero_grad()
+
+
+def on_the_last_micro_batch(model, optimizer, scaler, groups, window):
+    for group in groups:
+        for micro in range(window):
+            scaler.scale(model(group[micro]) / window).backward()
+            if micro == window - 1:
+                scaler.step(optimizer)
+                scaler.update()
+        optimizer.zero_grad()
