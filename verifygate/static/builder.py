@@ -38,6 +38,8 @@ class Activation:
     guards: int = 0
     """How many conditions around the present statement are hand-written finite checks."""
     homes: frozenset[str] = frozenset()
+    result: str = ""
+    """Canonical path of what it returns; empty for the root."""
 
     def __post_init__(self) -> None:
         frame: Frame | None = self.frame

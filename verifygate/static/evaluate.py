@@ -154,6 +154,8 @@ class Evaluator:
         """The bindings of a name and the frame they belong to; None for a builtin or an unbound name."""
         here: Frame | None = frame
         while here is not None:
+            if here.fixed and (bound := here.fixed.get(name)):
+                return [Binding("value", bound.expr, bound.expr)], bound.frame
             scope: Scope = here.function.scope
             if name in scope.names and name not in scope.outer:
                 return scope.names[name], here

@@ -14,11 +14,11 @@ from dataclasses import replace
 from verifygate.static.builder import Activation, Builder, Edges, Loop
 from verifygate.static.conditions import fact_of
 from verifygate.static.graph import Assign, Atom, Branch, Member, Part, Pass
-from verifygate.static.members import members, selection
+from verifygate.static.members import members, selection, written_out
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame
+from verifygate.static.values import Bound, Frame
 
 
 class LoopLowering(Builder):
@@ -45,6 +45,30 @@ class LoopLowering(Builder):
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, here: Activation) -> None:
         jumps = self._jump_count
+        if isinstance(node, ast.While) or not (turns := written_out(node, here.frame, self.roles)):
+            self._repeated(node, here)
+        else:
+            self._unrolled(node, turns, here)
+        if not any(isinstance(inner, ast.Return | ast.Raise) for inner in walk(node)):
+            self._jump_count = jumps  # its own break and continue do not leave it
+
+    def _unrolled(self, node: ast.For | ast.AsyncFor, turns: list[dict[str, Bound]], here: Activation) -> None:
+        """A loop over a few optimizers that are written out: its turns one after the other."""
+        self._expression(node.iter, here)
+        self._loops_seen += 1
+        self._loops.append(self._loops_seen)
+        loop = Loop()
+        here.loops.append(loop)
+        for turn in turns:
+            frame = replace(here.frame, memo={}, fixed=here.frame.fixed | turn)
+            self._body(node.body, Activation(frame, here.returns, here.loops, here.guards, result=here.result))
+            self._loose, loop.continues = self._loose + loop.continues, []
+        here.loops.pop()
+        self._loops.pop()
+        self._body(node.orelse, here)
+        self._loose = self._loose + loop.breaks
+
+    def _repeated(self, node: ast.For | ast.AsyncFor | ast.While, here: Activation) -> None:
         found: list[str] = []
         if not isinstance(node, ast.While):
             self._expression(node.iter, here)
@@ -77,8 +101,6 @@ class LoopLowering(Builder):
             if self._loose:
                 self._emit(Member(member, Part.LEAVE), node, here)
             self._members.remove(member)
-        if not any(isinstance(inner, ast.Return | ast.Raise) for inner in walk(node)):
-            self._jump_count = jumps  # its own break and continue do not leave it
 
     def _enter(self, found: list[str], node: ast.For | ast.AsyncFor, here: Activation) -> None:
         """Into a loop over the members of collections, all of them or those that a condition picked."""

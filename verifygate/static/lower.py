@@ -84,8 +84,8 @@ class Lowering(LoopLowering):
         self._calls += 1
         if self._calls > MAX_CALLS:
             raise TooLargeError
-        activation = Activation(frame)
-        self._returned[id(frame)] = result = f"result of line {call.lineno} in {here.frame.function.module.path}"
+        result = f"result of line {call.lineno} in {here.frame.function.module.path}"
+        activation = Activation(frame, result=result)
         self._returned[id(call)] = result
         outer, self._jump_count = self._jump_count, 0
         self._function(activation)
@@ -203,8 +203,8 @@ class Lowering(LoopLowering):
     def _return(self, node: ast.Return, here: Activation) -> None:
         if node.value is not None:
             self._expression(node.value, here)
-            if (result := self._returned.get(id(here.frame))) and self._loose:
-                self._emit(self._assigned(result, node.value, here), node, here)
+            if here.result and self._loose:
+                self._emit(self._assigned(here.result, node.value, here), node, here)
         here.returns += self._loose
         self._jump_count += 1
         self._loose = []

@@ -8,10 +8,12 @@ from verifygate.static.graph import Atom, Fact
 from verifygate.static.program import Binding
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, Literal
+from verifygate.static.values import Bound, Frame, Literal
 
 _MAX_NAMES = 8
 Loop = ast.For | ast.AsyncFor
+_NAMED = ast.Name | ast.Attribute | ast.Subscript
+_MAX_WRITTEN = 4
 _FILTERED = ast.ListComp | ast.SetComp | ast.GeneratorExp
 
 
@@ -83,6 +85,49 @@ def _only_binding(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[Binding |
 
 def _holds(loop: Loop, expr: ast.expr) -> bool:
     return loop.lineno <= expr.lineno <= (loop.end_lineno or 0)
+
+
+def written_out(loop: Loop, frame: Frame, roles: Roles) -> list[dict[str, Bound]]:
+    """What the variables of a loop are in each turn, where it goes over a few optimizers that are written out."""
+    match loop.target, loop.iter:
+        case ast.Name(id=name), ast.expr() as source:
+            sources = {name: source}
+        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=args) if len(parts) == len(args):
+            sources = {part.id: each for part, each in zip(parts, args, strict=True) if isinstance(part, ast.Name)}
+        case _:
+            return []
+    found = {name: _written(source, frame, roles) for name, source in sources.items()}
+    lengths = {len(elements) for elements in found.values()}
+    if len(lengths) != 1 or not 2 <= (length := lengths.pop()) <= _MAX_WRITTEN:
+        return []
+    if not any(all(roles.is_optimizer(each.expr, each.frame) for each in elements) for elements in found.values()):
+        return []
+    return [{name: elements[turn] for name, elements in found.items()} for turn in range(length)]
+
+
+def _written(source: ast.expr, frame: Frame, roles: Roles) -> list[Bound]:
+    """The elements of a list that is written out here, or in the only value of a name that nothing adds to."""
+    home = frame
+    if isinstance(source, ast.Name):
+        name = source.id
+        binding, home = _only_binding(source, frame, roles)
+        if binding is None or binding.kind != "value" or binding.expr is None or _grows(name, home):
+            return []
+        source = binding.expr
+    if not isinstance(source, ast.List | ast.Tuple) or not all(isinstance(each, _NAMED) for each in source.elts):
+        return []
+    return [Bound(each, home) for each in source.elts]
+
+
+def _grows(name: str, home: Frame) -> bool:
+    """Whether a method of the list is called that changes it."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == name
+        for node in home.function.own_nodes
+    )
 
 
 # -- which turn it is ----------------------------------------------------------------------------------------------

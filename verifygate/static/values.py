@@ -118,6 +118,8 @@ class Frame:
     caller: Frame | None = None
     enclosing: Frame | None = None
     """Frame of the function around a nested function, where that is being walked."""
+    fixed: dict[str, Bound] = field(default_factory=dict)
+    """What the variables of a loop are in the turn at hand, where its turns are told apart."""
     memo: dict[int, Values] = field(default_factory=dict)
 
     @property

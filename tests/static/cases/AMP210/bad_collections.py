@@ -62,3 +62,16 @@ def with_windows_of_their_own(model, parts, batches, windows):
         due = [name for name in windows if turn % windows[name] == windows[name] - 1]
         groups.step(scaler, due)
         scaler.update()  # expect: AMP210
+
+
+def between_two_that_are_written_out(encoder, head, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    first = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    second = torch.optim.SGD(head.parameters(), lr=0.1)
+    for batch in batches:
+        first.zero_grad()
+        second.zero_grad()
+        scaler.scale(head(encoder(batch))).backward()
+        for each in (first, second):
+            scaler.step(each)
+            scaler.update()  # expect: AMP210

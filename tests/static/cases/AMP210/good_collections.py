@@ -67,3 +67,36 @@ def zeroed_where_a_window_opens(model, optimizer, batches, window):
             if (number + 1) % window == 0 or number + 1 == len(batches):
                 scaler.step(optimizer)
                 scaler.update()
+
+
+def written_out(encoder, head, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    first = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    second = torch.optim.SGD(head.parameters(), lr=0.1)
+    both = [first, second]
+    for batch in batches:
+        for each in both:
+            each.zero_grad()
+        scaler.scale(head(encoder(batch))).backward()
+        for part, each in zip([encoder, head], both):
+            scaler.unscale_(each)
+            torch.nn.utils.clip_grad_norm_(part.parameters(), 1.0)
+        for each in both:
+            scaler.step(each)
+        scaler.update()
+
+
+def a_cycle_for_each_that_is_written_out(encoder, head, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    first = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    second = torch.optim.SGD(head.parameters(), lr=0.1)
+    for batch in batches:
+        for model, each in ((encoder, first), (head, second)):
+            each.zero_grad()
+            scaler.scale(model(batch)).backward()
+            scaler.step(each)
+            scaler.update()
+        for each in (first, second):
+            if each is second:
+                continue
+            each.zero_grad()
