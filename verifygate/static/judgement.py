@@ -16,6 +16,8 @@ from verifygate.static import torch_api
 from verifygate.static.graph import Backward, Branch, Fact, Graph, Signal
 
 _BY_GUARD = {"AMP202": "AMP214", "AMP203": "AMP214", "AMP209": "AMP214", "AMP210": "AMP214"}
+_UNSCALED_OR_NOT = frozenset({"AMP201", "AMP202", "AMP203", "AMP204"})
+"""What depends on whether the gradients were unscaled: code that asks the scaler itself knows better than the walk."""
 _COUNTS = re.compile(r" Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step", re.IGNORECASE)
 _USES = (Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
 _ZEROES = re.compile(r"(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\(", re.IGNORECASE)
@@ -68,7 +70,7 @@ class Way:
         guards = [number for number, _ in self.decisions(self._since) if self._checks_finite(number)]
         if guards and rule in _BY_GUARD:
             return _BY_GUARD[rule], guards[-1]
-        if rule == "AMP202" and any(
+        if rule in _UNSCALED_OR_NOT and any(
             _asks_the_scaler(self.graph.nodes[number].place.node) for number, _ in self.decisions()
         ):
             return "", self.blamed
