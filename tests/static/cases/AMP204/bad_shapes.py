@@ -68,3 +68,16 @@ def put_together(model, optimizer, scaler, batches, log):
         log(torch.norm(torch.cat([p.grad.view(-1) for p in model.parameters()]), p=2))  # expect: AMP204
         scaler.step(optimizer)
         scaler.update()
+
+
+def compares_the_scale(model, optimizer, scaler, batches, scheduler):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        for p in model.parameters():
+            print(p.grad.norm())  # expect: AMP204
+        before = scaler.get_scale()
+        scaler.step(optimizer)
+        scaler.update()
+        if before <= scaler.get_scale():
+            scheduler.step()

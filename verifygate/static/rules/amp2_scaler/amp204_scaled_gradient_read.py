@@ -2,8 +2,8 @@
 
 ## What it does
 Reports norms, histograms and noise on `.grad` between a scaled backward and the `unscale_` or step that divides, and
-`.item()` or `float()` of a variable that holds `scaler.scale(loss)`. A function that asks for `get_scale()` does its
-own arithmetic and is left alone.
+`.item()` or `float()` of a variable that holds `scaler.scale(loss)`. A function that reckons with
+`get_scale()` does its own arithmetic and is left alone.
 
 ## Why is this bad
 The number is wrong by the loss scale, a factor of tens of thousands that changes while the run goes on: a logged norm
@@ -135,8 +135,34 @@ def _in_another_arm(one: ast.AST, other: ast.AST, function: Function, analysis: 
 
 
 def _does_its_own_arithmetic(function: Function) -> bool:
+    """Whether the function reckons with the scale, or hands it on; to compare it only tells of a skipped step."""
+    if any(isinstance(node, ast.Name) and "inv_scale" in node.id for node in function.own_nodes):
+        return True
+    scales = {
+        target.id
+        for target, binding in bound_targets(function.own_nodes)
+        if isinstance(target, ast.Name) and binding.expr is not None and _is_scale(binding.expr, set())
+    }
     return any(
-        (isinstance(node, ast.Attribute) and node.attr in ("get_scale", "_scale"))
-        or (isinstance(node, ast.Name) and "inv_scale" in node.id)
+        _is_scale(part, scales)
         for node in function.own_nodes
+        if isinstance(node, ast.BinOp | ast.Call | ast.AugAssign | ast.Return)
+        for part in _operands(node)
+    )
+
+
+def _operands(node: ast.BinOp | ast.Call | ast.AugAssign | ast.Return) -> list[ast.expr | None]:
+    match node:
+        case ast.BinOp():
+            return [node.left, node.right]
+        case ast.Call():
+            return [*node.args, *(word.value for word in node.keywords)]
+    return [node.value]
+
+
+def _is_scale(expr: ast.expr | None, names: set[str]) -> bool:
+    if isinstance(expr, ast.Call):
+        expr = expr.func
+    return (isinstance(expr, ast.Attribute) and expr.attr in ("get_scale", "_scale")) or (
+        isinstance(expr, ast.Name) and expr.id in names
     )
