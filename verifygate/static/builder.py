@@ -26,6 +26,8 @@ class Loop:
 
     breaks: Edges = field(default_factory=list)
     continues: Edges = field(default_factory=list)
+    picks: int = 0
+    """How many conditions in it pick what the present statement is about."""
 
 
 @dataclass

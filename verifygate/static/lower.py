@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from verifygate.model import NotFollowed
+from verifygate.protocol import Event
 from verifygate.static import torch_api
 from verifygate.static.builder import Activation, Edges, TooLargeError
 from verifygate.static.conditions import expand, fact_of, gradients_there
@@ -146,12 +147,17 @@ class Lowering(LoopLowering):
     def _if(self, node: ast.If, here: Activation) -> None:
         guard = _is_finite_check(node.test)
         yes, no = self._condition(node.test, here.frame, here)
+        picks = bool(here.loops) and not _is_about_all(node.test)
         here.guards += guard
+        if picks:
+            here.loops[-1].picks += 1
         self._loose = yes
         self._body(node.body, here)
         after, self._loose = self._loose, no
         self._body(node.orelse, here)
         here.guards -= guard
+        if picks and not isinstance(node.body[-1], ast.Continue):
+            here.loops[-1].picks -= 1
         self._loose = after + self._loose
 
     def _with(self, node: ast.With | ast.AsyncWith, index: int, here: Activation) -> None:
@@ -383,6 +389,8 @@ class Lowering(LoopLowering):
 
     def _signal(self, signal: Signal | Backward | ForeignBackward, node: ast.AST, here: Activation) -> None:
         if isinstance(signal, Signal):
+            if signal.event is Event.ZERO_GRAD and here.loops and here.loops[-1].picks and not _is_zero_grad(node):
+                return  # the gradients of some parameters are dropped, to freeze them: the others are used
             if signal.scaler:
                 self.graph.scalers.add(signal.scaler)
             if signal.optimizer and signal.optimizer not in self.graph.optimizers:
@@ -405,3 +413,12 @@ class Lowering(LoopLowering):
 def _is_finite_check(test: ast.expr) -> bool:
     text = ast.unparse(test)
     return any(word in text for word in torch_api.FINITE_WORDS)
+
+
+def _is_about_all(test: ast.expr) -> bool:
+    """Whether a condition on a parameter picks all that are trained."""
+    return gradients_there(test) is not None or last_name(test) == "requires_grad"
+
+
+def _is_zero_grad(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "zero_grad"
