@@ -31,19 +31,23 @@ class Detours:
         No more than `enough` of them are looked for.
         """
         choices = self.way.choices()
-        decided = {position: fact for position, fact in self.way.decided_at() if fact[0].choice in choices}
+        decided = {
+            position: (fact, choice)
+            for position, fact in self.way.decided_at()
+            if (choice := self.way.choice(steps[position][0], fact)) in choices
+        }
         since = max((at for at, (number, _) in enumerate(steps[:-1]) if number == self.way.blamed), default=len(steps))
         found: set[str] = set()
         for position, ((number, state), (successor, _)) in enumerate(pairwise(steps)):
-            if position not in decided or decided[position][0].choice in found:
+            if position not in decided or decided[position][1] in found:
                 continue
-            atom, truth = decided[position]
+            (atom, truth), choice = decided[position]
             if (atom.text, truth) in given:
                 continue
             others = [step for step in self.onward(number, state) if step[0] != successor]
             self._left = MAX_STATES
             if not self._leads_to_breach(others, None if position >= since else number, since < len(steps)):
-                found.add(atom.choice)
+                found.add(choice)
                 if len(found) >= enough:
                     break
         return found

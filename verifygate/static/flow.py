@@ -30,7 +30,7 @@ from verifygate.static.graph import (
     Signal,
     is_below,
 )
-from verifygate.static.judgement import Way
+from verifygate.static.judgement import OF_ONE, Way
 from verifygate.static.liveness import counts, ended, live, next_turns
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
@@ -339,14 +339,15 @@ class Walk:
         for atom, truth in guilty:
             if all((atom, not truth) in self._settings(*each, volatile) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
-        if len(way.choices()) <= 1:
+        choices = way.choices()
+        if len(choices) <= 1 and not any(choice.startswith(OF_ONE) for choice in choices):
             return True
         if not sightings[0].optimizer:
             return False
         steps = self._steps(sightings[0].node, sightings[0].state)
         given = self._always(way.blamed) & self._always(way.shown)
         needed = Detours(self._onward, broken, way).needed(steps, given, enough=2)
-        return None if len(needed) > 1 else False
+        return None if len(needed) > 1 or any(choice.startswith(OF_ONE) for choice in needed) else False
 
     def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
         """Whether a turn of these loops ends with gradients zeroed: how the last one ended decides what is read."""

@@ -230,6 +230,11 @@ class Graph:
             ahead += reversed(onward)
         return found
 
+    def drawn(self) -> set[str]:
+        """Canonical paths of the variables of loops: something else in each turn."""
+        assigns = (node.payload for node in self.nodes if isinstance(node.payload, Assign))
+        return {assign.target for assign in assigns if assign.counts and not assign.keeps}
+
     def volatile(self) -> set[str]:
         """Canonical paths assigned inside a loop: a condition on one of them may change from turn to turn."""
         return {node.payload.target for node in self.nodes if isinstance(node.payload, Assign) and node.payload.in_loop}

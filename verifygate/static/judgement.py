@@ -15,6 +15,8 @@ from verifygate.protocol import Event
 from verifygate.static import torch_api
 from verifygate.static.graph import Backward, Branch, Fact, Graph, Signal
 
+OF_ONE = "of one member: "
+"""Before a condition on one member of a collection: which other loops it is in may hang together with that."""
 _BY_GUARD = {"AMP202": "AMP214", "AMP203": "AMP214", "AMP209": "AMP214", "AMP210": "AMP214"}
 _UNSCALED_OR_NOT = frozenset({"AMP201", "AMP202", "AMP203", "AMP204"})
 """What depends on whether the gradients were unscaled: code that asks the scaler itself knows better than the walk."""
@@ -32,6 +34,7 @@ class Way:
         self.numbers = numbers
         self.blamed = blamed
         self.shown = numbers[-1]
+        self._drawn = graph.drawn()
         self._since = max((index for index, number in enumerate(numbers) if number == blamed), default=0)
 
     def decisions(self, start: int = 0) -> list[tuple[int, Fact]]:
@@ -51,13 +54,19 @@ class Way:
     def choices(self, start: int = 0) -> set[str]:
         """The conditions decided that may change from turn to turn; finite checks come out as they come out."""
         return {
-            fact[0].choice
+            self.choice(number, fact)
             for number, fact in self.decisions(start)
             if (fact[0].opaque or fact[0].mentions & self.volatile)
             and not fact[0].loop
             and not self._stays_in_the_loop(number, fact)
             and not self._checks_finite(number)
         }
+
+    def choice(self, number: int, fact: Fact) -> str:
+        """What a decision counts as."""
+        atom = fact[0]
+        about_one = self.graph.nodes[number].members and not atom.window and atom.mentions & self._drawn
+        return f"{OF_ONE}{atom.text}" if about_one else atom.choice
 
     def _stays_in_the_loop(self, number: int, fact: Fact) -> bool:
         """Whether all that is decided is not to leave the loop yet."""

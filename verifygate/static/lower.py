@@ -242,7 +242,7 @@ class Lowering(LoopLowering):
             self._loose = after + self._loose
             return
         payload = (
-            self._assigned(path, value, here, keeps=keeps, known=self._is_switch(target, here))
+            self._assigned(path, value, here, keeps=keeps, known=self._is_switch(target, value, here))
             if value is not None
             else Assign(path, in_loop=bool(self._loops), counts=True)
         )
@@ -258,8 +258,13 @@ class Lowering(LoopLowering):
         truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
         return Assign(path, sources | inlined, scaled, truth, bool(self._loops), keeps, counts=keeps)
 
-    def _is_switch(self, target: ast.expr, here: Activation) -> bool:
-        """Whether what is assigned may decide later on if AMP is on: only such facts are worth a path of their own."""
+    def _is_switch(self, target: ast.expr, value: ast.expr, here: Activation) -> bool:
+        """Whether what is assigned may decide later on if AMP is on, or tells what one of several optimizers did.
+
+        Only such facts are worth a path of their own.
+        """
+        if self._members and isinstance(value, ast.Constant) and isinstance(value.value, bool):
+            return True
         name = last_name(target).lower()
         return any(word in name for word in ("scal", "amp", "fp16", "half", "mixed", "precision")) or bool(
             self.roles.scaler(target, here.frame)

@@ -24,7 +24,8 @@ def members(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
     """
     names = [part for part in walk(loop.target) if isinstance(part, ast.Name)]
     keys = {name.id for name in names}
-    parts: list[ast.expr] = [name for name in names if _is_member(name, frame, roles)]
+    stepped = _stepped(loop)
+    parts: list[ast.expr] = [name for name in names if _is_member(name, frame, roles, name.id in stepped)]
     if not parts:
         parts = [
             node
@@ -36,8 +37,18 @@ def members(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
     return list(dict.fromkeys(roles.path(part, frame) for part in parts))
 
 
-def _is_member(expr: ast.expr, frame: Frame, roles: Roles) -> bool:
-    return roles.path(expr, frame).endswith("[*]") and roles.is_optimizer(expr, frame)
+def _is_member(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False) -> bool:
+    return roles.path(expr, frame).endswith("[*]") and (stepped or roles.is_optimizer(expr, frame))
+
+
+def _stepped(loop: Loop) -> set[str]:
+    """Names that the body of a loop hands to a `step` or an `unscale_`, as only optimizers are."""
+    calls = [node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call)]
+    return {
+        call.args[0].id
+        for call in calls
+        if call.args and isinstance(call.args[0], ast.Name) and last_name(call.func) in ("step", "unscale_")
+    }
 
 
 def selection(iterable: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, Frame] | None:

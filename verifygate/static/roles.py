@@ -210,7 +210,14 @@ class Roles:
                     if any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
                         return True
                     known = True
-        return not known and bool(_OPTIMIZER_NAME.search(name)) and not _SCHEDULER_NAME.search(name)
+        return not known and (_names_optimizer(name) or _names_optimizer(self._collection_name(expr, frame)))
+
+    def _collection_name(self, expr: ast.expr, frame: Frame) -> str:
+        """The name of what a loop goes over, for its variable: `optimizers` for `o` in `for o in self.optimizers`."""
+        found = self.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
+        if found is None or not _go_over_the_same(found[0]) or not isinstance(found[0][0].expr, _PURE):
+            return ""
+        return last_name(found[0][0].expr)
 
     def is_scheduler(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether `expr` is a learning-rate schedule: by its constructor, or else by its name."""
@@ -278,6 +285,10 @@ class Roles:
         values = self.evaluator.values(expr, frame)
         names = {value.name for value in values if isinstance(value, Known)}
         return names.pop() if len(names) == 1 and len(values) == 1 else ""
+
+
+def _names_optimizer(name: str) -> bool:
+    return bool(_OPTIMIZER_NAME.search(name)) and not _SCHEDULER_NAME.search(name)
 
 
 def _written_at(value: Value) -> tuple[int, int]:

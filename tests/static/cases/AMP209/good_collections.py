@@ -44,3 +44,18 @@ def on_the_last_micro_batch(model, optimizer, scaler, groups, window):
                 scaler.step(optimizer)
                 scaler.update()
         optimizer.zero_grad()
+
+
+def where_any_was_stepped(model, optimizers, scaler, batches):
+    for batch in batches:
+        stepped = False
+        for index, o in enumerate(optimizers):
+            o.zero_grad()
+            loss = model(batch, index)
+            if loss is None:
+                continue
+            scaler.scale(loss).backward()
+            scaler.step(o)
+            stepped = True
+        if stepped:
+            scaler.update()

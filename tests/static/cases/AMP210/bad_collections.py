@@ -75,3 +75,13 @@ def between_two_that_are_written_out(encoder, head, batches):
         for each in (first, second):
             scaler.step(each)
             scaler.update()  # expect: AMP210
+
+
+def for_each_entry(model, optims, scaler, batches):
+    for batch in batches:
+        for o in optims.values():
+            o.zero_grad()
+        scaler.scale(model(batch)).backward()
+        for name, o in optims.items():
+            scaler.step(o)
+            scaler.update()  # expect: AMP210
