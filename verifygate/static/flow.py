@@ -318,25 +318,22 @@ class Walk:
         """
         nodes = {sighting.node for sighting in sightings}
         broken = {(sighting.node, sighting.state) for sighting in sightings}
-        innocent = [
-            (node, state)
-            for node in nodes
-            for state in self.arrivals.get(node, ())
-            if (node, state) not in broken and _concerned(state, sightings[0])
+        others = [
+            (node, state) for node in nodes for state in self.arrivals.get(node, ()) if (node, state) not in broken
         ]
-        arrived = {(node, state) for node in nodes for state in self.arrivals.get(node, ())}
         left = way.left_loops() if sightings[0].breach_rule == "AMP204" else set()
-        if left and any(self._is_zeroed_in(left, state) for _, state in arrived - broken):
+        if left and any(self._is_zeroed_in(left, state) for _, state in others):
             return None
-        if not innocent:
+        if not any(_concerned(state, sightings[0]) for _, state in others):
             return True
+        innocent = [(node, state) for node, state in others if _concerned(state, sightings[0], midway=True)]
         guilty = frozenset.intersection(*(self._settings(each.node, each.state, volatile) for each in sightings))
         at_fault = [
             self._settings(way.blamed, state, volatile) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]
         ]
         if guilty and at_fault:
             guilty -= frozenset.intersection(*at_fault)  # without these the statement at fault is not reached at all
-        for atom, truth in guilty:
+        for atom, truth in guilty if innocent else ():
             if all((atom, not truth) in self._settings(*each, volatile) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
         choices = way.choices()
@@ -419,14 +416,18 @@ def _changing(atom: Atom, volatile: set[str]) -> bool:
     return atom.opaque or bool(atom.mentions & volatile)
 
 
-def _concerned(state: State, sighting: _Sighting) -> bool:
-    """Whether a state is on the scaler's side of the road: a path that trains in FP32 proves no innocence."""
+def _concerned(state: State, sighting: _Sighting, *, midway: bool = False) -> bool:
+    """Whether a state is on the scaler's side of the road: a path that trains in FP32 proves no innocence.
+
+    Midway: and something of the window at hand has happened already.
+    """
     if not sighting.optimizer:
         return True
     track = dict(state.tracks).get(sighting.optimizer)
     if track is None:
         return False
-    return track.state.gradients in _SCALER_SIDE or track.state.window is not Window.UNKNOWN
+    windows = (Window.UNSCALED, Window.STEPPED) if midway else (Window.READY, Window.UNSCALED, Window.STEPPED)
+    return track.state.gradients in _SCALER_SIDE or track.state.window in windows
 
 
 def _is_unused(name: str, breach: Breach, event: Event) -> bool:

@@ -58,8 +58,8 @@ def weakly(track: Track, event: Event, number: int) -> Track:
 
 
 def marked(track: Track, after: OptimizerState, event: Event, number: int) -> frozenset[tuple[Event, int]]:
-    """The marks after an event: only of those that can still be blamed for something."""
-    kinds = _blamable()[after]
+    """The marks after an event: only of those that can still be blamed for something, or tell where a turn ended."""
+    kinds = _blamable()[after] | ({Event.ZERO_GRAD} if after.gradients is Gradients.NONE else frozenset())
     marks = track.marks | {(event, number)} if event in kinds else track.marks
     return frozenset(mark for mark in marks if mark[0] in kinds and (mark[0] is not event or mark[1] == number))
 
