@@ -1,4 +1,4 @@
-"""The gate on four small programs that are broken in four ways, and on their fixed twins."""
+"""The gate on small programs that are broken, each in its way, and on their fixed twins."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class Broken:
     """How many lines of the program (its tests aside) the fix may remove or add."""
     failing: int = 0
     """How many of the program's own tests fail; the other bugs get past theirs."""
+    skipped: int = 0
+    """How many of them skip for want of CUDA."""
 
     def line(self, root: Path) -> int:
         lines = (root / self.path).read_text(encoding="utf-8").splitlines()
@@ -39,6 +41,7 @@ CASES = {
     "keyerror": Broken("training/fine_tuning.py", "env['train_data']", changed=4),
     "lightning_delegated": Broken("training/coordinator.py", "pl.Trainer(precision=", changed=70),
     "clip_before_unscale": Broken("train.py", "clip_grad_norm_(", changed=2),
+    "cuda_style": Broken("classify.py", "clip_grad_norm_(", changed=10, skipped=6),
     "failing_test": Broken("tests/test_train.py", "assert rates == pytest.approx([", changed=2, failing=1),
 }
 
@@ -104,7 +107,8 @@ def test_broken_program_is_blocked_at_the_line_at_fault(name: str, tmp_path: Pat
     shown = next(line for line in seen.gate_md.splitlines() if line.startswith("1. "))
     assert f"{case.path}:{case.line(root)}" in shown.replace("\\", "")
     assert seen.own_tests.count("failed") == case.failing
-    assert seen.own_tests.count("passed") == len(seen.own_tests) - case.failing > 0
+    assert seen.own_tests.count("skipped") == case.skipped
+    assert seen.own_tests.count("passed") == len(seen.own_tests) - case.failing - case.skipped > 0
 
 
 @pytest.mark.slow
@@ -115,6 +119,46 @@ def test_fixed_program_passes(name: str, tmp_path: Path):
     findings = [finding for stage in seen.report["stages"] for finding in stage["findings"]]
     assert findings == []
     assert (seen.exit_code, seen.report["verdict"]) == (0, "PASS"), seen.printed
+
+
+PLANTED = {
+    ("classify.py", "clip_grad_norm_("): "AMP201",
+    ("robust.py", "nan_to_num_("): "AMP201",
+    ("critic.py", "torch.autograd.grad("): "AMP205",
+    ("finetune.py", "optimizer.step()"): "AMP207",
+    ("adapt.py", "scaler.update()"): "AMP210",
+}
+"""The bugs of `cuda_style`: file, text of the line (its first, where there are more) and rule."""
+LIVE = (
+    "test_the_classifier_learns",
+    "test_two_heads_share_a_scaler",
+    "test_the_critic_stays_finite",
+    "test_outliers_do_not_reach_the_weights",
+    "test_the_last_layer_learns_alone",
+)
+"""Its tests that look at the scaler after training: only a live one is enabled and keeps its own scale."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("twin", ["broken", "fixed"])
+def test_what_is_written_for_cuda_runs_emulated(twin: str, tmp_path: Path):
+    """Without a device its tests execute with a live scaler, and pass: the planted bugs are silent, and yet found."""
+    root = PROJECTS / "cuda_style" / twin
+    seen = audit(root, tmp_path)
+    (execution,) = [stage for stage in seen.report["stages"] if stage["stage"] == "execution"]
+    standing = {test["id"].partition("::")[2]: test for test in execution["details"]["emulated"]}
+    assert {name: test["standing"] for name, test in standing.items() if name in LIVE} == dict.fromkeys(LIVE, "passed")
+    timed = standing.pop("test_an_epoch_takes_time")
+    assert timed["standing"] == "not measured"
+    assert [gap["feature"] for gap in timed["not_emulated"]] == ["waiting for the device", "time"]
+    assert sorted(standing) == sorted(LIVE)
+    found = {
+        (finding["path"], finding["line"]): finding["rule"]
+        for stage in seen.report["stages"]
+        for finding in stage["findings"]
+    }
+    planted = PLANTED if twin == "broken" else {}
+    assert found == {(path, first_line(root / path, text)): rule for (path, text), rule in planted.items()}
 
 
 @pytest.mark.slow
@@ -133,6 +177,11 @@ def test_the_missing_key_is_a_crash_that_the_tests_do_not_see():
     assert "KeyError: 'train_data'" in broken.stderr
     assert fixed.returncode == 0, fixed.stderr
     assert "Training samples: 128" in fixed.stdout
+
+
+def first_line(path: Path, text: str) -> int:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 def texts(root: Path) -> dict[str, str]:

@@ -153,9 +153,11 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _modes() -> list[Any]:
+    """The modes of the subject, and the sampler's; what emulates CUDA is under everything, and in nobody's way."""
     from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-    return list(_get_current_dispatch_mode_stack())
+    emulation = f"{__package__}.cuda_tensors"
+    return [mode for mode in _get_current_dispatch_mode_stack() if type(mode).__module__ != emulation]
 
 
 def _flops(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> int | None:

@@ -1,16 +1,19 @@
-"""A gradient penalty differentiates unscaled outputs of half precision.
+"""A gradient penalty differentiates unscaled outputs of half precision, or keeps the scale in it.
 
 ## What it does
 Reports `torch.autograd.grad(..., create_graph=True)` that runs inside a float16 autocast region, itself or the call
 that leads to it, in a project with a GradScaler, where neither the outputs are scaled nor the result is divided by
-the scale.
+the scale. And reports one whose outputs are scaled, where neither the function nor a caller divides by it.
 
 ## Why is this bad
 The gradients of a penalty are small, and inside the graph they are float16: without a scale they flush to zero below
 6e-8, and the penalty acts on what is left. The scaler cannot help: it scales the loss, not this inner derivative.
+A penalty on gradients that are still multiplied by the scale pulls them towards a length of 1/65536, and changes with
+every backoff.
 
 ## What happens at run time
-Silent on every torch: the inner gradients lose their small values before the penalty is computed.
+Silent on every torch: the inner gradients lose their small values before the penalty is computed, or are 65536 times
+too large in it.
 
 ## Example
 ```python
@@ -85,6 +88,8 @@ RULE = Rule(
 _DEPTH = 3
 _PENALTY = re.compile(r"penal|(^|_)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz", re.IGNORECASE)
 """Names of functions in which an inner derivative becomes part of a loss."""
+_KNOWS_SCALE = re.compile(r"get_scale|inv_scale|unscale|_scale\b(?! *=)|/ *\(?\w*scale\b")
+"""What a function holds that may divide by the scale, whatever it calls it."""
 _SCALES = ("get_scale", "inv_scale", ".scale(")
 
 
@@ -94,7 +99,13 @@ def check(analysis: Analysis) -> Iterator[Match]:
         return
     seen: set[ast.AST] = set()
     for call, function in analysis.calls():
-        if last_name(call.func) != "grad" or not _is_penalty(call, function, analysis) or _is_scaled(call, function):
+        if last_name(call.func) != "grad" or not _is_penalty(call, function, analysis):
+            continue
+        if _stays_scaled(call, function, analysis):
+            place = Place(function, call)
+            message = f"`{statement_text(place)}` differentiates scaled outputs, and nothing divides by the scale"
+            yield Match(place, message)
+        if _is_scaled(call, function):
             continue
         for place in _half_places(call, function, analysis, _DEPTH):
             if place.node not in seen:
@@ -110,6 +121,14 @@ def _is_penalty(call: ast.Call, function: Function, analysis: Analysis) -> bool:
         return False
     wanted = next((word.value for word in call.keywords if word.arg == "create_graph"), None)
     return isinstance(wanted, ast.Constant) and wanted.value is True
+
+
+def _stays_scaled(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether the outputs are scaled in the call itself, and neither the function nor a caller knows the scale."""
+    if not any(each.method == "scale" and each.call in set(walk(call)) for each in analysis.scaler_calls):
+        return False
+    around = (function, *(site.caller for site in analysis.callers.sites(function)))
+    return not any(_KNOWS_SCALE.search(ast.unparse(each.node)) for each in around)
 
 
 def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> list[Place]:
