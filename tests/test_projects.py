@@ -152,11 +152,13 @@ def test_what_is_written_for_cuda_runs_emulated(twin: str, tmp_path: Path):
     assert timed["standing"] == "not measured"
     assert [gap["feature"] for gap in timed["not_emulated"]] == ["waiting for the device", "time"]
     assert sorted(standing) == sorted(LIVE)
-    found = {
-        (finding["path"], finding["line"]): finding["rule"]
-        for stage in seen.report["stages"]
-        for finding in stage["findings"]
-    }
+    findings = [finding for stage in seen.report["stages"] for finding in stage["findings"]]
+    found = {(finding["path"], finding["line"]): finding["rule"] for finding in findings}
+    trace = execution["details"]["emulated_trace"]
+    assert trace["devices"] == ["cuda float16"]
+    assert dict(trace["counts"])["scaler.step"] > trace["skipped"] > 0
+    seen_running = {finding["path"] for finding in findings if finding["run"].startswith("with CUDA emulated")}
+    assert seen_running == ({"classify.py", "adapt.py"} if twin == "broken" else set())
     planted = PLANTED if twin == "broken" else {}
     assert found == {(path, first_line(root / path, text)): rule for (path, text), rule in planted.items()}
 

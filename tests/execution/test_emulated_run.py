@@ -67,6 +67,16 @@ def test_a_failure_blocks_and_names_its_line(run_suite: Run) -> None:
 
 
 @pytest.mark.slow
+def test_the_recorder_follows_it(run_suite: Run) -> None:
+    """The scaler is live: it scaled, stepped, and left one step out."""
+    result = run_suite("wants_cuda")
+    assert isinstance(result.details, ExecutionDetails)
+    trace = result.details.emulated_trace
+    assert trace is not None
+    assert (trace.steps, trace.skipped, trace.scale_max, trace.scale_min) == (2, 1, 256.0, 128.0)
+
+
+@pytest.mark.slow
 def test_the_first_run_is_told_as_it_was(run_suite: Run) -> None:
     """What emulation shows is told apart: the tests stay skipped, and one that is required stays not measured."""
     result = run_suite("wants_cuda", required=("test_suite.py::test_live_scaler",))

@@ -18,7 +18,17 @@ from verifygate.execution.ran import EVIDENCE_LIMIT, Account, tests_ran
 from verifygate.execution.recorded import judged, recorder
 from verifygate.execution.scrub import Scrubber, count
 from verifygate.execution.session import Session, limits_of, run_pytest
-from verifygate.model import Check, EmulatedTest, Evidence, EvidenceClass, Finding, NotEmulated, Status, TestOutcome
+from verifygate.model import (
+    Check,
+    EmulatedTest,
+    Evidence,
+    EvidenceClass,
+    Finding,
+    NotEmulated,
+    Status,
+    TestOutcome,
+    TraceSummary,
+)
 from verifygate.stage import StageContext
 
 ID = "execution.emulated"
@@ -53,7 +63,8 @@ class Emulated:
     problem: str = ""
     """Why there was no emulated run, where there was none."""
     findings: tuple[Finding, ...] = ()
-    """What the recorder saw there."""
+    """What the recorder saw the code do there."""
+    trace: TraceSummary | None = None
 
 
 def run_emulated(context: StageContext, account: Account, arguments: Sequence[str], folder: Path) -> Emulated:
@@ -68,6 +79,9 @@ def run_emulated(context: StageContext, account: Account, arguments: Sequence[st
         why = "turned off by `execution.emulate_cuda = false`"
         return Emulated(_none(Status.NOT_MEASURED, why, "turn it on, or run the gate on a machine with CUDA"), (), why)
     context.progress(f"running {count(len(skipped), 'test')} again, with CUDA emulated")
+    settings = context.settings.execution
+    instruments: list[tuple[str, dict[str, Any]]] = [(INSTRUMENT, {})]
+    instruments += [recorder(emulated=True)] if settings.recorder else []
     folder.mkdir()
     options = (word for word in arguments if not (context.subject.root / word.partition("::")[0]).exists())
     files = dict.fromkeys(identity.partition("::")[0] for identity in skipped)
@@ -75,19 +89,21 @@ def run_emulated(context: StageContext, account: Account, arguments: Sequence[st
         context.subject,
         (*options, "--continue-on-collection-errors", *files),
         folder=folder,
-        seconds=context.settings.execution.seconds,
-        test_seconds=context.settings.execution.test_seconds,
-        limits=limits_of(context.settings.execution),
-        instruments=[(INSTRUMENT, {}), *([recorder(emulated=True)] if context.settings.execution.recorder else [])],
+        seconds=settings.seconds,
+        test_seconds=settings.test_seconds,
+        limits=limits_of(settings),
+        instruments=instruments,
         only=list(skipped),
     )
     if problem := _not_installed(session):
         return Emulated(_none(Status.NOT_MEASURED, problem), (), problem)
-    tests = _judge(skipped, session, account.scrubber)
     there = Account(session.completed, session.record, judge(session.record, account.scrubber), account.scrubber)
-    seen = judged(session, there, context.sources, context.settings.static).findings
-    told = tuple(each.model_copy(update={"run": f"with CUDA emulated, {each.run}"}) for each in seen)
-    return Emulated(_check(tests), tests, findings=told)
+    tests = _judge(skipped, session, there)
+    if not settings.recorder:
+        return Emulated(_check(tests), tests)
+    recorded = judged(session, there, context.sources, context.settings.static)
+    findings = (one.model_copy(update={"run": f"with CUDA emulated, {one.run}"}) for one in recorded.findings)
+    return Emulated(_check(tests), tests, findings=tuple(findings), trace=recorded.summary)
 
 
 def _skipped(account: Account) -> dict[str, TestOutcome]:
@@ -110,26 +126,22 @@ def _not_installed(session: Session) -> str:
     return f"CUDA was not emulated: the run never imported torch ({session.completed.ending})"
 
 
-def _judge(skipped: Mapping[str, TestOutcome], session: Session, scrubber: Scrubber) -> tuple[EmulatedTest, ...]:
+def _judge(skipped: Mapping[str, TestOutcome], session: Session, account: Account) -> tuple[EmulatedTest, ...]:
     """Every test that was skipped, or that a skipped file holds, with its standing."""
-    account = Account(session.completed, session.record, judge(session.record, scrubber), scrubber)
-    ran = tests_ran(account, "")
+    scrubber, ran = account.scrubber, tests_ran(account, "")
     gaps = _gaps(session.told, scrubber)
     found = {one.test.id: one for one in account.judged}
-    standing = [_stands(one, _own(one, gaps)) for one in found.values()]
+    tests = [_stands(one, _own(one, gaps)) for one in found.values()]
     begun = {scrubber.identity(identity): outcome for identity, outcome in skipped.items()}
     for shown, outcome in begun.items():
         if shown in found or any(identity.startswith(f"{shown}::") for identity in found):
             continue
-        why = (
-            "it was not collected there"
-            if session.record.status is not None
-            else f"that run ended before it: {ran.actual}"
-        )
-        standing.append(_emulated(outcome, "not measured", why, (), ran_there=False))
+        ended = session.record.status is not None
+        why = "it was not collected there" if ended else f"that run ended before it: {ran.actual}"
+        tests.append(_emulated(outcome, "not measured", why, (), ran_there=False))
     if account.doubtful:
-        standing = [one.model_copy(update={"standing": "not measured", "reason": ran.actual}) for one in standing]
-    return tuple(sorted(standing, key=lambda one: (one.path, one.line, one.id)))
+        tests = [one.model_copy(update={"standing": "not measured", "reason": ran.actual}) for one in tests]
+    return tuple(sorted(tests, key=lambda one: (one.path, one.line, one.id)))
 
 
 def _gaps(told: Iterable[dict[str, Any]], scrubber: Scrubber) -> dict[str, list[Gap]]:

@@ -102,9 +102,8 @@ def tell_who_tests_what(watched: Watched) -> Told:
 def tell_the_emulated(watched: Watched) -> Told:
     """What becomes, where CUDA is emulated, of the tests that were skipped for want of it."""
     again = run_emulated(watched.context, watched.account, watched.arguments, watched.folder / "emulated")
-    return Told(
-        checks=(again.check,), findings=again.findings, details={"emulated": again.tests, "emulation": again.problem}
-    )
+    details = {"emulated": again.tests, "emulation": again.problem, "emulated_trace": again.trace}
+    return Told(checks=(again.check,), findings=again.findings, details=details)
 
 
 def tell_the_oracles(watched: Watched) -> Told:

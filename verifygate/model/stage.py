@@ -116,6 +116,8 @@ class ExecutionDetails(Model):
     """The tests that were skipped for want of CUDA, as they ended where CUDA is emulated."""
     emulation: str = ""
     """Why there was no emulated run, where there was none."""
+    emulated_trace: TraceSummary | None = None
+    """What these tests did with AMP there."""
 
 
 class ConstructKind(StrEnum):
