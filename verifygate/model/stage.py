@@ -107,8 +107,8 @@ class ExecutionDetails(Model):
     functions: tuple[FunctionCoverage, ...] = ()
     attribution: str = ""
     """Why there is no function coverage, where there is none."""
-    trace: TraceSummary | None = None
-    """What the recorder saw of AMP during the tests; None where it was not on."""
+    trace: Volatile[TraceSummary | None] = None
+    """What the recorder saw of AMP during the tests; a test without a seed may skip other steps each time."""
     oracle_entries: tuple[str, ...] = ()
     """What the oracles ran; their checks speak of `entry 1`, `entry 2`."""
     output_tail: Volatile[str | None] = None
