@@ -63,6 +63,7 @@ Tensors whose dtype the caller decides, and constants from configurations.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
@@ -88,6 +89,10 @@ RULE = Rule(
 
 _METHODS = {"masked_fill": 1, "masked_fill_": 1, "clamp": 0, "clamp_": 0, "clamp_min": 0, "clamp_max": 0}
 """Method -> position of the constant."""
+_LARGE_ITEM = re.compile(
+    rb"\]\s*=\s*[-+]?\s*(?:[\d.]+e\+?\d|\d[\d_]{4,}|\d+\s*\*\*|[A-Za-z_]\w*\s*(?:#.*)?$)", re.IGNORECASE | re.MULTILINE
+)
+"""An item that gets a large number, or what a name stands for: only files with one are looked through for them."""
 _KEYWORDS = ("value", "min", "max", "other")
 
 
@@ -125,7 +130,7 @@ def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Plac
 
 def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call | ast.Assign, Function, ast.expr]]:
     """What brings a tensor together with a constant beyond the range of float16."""
-    for function in analysis.functions:
+    for function in (each for each in analysis.functions if _LARGE_ITEM.search(each.module.file.data)):
         yield from ((node, function, tensor) for node, tensor in _assignments(function, analysis))
     fills: dict[Function, tuple[str, str]] = {}
     for call, function in analysis.calls():
