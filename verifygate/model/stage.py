@@ -116,7 +116,7 @@ class ExecutionDetails(Model):
     """The tests that were skipped for want of CUDA, as they ended where CUDA is emulated."""
     emulation: str = ""
     """Why there was no emulated run, where there was none."""
-    emulated_trace: TraceSummary | None = None
+    emulated_trace: Volatile[TraceSummary | None] = None
     """What these tests did with AMP there."""
 
 
