@@ -157,6 +157,9 @@ def test_what_is_written_for_cuda_runs_emulated(twin: str, tmp_path: Path):
     trace = execution["details"]["emulated_trace"]
     assert trace["devices"] == ["cuda float16"]
     assert dict(trace["counts"])["scaler.step"] > trace["skipped"] > 0
+    page = (tmp_path / "execution.md").read_text(encoding="utf-8")
+    assert f"of which {trace['skipped']} skipped by a live scaler" in page
+    assert "Event.elapsed_time is NaN" in page
     seen_running = {finding["path"] for finding in findings if finding["run"].startswith("with CUDA emulated")}
     assert seen_running == ({"classify.py", "adapt.py"} if twin == "broken" else set())
     planted = PLANTED if twin == "broken" else {}
