@@ -26,6 +26,9 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "bu
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
+_IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\n#]*)")
+
+
 class SourceUnreadableError(Exception):
     """The file's bytes are not Python source text; the message says why in one line."""
 
@@ -44,6 +47,21 @@ class SourceFile:
     @cached_property
     def mentions_amp(self) -> bool:
         return AMP_WORDS.search(self.data.replace(b"\0", b"")) is not None  # UTF-16 puts a NUL between the letters
+
+    @cached_property
+    def imports(self) -> tuple[tuple[bytes | None, bytes], ...]:
+        """The import statements, read from the bytes: (`x` or None, `y, z as w`) of `from x import y, z as w`.
+
+        Looking for the word itself is ten times faster than a pattern that has to be tried at every line.
+        """
+        found = []
+        data, at = self.data, self.data.find(b"import")
+        while at != -1:
+            statement = _IMPORT.match(data, data.rfind(b"\n", 0, at) + 1)
+            if statement is not None:
+                found.append((statement[1], statement[2]))
+            at = data.find(b"import", max(at + 6, statement.end() if statement else 0))
+        return tuple(found)
 
     @property
     def is_test(self) -> bool:

@@ -198,8 +198,8 @@ class Analysis:
 
     def _left_over(self, reach: Reach, walked: set[Function], seen: set[Function]) -> list[Function]:
         """Functions with events that no root led to: calls that could not be followed, cycles."""
-        left = [function for function in self.functions if reach.has_events(function)]
-        left = [function for function in left if function not in walked and function not in seen]
+        known = walked | seen
+        left = [function for function in reach.candidates(self.modules) if function not in known]
         seen.update(left)
         return left
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cached_property
 
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
@@ -18,28 +19,34 @@ class Site:
 
 
 class Callers:
-    """The call graph of the modules, both ways."""
+    """The call graph of the modules, both ways. Down it is followed call by call; up, all calls have to be known."""
 
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
-        self._sites: dict[Function, list[Site]] = {}
+        self._evaluator = evaluator
+        self._modules = modules
         self._callees: dict[ast.Call, list[Function]] = {}
         self._above: dict[Function, frozenset[Function]] = {}
-        for module in modules:
-            for function in (module.body, *module.functions.values()):
-                frame = evaluator.root_frame(function)
-                for node in function.own_nodes:
-                    if isinstance(node, ast.Call):
-                        for callee in evaluator.callees(node, frame):
-                            self._sites.setdefault(callee.function, []).append(Site(node, function))
-                            self._callees.setdefault(node, []).append(callee.function)
 
     def sites(self, function: Function) -> list[Site]:
         """The calls that may run the function."""
         return self._sites.get(function, [])
 
-    def callees(self, call: ast.Call) -> list[Function]:
-        """The project's functions that a call may run."""
-        return self._callees.get(call, [])
+    def callees(self, call: ast.Call, caller: Function) -> list[Function]:
+        """The project's functions that a call, which stands in `caller`, may run."""
+        if call not in self._callees:
+            frame = self._evaluator.root_frame(caller)
+            self._callees[call] = [callee.function for callee in self._evaluator.callees(call, frame)]
+        return self._callees[call]
+
+    @cached_property
+    def _sites(self) -> dict[Function, list[Site]]:
+        found: dict[Function, list[Site]] = {}
+        for module in self._modules:
+            for function in (module.body, *module.functions.values()):
+                for call in function.calls:
+                    for callee in self.callees(call, function):
+                        found.setdefault(callee, []).append(Site(call, function))
+        return found
 
     def above(self, function: Function) -> frozenset[Function]:
         """The function, the functions around it, and everything that calls any of them."""

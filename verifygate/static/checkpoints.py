@@ -62,7 +62,7 @@ class Checkpoints:
 
     def _mentioned(self, pattern: re.Pattern[bytes], paths: Iterable[str]) -> bool:
         files = (self.sources.get(path) for path in paths)
-        return any(file is not None and pattern.search(file.data) for file in files)
+        return any(file is not None and b"caler" in file.data and pattern.search(file.data) for file in files)
 
     # -- what is kept ------------------------------------------------------------------------------------------
 

@@ -6,12 +6,11 @@ The imports are read from the bytes of the files, so that asking parses nothing.
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from functools import lru_cache
 
 from verifygate.source import SourceFile, Sources
 
-_FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)", re.MULTILINE)
-_IMPORT = re.compile(rb"^[ \t]*import[ \t]+([^\n#]+)", re.MULTILINE)
+_NAME = re.compile(r"(\w+|\*)(?:\s+as\s+\w+)?")
 _MAIN = re.compile(rb"^if[ \t]+__name__", re.MULTILINE)
 _MAX_ENTRIES = 60
 
@@ -48,35 +47,43 @@ class Companions:
 
     def _imported(self, file: SourceFile) -> set[str]:
         found: set[str] = set()
-        for match in _FROM.finditer(file.data):
-            source = match[1].decode("ascii", "replace")
-            dotted = source.lstrip(".")
-            level = len(source) - len(dotted)
-            names = re.findall(r"(\w+|\*)(?:\s+as\s+\w+)?", match[2].decode("ascii", "replace"))
-            found |= self._find(file.path, dotted, level, names)
-        for match in _IMPORT.finditer(file.data):
-            for part in match[1].decode("ascii", "replace").split(","):
-                if words := part.split():
-                    found |= self._find(file.path, words[0], 0, [])
+        for source, names in file.imports:
+            text = names.decode("ascii", "replace")
+            if source is None:
+                for part in text.split(","):
+                    if words := part.split():
+                        found |= self._find(file.path, words[0], 0, [])
+                continue
+            dotted = source.decode("ascii", "replace")
+            inner = _NAME.findall(text)
+            found |= self._find(file.path, dotted.lstrip("."), len(dotted) - len(dotted.lstrip(".")), inner)
         return found - {file.path}
 
     def _find(self, importer: str, dotted: str, level: int, names: list[str]) -> set[str]:
-        folder = PurePosixPath(importer).parent
         parts = [part for part in dotted.split(".") if part]
-        above = [folder, *folder.parents]
-        if not level:
-            above = [each for outer in above for each in (outer, outer / "src")]
-        for base in above[level - 1 : level] if level else above:
-            here = base.joinpath(*parts)
-            inner = {found for name in names if (found := self._file(here / name))}
+        for base in self._bases(importer.rpartition("/")[0], level):
+            here = "/".join([base, *parts]) if base else "/".join(parts)
+            inner = {found for name in names if (found := self._file(f"{here}/{name}" if here else name))}
             own = self._file(here)
             if own or inner:
-                outer = (base.joinpath(*parts[:number]) / "__init__" for number in range(1, len(parts) + 1))
+                prefix = [base] if base else []
+                outer = ("/".join([*prefix, *parts[:number], "__init__"]) for number in range(1, len(parts) + 1))
                 packages = {found for each in outer if (found := self._file(each))}  # importing a.b runs a first
                 return inner | packages | ({own} if own else set())
         return set()
 
-    def _file(self, base: PurePosixPath) -> str | None:
+    @lru_cache(maxsize=4096)  # noqa: B019 - an analysis lives as long as its process needs it
+    def _bases(self, folder: str, level: int) -> tuple[str, ...]:
+        """Where an import may start: next to the file and upwards, or so many folders up."""
+        above = [folder]
+        while folder:
+            folder = folder.rpartition("/")[0]
+            above.append(folder)
+        if level:
+            return tuple(above[level - 1 : level])
+        return tuple(each for outer in above for each in (outer, f"{outer}/src" if outer else "src"))
+
+    def _file(self, base: str) -> str | None:
         return next((path for path in (f"{base}.py", f"{base}/__init__.py") if path in self._paths), None)
 
 

@@ -99,7 +99,7 @@ class Covered:
             written = self.written_around(call, function)
             if written is not None and (not written.is_active or written is not cover.region):
                 continue  # an island, or a region that starts a search of its own
-            callees = self.callers.callees(call)
+            callees = self.callers.callees(call, function)
             queue.extend((callee, cover) for callee in callees)
             if not follow_only and all(_is_abstract(callee) for callee in callees):
                 named = isinstance(call.func, ast.Attribute) and bool(self._methods.get(call.func.attr))
@@ -117,8 +117,12 @@ class Covered:
         name = last_name(call.func)
         loss = "loss" in name.lower() or "crit" in name.lower()
         direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
-        candidates = self._methods.get("forward" if direct else name, [])
         files = self._files(region.function.module.path)
+        guess = ("forward" if direct else name, direct and loss, files)
+        if guess in self._guessed:
+            return []  # all of them are in the queue already
+        self._guessed.add(guess)
+        candidates = self._methods.get(guess[0], [])
         found = []
         for method in candidates:
             owner = method.owner.node.name.lower() if method.owner else ""
@@ -141,6 +145,10 @@ class Covered:
             and method.owner not in owners
             and owners & set(self.evaluator.linearised(method.owner))
         ]
+
+    @cached_property
+    def _guessed(self) -> set[tuple[str, bool, frozenset[str]]]:
+        return set()
 
     @cached_property
     def _own_losses(self) -> list[Function]:

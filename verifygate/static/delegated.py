@@ -13,8 +13,8 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.values import Known
 
-HEADS = tuple(sorted({name.partition(".")[0] for name in torch_api.DELEGATES} | {"apex"}))
-"""What a file that uses one of them names."""
+WORDS = tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES} | {"apex"}))
+"""What a file that switches one of them on names."""
 _FLOAT16 = re.compile(r"(?<![bf\d])(?:fp)?16(?!\d)")
 
 
@@ -30,7 +30,7 @@ class Delegated:
         return [
             Place(function, node)
             for module in self.modules
-            if any(head.encode() in module.file.data for head in HEADS)
+            if any(word.encode() in module.file.data for word in WORDS)
             for function in (module.body, *module.functions.values())
             for node in function.own_nodes
             if isinstance(node, ast.Call) and self._delegates(node, function)

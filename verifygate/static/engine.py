@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -15,11 +14,12 @@ from fnmatch import fnmatch
 from verifygate.config import StaticSettings
 from verifygate.errors import UsageError
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression
-from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.source import Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.constructs import constructs
 from verifygate.static.graph import Place
+from verifygate.static.picking import pick
 from verifygate.static.program import UnparsableError, parse
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
@@ -28,11 +28,6 @@ SYNTAX_CHECK_BYTES = 4 * 1024 * 1024
 """Files that no rule's words pick are still parsed, to tell broken ones, as long as all of them are below this."""
 
 RECURSION_LIMIT = 30_000
-
-_CORE = (b"autocast", b"GradScaler", b"unscale_")
-"""What a file that does AMP itself names; keys and calls are followed from there to its neighbours."""
-
-_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)|import[ \t]+([\w.]+))", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -92,31 +87,6 @@ def _room_for_nesting() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
-    """The files that some rule's words ask for, and the files next to AMP code in the import graph."""
-    words = sorted({word.encode() for rule in loaded for word in rule.rule.words})
-    first = {file.path for file in sources if any(word in file.data for word in words)}
-    core = {file.path for file in sources if file.path in first and any(word in file.data for word in _CORE)}
-    if not core:
-        return sorted(first)
-    imports = {file.path: _imported_stems(file) for file in sources}
-    stems = {_stem(path) for path in core}
-    wanted = {stem for path in core for stem in imports[path]}
-    near = {path for path, names in imports.items() if names & stems or _stem(path) in wanted}
-    return sorted(first | near)
-
-
-def _imported_stems(file: SourceFile) -> set[str]:
-    """Last parts of the modules a file imports, read from its bytes: close enough to find neighbours."""
-    names = (match[1] or match[2] for match in _IMPORT.finditer(file.data))
-    return {name.rpartition(b".")[2].decode("ascii", "replace") for name in names}
-
-
-def _stem(path: str) -> str:
-    folder, _, name = path.rpartition("/")
-    return folder.rpartition("/")[2] if name == "__init__.py" else name.removesuffix(".py")
 
 
 def _switch_off(found: list[Finding], settings: StaticSettings) -> tuple[list[Finding], list[Suppression]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Hashable, Iterator, Sequence
 
-from verifygate.static.program import Binding, Class, Function, Module, Program, Scope, calls_by_name, simple_name
+from verifygate.static.entries import Entries
+from verifygate.static.program import Binding, Class, Function, Module, Program, Scope, simple_name
 from verifygate.static.values import (
     READ,
     UNKNOWN,
@@ -36,6 +36,19 @@ MAX_STEPS = 500
 """Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
 
+_NOTHING_KNOWN: Values = frozenset({UNKNOWN})
+
+
+def _same(expr: ast.expr) -> Hashable:
+    """What two expressions of one frame share that have the same values: bindings count, not where a name stands."""
+    match expr:
+        case ast.Name():
+            return expr.id
+        case ast.Attribute(value=ast.Name(id=base)):
+            return base, expr.attr
+    return id(expr)
+
+
 class Evaluator:
     """Finds the values of expressions, and the project's function behind a call."""
 
@@ -44,11 +57,13 @@ class Evaluator:
         self.modules = modules
         self._module_frames: dict[Module, Frame] = {}
         self._method_frames: dict[Function, Frame] = {}
-        self._busy: set[tuple[int, int]] = set()
+        self._busy: set[tuple[Hashable, int]] = set()
         self._importing: set[tuple[str, str]] = set()
         self._steps = 0
-        self._cuts = 0
+        self.cuts = 0
+        """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
+        self._entries = Entries(self)
 
     def module_frame(self, module: Module) -> Frame:
         return self._module_frames.setdefault(module, Frame(module.body))
@@ -67,24 +82,25 @@ class Evaluator:
 
     def values(self, expr: ast.expr, frame: Frame) -> Values:
         """All that `expr` can be in `frame`; UNKNOWN among them where that cannot be told."""
-        known = frame.memo.get(id(expr))
+        what = _same(expr)
+        known = frame.memo.get(what)
         if known is not None:
             return known
-        key = (id(expr), id(frame))
+        key = (what, id(frame))
         if not self._busy:
             self._steps = 0
         self._steps += 1
         if key in self._busy or len(self._busy) > MAX_DEPTH or self._steps > MAX_STEPS:
-            self._cuts += 1
-            return frozenset({UNKNOWN})
+            self.cuts += 1
+            return _NOTHING_KNOWN
         self._busy.add(key)
-        cuts = self._cuts
+        cuts = self.cuts
         try:
-            result = frozenset(self._evaluate(expr, frame)) or frozenset({UNKNOWN})
+            result = frozenset(self._evaluate(expr, frame)) or _NOTHING_KNOWN
         finally:
             self._busy.discard(key)
-        if not self._busy or UNKNOWN not in result or self._cuts == cuts:
-            frame.memo[id(expr)] = result  # an unknown inside a cycle may be known when asked from elsewhere
+        if not self._busy or UNKNOWN not in result or self.cuts == cuts:
+            frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
         return result
 
     def _evaluate(self, expr: ast.expr, frame: Frame) -> Iterator[Value]:
@@ -241,18 +257,9 @@ class Evaluator:
 
     def _passed(self, name: str, function: Function) -> Iterator[Value]:
         """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
-        for call, caller in self._sites.get(function.name, ()):
-            home = self.root_frame(caller)
-            for callee in self.callees(call, home):
-                if callee.function is not function:
-                    continue
-                entered = self.enter(callee, call, home)
-                if entered is not None and (bound := entered.arguments.get(name)):
-                    yield from self.values(bound.expr, bound.frame)
-
-    @cached_property
-    def _sites(self) -> dict[str, list[tuple[ast.Call, Function]]]:
-        return calls_by_name(self.modules)
+        for entered in self._entries.of(function):
+            if bound := entered.arguments.get(name):
+                yield from self.values(bound.expr, bound.frame)
 
     def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Iterator[Value]:
         """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""

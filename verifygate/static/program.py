@@ -116,6 +116,10 @@ class Function:
         return tuple(_own_nodes(self.node))
 
     @cached_property
+    def calls(self) -> list[ast.Call]:
+        return [node for node in self.own_nodes if isinstance(node, ast.Call)]
+
+    @cached_property
     def returns(self) -> list[ast.expr]:
         return [node.value for node in self.own_nodes if isinstance(node, ast.Return) and node.value is not None]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from verifygate.static import torch_api
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.values import Frame
+
+_EVENT = re.compile(rb"autocast|[Ss]caler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
 
 
 class Reach:
@@ -23,7 +26,7 @@ class Reach:
             own = self.has_own_events(function)
             frame = self.roles.evaluator.root_frame(function)
             leads = self._callees.setdefault(function, set())
-            for call in (node for node in function.own_nodes if isinstance(node, ast.Call)):
+            for call in function.calls:
                 for callee in self.roles.evaluator.callees(call, frame):
                     if callee.function is not function and self.has_events(callee.function):
                         leads.add(callee.function)
@@ -61,10 +64,15 @@ class Reach:
         self.has_events(function)
         return self._callees[function]
 
+    def candidates(self, modules: list[Module]) -> list[Function]:
+        """The functions with events; a file without a word of events only calls what is looked at for itself."""
+        named = (module for module in modules if _EVENT.search(module.file.data))
+        functions = (function for module in named for function in (module.body, *module.functions.values()))
+        return [function for function in functions if self.has_events(function)]
+
     def roots(self, modules: list[Module]) -> list[Function]:
         """Functions with events that nothing in the project calls: module bodies, entry points, hooks of frameworks."""
-        functions = [function for module in modules for function in (module.body, *module.functions.values())]
-        with_events = [function for function in functions if self.has_events(function)]
+        with_events = self.candidates(modules)
         called = {callee for callees in self._callees.values() for callee in callees}
         return [function for function in with_events if function not in called]
 

@@ -48,6 +48,8 @@ class Rule:
     """One sentence: what to write instead."""
     words: tuple[str, ...]
     """A file without any of these holds nothing for the rule: it need not be parsed."""
+    beside: tuple[str, ...] = ()
+    """Patterns: where any file has a word of these, files in which all of the patterns are found are looked at too."""
     witnesses: tuple[Witness, ...] = (Witness.STATIC,)
     fix: Applicability | None = None
     torch: str = ""

@@ -144,20 +144,23 @@ class Shapes:
             return
         if last_name(call.func) in _READERS:
             return
-        callees = self.evaluator.values(call.func, frame)
-        if all(isinstance(value, Known) for value in callees):
+        handed = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
+        handed = [each for each in handed if isinstance(each, ast.Name | ast.Attribute | ast.Subscript | ast.Starred)]
+        dicts = [values for each in handed if _has_dict(values := self.evaluator.values(each, frame))]
+        if not dicts:
+            return  # nothing that could grow
+        if all(isinstance(value, Known) for value in self.evaluator.values(call.func, frame)):
             if last_name(call.func) in _FILLERS:
-                for argument in call.args:
-                    self._open(self.evaluator.values(argument, frame))
+                for values in dicts:
+                    self._open(values)
             return  # a library reads
         if own := self.evaluator.callees(call, frame):
             for callee in own:  # what a function of the project writes is noted where it stands
                 self._read_writes(callee.function.module)
                 self._note_handed(callee, call, frame)
             return
-        for argument in (*call.args, *(word.value for word in call.keywords if word.arg is not None)):
-            if isinstance(argument, ast.Name | ast.Attribute):
-                self._open_all(self.evaluator.values(argument, frame))
+        for values in dicts:
+            self._open_all(values)
 
     def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
         """Dicts that a function of the project is handed and does not only read, nor the dicts inside them."""
@@ -213,3 +216,7 @@ def _written_parameters(function: Function) -> frozenset[str]:
     }
     handed |= {whole for part in handed for whole in parts.get(part, ())}
     return frozenset(names if writes else names & handed)
+
+
+def _has_dict(values: Values) -> bool:
+    return any(isinstance(value, DictLiteral) for value in values)

@@ -8,6 +8,7 @@ expressions, not values, so nothing is evaluated until something asks.
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from verifygate.static.program import Class, Function, Module
@@ -120,7 +121,7 @@ class Frame:
     """Frame of the function around a nested function, where that is being walked."""
     fixed: dict[str, Bound] = field(default_factory=dict)
     """What the variables of a loop are in the turn at hand, where its turns are told apart."""
-    memo: dict[int, Values] = field(default_factory=dict)
+    memo: dict[Hashable, Values] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:

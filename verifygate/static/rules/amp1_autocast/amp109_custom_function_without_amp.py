@@ -104,7 +104,8 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="an autograd.Function is used in a project with autocast, without custom_fwd and custom_bwd",
     remedy="decorate forward with `torch.amp.custom_fwd(device_type=...)` and backward with `torch.amp.custom_bwd`",
-    words=("autocast", "autograd.Function", "autograd import Function", "autograd.function import Function"),
+    words=("autocast",),
+    beside=(r"autograd(?:\.function)?(?:\.| import )Function",),
     proof="raised-error",
 )
 

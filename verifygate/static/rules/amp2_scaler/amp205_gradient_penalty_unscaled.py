@@ -81,7 +81,8 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a gradient penalty differentiates unscaled half-precision outputs",
     remedy="scale the outputs and divide the result by `scaler.get_scale()`, or compute the penalty in float32",
-    words=("create_graph", "GradScaler", "autocast"),
+    words=("GradScaler", "autocast"),
+    beside=("create_graph",),
     no_proof="the penalty's gradients have to be below float16's range, which a tiny model's are not",
 )
 

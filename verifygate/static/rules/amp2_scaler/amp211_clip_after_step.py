@@ -63,7 +63,11 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a clip after the step it was meant for",
     remedy="clip between `scaler.unscale_(optimizer)` and `scaler.step(optimizer)`",
-    words=("clip_grad", "clamp_", "nan_to_num_"),
+    words=("clip_grad",),
+    beside=(
+        r"(?:clamp_|nan_to_num_)\(",
+        r"grad\w*\.(?:data\.)?(?:clamp_|nan_to_num_)|num_\([^)\n]*grad",
+    ),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="final-weights",
 )

@@ -69,7 +69,7 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a finite check whose skip path leaves the scaler without update()",
     remedy="leave the check to `scaler.step`, or call `scaler.update()` on the way out too",
-    words=("isfinite", "isinf", "isnan", "found_inf", "overflow"),
+    words=("GradScaler", "unscale_", "scaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error-inf",
 )

@@ -133,7 +133,7 @@ def _turns(place: Place, analysis: Analysis, calls: tuple[Place, ...]) -> Iterat
         body = [node for part in loop.body for node in walk(part)]
         if _builds_optimizer(body, function, analysis, _DEPTH) or _ends_at_once(loop):
             return
-        if _trains(body, analysis, _DEPTH):
+        if _trains(body, function, analysis, _DEPTH):
             yield _Turn(loop, function, calls)
             return
     if len(calls) >= _MAX_CALLS or _builds_optimizer(function.own_nodes, function, analysis, _DEPTH):
@@ -165,20 +165,21 @@ def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: An
                 return True
             if depth and any(
                 _builds_optimizer(callee.own_nodes, callee, analysis, depth - 1)
-                for callee in analysis.callers.callees(node)
+                for callee in analysis.callers.callees(node, function)
             ):
                 return True
     return False
 
 
-def _trains(nodes: Iterable[ast.AST], analysis: Analysis, depth: int) -> bool:
+def _trains(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, depth: int) -> bool:
     """Whether a backward runs among the nodes, or in what they call."""
     for node in nodes:
         if isinstance(node, ast.Call):
             if last_name(node.func) == "backward":
                 return True
             if depth and any(
-                _trains(callee.own_nodes, analysis, depth - 1) for callee in analysis.callers.callees(node)
+                _trains(callee.own_nodes, callee, analysis, depth - 1)
+                for callee in analysis.callers.callees(node, function)
             ):
                 return True
     return False

@@ -115,6 +115,7 @@ RULE = Rule(
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
+    beside=(r"torch\.load|load_state_dict", "optim"),
     proof="scale-trace",
 )
 
@@ -179,7 +180,8 @@ def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: 
     name = function.owner.node.name if function.owner else function.name
     if not name:
         return True
-    word = re.compile(rf"\b{re.escape(name)}\b".encode())
+    text = name.encode()
+    word = re.compile(rb"\b" + re.escape(text) + rb"\b")
     others = {path for files in programs for path in files} - {function.module.path}
     files = (analysis.program.sources.get(path) for path in others)
-    return any(file is not None and word.search(file.data) for file in files)
+    return any(file is not None and text in file.data and word.search(file.data) for file in files)

@@ -74,7 +74,7 @@ RULE = Rule(
     severity=Severity.LOW,
     summary="a GradScaler is on where autocast computes in bfloat16",
     remedy="enable the scaler for float16 only: `enabled=(dtype == torch.float16)`",
-    words=("GradScaler", "autocast"),
+    words=("GradScaler", "autocast", "scaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.UNSAFE,
     no_proof="it costs work and changes no number",

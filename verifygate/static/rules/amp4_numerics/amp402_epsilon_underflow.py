@@ -74,7 +74,8 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="an epsilon that is zero in float16 guards a logarithm or a division",
     remedy="compute it in float32 (`.float()`), or use an epsilon above 6e-8",
-    words=("autocast", "1e-8", "1e-9", "1e-10", "1e-12"),
+    words=("autocast",),
+    beside=(r"\de-(?:0?[89]|[1-9]\d)", r"log(?:2|10|_)?\(|sqrt|reciprocal|clamp|/ *\("),
     proof="update-norm",
 )
 

@@ -68,7 +68,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.delegated import HEADS
+from verifygate.static.delegated import WORDS
 from verifygate.static.graph import Place
 from verifygate.static.halves import LARGEST
 from verifygate.static.precision import Dtype
@@ -82,7 +82,11 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a constant beyond 65504 on a half tensor inside a float16 region",
     remedy="use `torch.finfo(x.dtype).min`, or compute in float32 there",
-    words=("autocast", "masked_fill", *HEADS),
+    words=("autocast", *WORDS),
+    beside=(
+        r"fill|clamp|where|\] *= *",
+        r"[^\w.\"']\d[\d.]*e\+?(?:[5-9]|[1-3]\d)\b|-[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
+    ),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
 )

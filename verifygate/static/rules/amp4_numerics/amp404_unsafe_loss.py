@@ -75,7 +75,8 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="binary cross entropy on probabilities inside a CUDA autocast region",
     remedy="use the `with_logits` form, or compute it with autocast off on `.float()` inputs",
-    words=("BCELoss", "binary_cross_entropy(", "autocast"),
+    words=("autocast",),
+    beside=(r"BCELoss|binary_cross_entropy\(",),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error-on-cuda",
 )

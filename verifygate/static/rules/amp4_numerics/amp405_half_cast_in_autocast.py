@@ -69,7 +69,8 @@ RULE = Rule(
     severity=Severity.LOW,
     summary="tensors are cast to half by hand inside an autocast region",
     remedy="leave the cast to autocast",
-    words=("autocast", "custom_fwd"),
+    words=("autocast",),
+    beside=("custom_fwd",),
     no_proof="autocast casts such values itself: for all that half can hold, nothing differs",
 )
 

@@ -65,7 +65,7 @@ RULE = Rule(
     severity=Severity.INFO,
     summary="a framework does mixed precision here",
     remedy="nothing to do, unless the specification asks for explicit AMP in the project's own loop",
-    words=tuple(sorted({name.partition(".")[0] for name in torch_api.DELEGATES})),
+    words=tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES})),
     no_proof="it is a note: nothing is wrong with the code",
 )
 

@@ -70,7 +70,7 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="every step waits for the GPU with torch.cuda.synchronize()",
     remedy="drop it, or keep it to the steps that are timed",
-    words=("synchronize",),
+    words=("autocast", "GradScaler", "unscale_", "DataLoader"),
     no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
 )
 

@@ -67,7 +67,7 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="every step gives the cached memory back to the device",
     remedy="drop it, or call it once between phases",
-    words=("empty_cache",),
+    words=("autocast", "GradScaler", "unscale_", "DataLoader"),
     no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
 )
 
