@@ -107,10 +107,10 @@ def check(
 ) -> int:
     """Check sources statically: no configuration, no torch, nothing run. PATHS are files and folders (default: .)."""
     from verifygate.config import load
-    from verifygate.fix import is_cheap, with_fixes
+    from verifygate.fix import with_fixes
     from verifygate.report.findings import render_findings
     from verifygate.static.engine import analyse
-    from verifygate.static.registry import check_rules
+    from verifygate.static.registry import check_rules, load_rules
 
     settings = load(config, Path.cwd())
     check_rules(settings)
@@ -120,14 +120,11 @@ def check(
     sources = _sources(paths, settings)
     outcome = analyse(sources, static)
     report = _report_of(outcome)
-    quick = fmt == "text" and is_cheap(report.findings, sources)
-    if (
-        quick or fmt in FORMATS_WITH_FIXES
-    ):  # building fixes costs more than finding faults: not for those that drop them
+    if fmt in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults: a person asks for them with `fix`
         report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
     asides = _asides(outcome, static)
-    if fmt == "text" and not quick:
-        asides.insert(0, "some may be fixable: see `verifygate fix --diff`")
+    if fmt == "text" and (fixable := sum(load_rules()[each.rule].rule.fix is not None for each in report.findings)):
+        asides.insert(0, f"{fixable} may be fixable: see `verifygate fix --diff`")
     click.echo(render_findings(report, fmt, asides), nl=False)
     _tell_not_analysed(report)
     if any(lost.mentions_amp for lost in report.not_analysed):

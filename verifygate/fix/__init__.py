@@ -4,7 +4,7 @@ The findings come in as data, and so does the scan that proves a fix: this packa
 """
 
 from verifygate.fix.apply import Repair, Scan, repaired
-from verifygate.fix.assess import is_cheap, with_fixes
+from verifygate.fix.assess import with_fixes
 from verifygate.fix.draft import FIXES
 
-__all__ = ["FIXES", "Repair", "Scan", "is_cheap", "repaired", "with_fixes"]
+__all__ = ["FIXES", "Repair", "Scan", "repaired", "with_fixes"]

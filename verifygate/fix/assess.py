@@ -8,15 +8,6 @@ from verifygate.fix.draft import FIXES, CannotFixError, fixer, tree_of
 from verifygate.model import Applicability, Finding
 from verifygate.source import Sources
 
-CHEAP_BYTES = 32 * 1024
-"""Sources of this size are told apart in a second; building fixes costs several times what finding the faults does."""
-
-
-def is_cheap(findings: Iterable[Finding], sources: Sources) -> bool:
-    """Whether `with_fixes` takes no longer than a person at a terminal would not notice."""
-    files = (sources.get(path) for path in {finding.path for finding in findings if finding.rule in FIXES})
-    return sum(len(file.data) for file in files if file is not None) <= CHEAP_BYTES
-
 
 def with_fixes(findings: Iterable[Finding], sources: Sources) -> tuple[Finding, ...]:
     """The findings, with `fix` set on each whose fix could be built. Only files with such findings are parsed."""

@@ -29,7 +29,7 @@ Points = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used=
 class Model(BaseModel):
     """A frozen value. Unknown keys are errors, so a typing slip in a file never passes unseen."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def encodable(json_text: str) -> str:
