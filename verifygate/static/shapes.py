@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import last_name
-from verifygate.static.syntax import walk
 from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Known, Values, dict_items
-
-_READERS = frozenset(
-    """print len list sorted str repr dict set tuple iter enumerate any all bool isinstance type id hash vars
-    zip map filter min max sum copy deepcopy dumps dump pprint save info debug warning log""".split()  # noqa: SIM905
-)
-"""Functions that are handed a dict and leave its keys alone."""
-_FILLERS = frozenset({"exec", "eval"})
-"""Functions of the library that put names into a dict."""
-_ADDERS = frozenset({"update", "setdefault", "__setitem__"})
+from verifygate.static.written import ADDERS, FILLERS, READERS, Written
 
 
 @dataclass
@@ -37,6 +27,7 @@ class Shapes:
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
         self.evaluator = evaluator
         self.modules = modules
+        self._written = Written(evaluator)
         self._read: set[Module] = set()
         """Modules whose writes are noted."""
         self._found: dict[ast.AST, Shape] = {}
@@ -128,7 +119,7 @@ class Shapes:
             self._note_call(node, function, frame)
 
     def _note_call(self, call: ast.Call, function: Function, frame: Frame) -> None:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDERS:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ADDERS:
             values = self.evaluator.values(call.func.value, frame)
             place = Place(function, call)
             if call.func.attr == "setdefault" and call.args and isinstance(call.args[0], ast.Constant):
@@ -142,7 +133,7 @@ class Shapes:
             else:
                 self._open(values)
             return
-        if last_name(call.func) in _READERS:
+        if last_name(call.func) in READERS:
             return
         handed = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
         handed = [each for each in handed if isinstance(each, ast.Name | ast.Attribute | ast.Subscript | ast.Starred)]
@@ -150,7 +141,7 @@ class Shapes:
         if not dicts:
             return  # nothing that could grow
         if all(isinstance(value, Known) for value in self.evaluator.values(call.func, frame)):
-            if last_name(call.func) in _FILLERS:
+            if last_name(call.func) in FILLERS:
                 for values in dicts:
                     self._open(values)
             return  # a library reads
@@ -163,15 +154,17 @@ class Shapes:
             self._open_all(values)
 
     def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
-        """Dicts that a function of the project is handed and does not only read, nor the dicts inside them."""
-        written = _written_parameters(callee.function)
+        """Dicts that a function of the project is handed and puts keys into, or into the dicts inside them."""
+        written = self._written.by(callee.function)
         entered = self.evaluator.enter(callee, call, frame) if written else None
-        for name in sorted(written) if entered else ():
+        for name, itself in sorted(written.items()) if entered else ():
             if bound := entered.arguments.get(name):  # type: ignore[union-attr]
-                self._open_all(self.evaluator.values(bound.expr, bound.frame))
+                self._open_all(self.evaluator.values(bound.expr, bound.frame), itself)
 
-    def _open_all(self, values: Values) -> None:
-        self._open(values)
+    def _open_all(self, values: Values, itself: bool = True) -> None:
+        """Open the dicts inside these dicts, and, unless told otherwise, these."""
+        if itself:
+            self._open(values)
         for value in values:
             if isinstance(value, DictLiteral):
                 for item in dict_items(value.node).values():
@@ -191,31 +184,6 @@ class Shapes:
         for value in values:
             if isinstance(value, DictLiteral):
                 self._found.setdefault(value.node, Shape(Place(value.frame.function, value.node))).open = True
-
-
-@lru_cache(maxsize=512)
-def _written_parameters(function: Function) -> frozenset[str]:
-    """The parameters of a function that it may write keys into: itself, by another name, or by handing a part on."""
-    names = {parameter.arg for parameter in function.parameters}
-    writes = any(
-        (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del))
-        or (isinstance(node, ast.Attribute) and node.attr in _ADDERS)
-        for node in function.own_nodes
-    )
-    handed = {
-        argument.id
-        for node in function.own_nodes
-        if isinstance(node, ast.Call) and last_name(node.func) not in _READERS
-        for argument in (*node.args, *(word.value for word in node.keywords if word.arg is not None))
-        if isinstance(argument, ast.Name)
-    }
-    parts = {
-        node.targets[0].id: {each.id for each in walk(node.value) if isinstance(each, ast.Name)}
-        for node in function.own_nodes
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    handed |= {whole for part in handed for whole in parts.get(part, ())}
-    return frozenset(names if writes else names & handed)
 
 
 def _has_dict(values: Values) -> bool:

@@ -1,0 +1,39 @@
+"""Dicts that what they are handed to fills: by another name, out of a collection, two calls away."""
+
+import torch
+
+
+def by_another_name(found: dict):
+    same = found or {}
+    same["ids"] = [1]
+
+
+def out_of_a_collection(found: dict, other: dict):
+    for each in (found, other):
+        each["seen"] = True
+
+
+def inside(found: dict):
+    for part in found.values():
+        part.update(width=4)
+
+
+def by_merging(found: dict):
+    found |= {"merged": 1}
+
+
+def two_calls_away(found: dict):
+    inside(found)
+    by_another_name(found)
+
+
+def main(model, batch):
+    with torch.autocast("cuda"):
+        model(batch)
+    first = {"part": {"height": 3}}
+    two_calls_away(first)
+    second = {"a": 1}
+    out_of_a_collection(second, {})
+    third = {"b": 1}
+    by_merging(third)
+    return first["ids"], first["part"]["width"], second["seen"], third["merged"]
