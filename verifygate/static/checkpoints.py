@@ -84,9 +84,16 @@ class Checkpoints:
 
     def _keeps(self, function: Function) -> bool:
         """Whether the function saves something, or hands out what its name says is a checkpoint."""
-        if any(isinstance(node, ast.Call) and _SAVES.search(last_name(node.func)) for node in function.own_nodes):
+        if _saves(function) or any(self._hands_over(call, function) for call in function.calls):
             return True
         return bool(function.returns) and bool(_HANDS_OUT.search(function.name))
+
+    def _hands_over(self, call: ast.Call, function: Function) -> bool:
+        """Whether a dict built here is handed to a function of the project that saves something."""
+        if not any(_is_dict(argument, function) for argument in (*call.args, *(word.value for word in call.keywords))):
+            return False
+        evaluator = self.roles.evaluator
+        return any(_saves(each.function) for each in evaluator.callees(call, evaluator.root_frame(function)))
 
     def _steps_without_scaler(self, state: ast.Call, function: Function) -> bool:
         """Whether the same function steps this optimizer itself, with no scaler: it is none of a scaler's."""
@@ -122,6 +129,17 @@ def _taken_out(load: ast.Call, function: Function) -> ast.AST:
     bindings = function.scope.names.get(given.id, []) if isinstance(given, ast.Name) else []
     reads = len(bindings) == 1 and isinstance(bindings[0].expr, ast.Subscript)
     return bindings[0].node if reads else load
+
+
+def _saves(function: Function) -> bool:
+    return any(_SAVES.search(last_name(call.func)) for call in function.calls)
+
+
+def _is_dict(expr: ast.expr, function: Function) -> bool:
+    """Whether an expression is a dict written out, or a variable that is given one."""
+    if isinstance(expr, ast.Name):
+        return any(isinstance(each.expr, ast.Dict) for each in function.scope.names.get(expr.id, ()))
+    return isinstance(expr, ast.Dict)
 
 
 def _holds(node: ast.AST, name: str) -> bool:

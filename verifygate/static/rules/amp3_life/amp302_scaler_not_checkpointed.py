@@ -115,7 +115,7 @@ RULE = Rule(
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
-    beside=(r"torch\.load|load_state_dict", "optim"),
+    beside=(r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict", "optim"),
     proof="scale-trace",
 )
 
@@ -156,7 +156,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _related(
     place: Place, scalers: list[MadeScaler], analysis: Analysis
 ) -> Iterator[tuple[MadeScaler, frozenset[str], bool]]:
-    """The scalers of programs that run the place, their files, and whether one run surely has both."""
+    """The scalers of programs that run the place, their files, and whether one run surely has both.
+
+    Tests are none of the files: one that looks at the scaler's state in a checkpoint neither saves nor loads it.
+    """
     if _TESTS.search(place.path):
         return
     above = analysis.callers.above(place.function)
@@ -166,7 +169,8 @@ def _related(
         )
         programs = [files for files in analysis.companions.programs(scaler.place.path) if place.path in files]
         if programs and (together or _is_mentioned(place.function, programs, analysis)):
-            yield scaler, frozenset().union(*programs), together
+            files = frozenset().union(*programs)
+            yield scaler, frozenset(path for path in files if not _TESTS.search(path)), together
 
 
 def _is_together(one: Function, other: Function, analysis: Analysis) -> bool:
