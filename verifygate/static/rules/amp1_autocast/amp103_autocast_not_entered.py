@@ -107,14 +107,16 @@ def _dropped(function: Function, analysis: Analysis) -> Iterable[Match]:
 
 
 def _builds(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
-    """Whether the expression is itself the call of an autocast constructor, or of a partial of one."""
+    """Whether the expression calls an autocast constructor itself, or a function that returns such a call."""
     if not isinstance(expr, ast.Call):
         return False
-    values = analysis.evaluator.values(expr, analysis.evaluator.root_frame(function))
-    return len(values) == 1 and all(
-        isinstance(value, Made) and value.name in AUTOCASTS and bool(value.calls) and value.calls[-1][0] is expr
-        for value in values
-    )
+    frame = analysis.evaluator.root_frame(function)
+    values = analysis.evaluator.values(expr, frame)
+    if len(values) != 1 or not all(isinstance(value, Made) and value.name in AUTOCASTS for value in values):
+        return False
+    returned = (each for callee in analysis.evaluator.callees(expr, frame) for each in callee.function.returns)
+    new = [expr, *returned]
+    return all(isinstance(value, Made) and value.calls and value.calls[-1][0] in new for value in values)
 
 
 def _read_names(function: Function) -> set[str]:
