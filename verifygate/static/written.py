@@ -48,7 +48,7 @@ class Written:
     def by(self, function: Function) -> dict[str, bool]:
         """Parameter -> whether keys may be put into the dict itself (True), or only into dicts inside it (False)."""
         if function not in self._found:
-            self._found[function] = {}  # what a function hands to itself is written by its other statements or not
+            self._found[function] = {each.arg: True for each in function.parameters}  # while functions call in a circle
             names = _names_of(function)
             found: dict[str, bool] = {}
             for expr, whole in self._writes(function, names):

@@ -27,6 +27,17 @@ def two_calls_away(found: dict):
     by_another_name(found)
 
 
+def by_turns(found: dict, turns: int):
+    found["turns"] = turns
+    if turns:
+        the_other_turn(found, turns - 1)
+
+
+def the_other_turn(found: dict, turns: int):
+    if turns:
+        by_turns(found, turns)
+
+
 def main(model, batch):
     with torch.autocast("cuda"):
         model(batch)
@@ -36,4 +47,8 @@ def main(model, batch):
     out_of_a_collection(second, {})
     third = {"b": 1}
     by_merging(third)
-    return first["ids"], first["part"]["width"], second["seen"], third["merged"]
+    zeroth: dict = {}
+    by_turns(zeroth, 3)
+    fourth = {"c": 1}
+    the_other_turn(fourth, 3)
+    return fourth["turns"], first["ids"], first["part"]["width"], second["seen"], third["merged"]
