@@ -42,12 +42,20 @@ class OraclesSettings(Model):
     entries: tuple[str, ...] = ()
     """What trains: `python train.py ...`, `python -m package.train ...`, or a test's id. `{temporary}` stands for a
     folder of the run's own."""
+    emulated_entries: tuple[str, ...] = ()
+    """The same, for what trains on CUDA alone: it runs with CUDA emulated on the CPU, unless the machine has CUDA, and
+    its evidence is of the class `emulated`. The report numbers these after the `entries`."""
     steps: Annotated[int, Field(ge=3)] = 6
     """Updates of the scaler after which a run has shown enough and is stopped."""
     inject_at: Annotated[int, Field(ge=2)] = 3
     """The window that gets an inf, counted from 1; right code must have made a step before it."""
     seconds: Positive = 120.0
     """Time limit of one run."""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """All that is asked, in the order of its numbers in the report."""
+        return self.entries + self.emulated_entries
 
 
 class ExecutionSettings(Model):

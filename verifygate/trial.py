@@ -71,7 +71,7 @@ def mutate(
         copies = _Copies(settings.root, Path(folder))
         oracles = settings.execution.oracles
         asked = [STATIC]
-        if not oracles.entries:
+        if not oracles.commands:
             silent.append(f"{RECORDER}, {ORACLE}: `execution.oracles.entries` names no training to run")
         else:
             asked += _ask_runs(settings, oracles, subject, trials, copies, silent, everybody, progress)

@@ -25,12 +25,15 @@ _installed: list[tuple[Gaps, cuda_policy.Policy]] = []
 def install(options: dict[str, Any], tell: Callable[..., None]) -> None:
     """Emulate one CUDA device. `options["capability"]` is its compute capability, [8, 0] where it is not given.
 
-    Tells `not-emulated` with feature, instead, spoils, path and line. Raises RuntimeError where there is a real CUDA
-    device, which needs no emulation and would be hidden by it.
+    Tells `not-emulated` with feature, instead, spoils, path and line. Where there is a real CUDA device, which needs no
+    emulation and would be hidden by it, tells `real-device` if `options["if_missing"]`, and else raises RuntimeError.
     """
     if _installed:
         return
     if torch.cuda.is_available():
+        if options.get("if_missing"):
+            tell("real-device")
+            return
         raise RuntimeError("this machine has a CUDA device: run without emulation")
     major, minor = options.get("capability", DEFAULT_CAPABILITY)
     gaps = Gaps(tell)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from verifygate.execution.oracles.runs import Place, Seen, place
@@ -34,6 +35,35 @@ class Answer:
     facts: tuple[Fact, ...] = ()
     blames: tuple[Blame, ...] = ()
     remedy: str = ""
+    emulated: bool = False
+    """Whether CUDA was emulated in the runs that it speaks of."""
+
+
+def with_cuda_emulated(answer: Answer, runs: Iterable[Seen]) -> Answer:
+    """What is left of an answer whose runs saw an emulated device: nothing that a gap of it may have caused.
+
+    A pass says nothing of what was not emulated. A failure stands if only figures (of memory, of time) were spoilt:
+    no inf, no scale and no weight comes from them.
+    """
+    gaps = [gap for seen in runs for gap in seen.of("not-emulated")]
+    if answer.status is Status.PASS:
+        spoiling = [gap for gap in gaps if gap["spoils"] != "hint"]
+    elif answer.status in (Status.FAIL, Status.PARTIAL):
+        spoiling = [gap for gap in gaps if gap["spoils"] == "anything"]
+    else:
+        spoiling = []
+    if not spoiling:
+        return replace(answer, emulated=True)
+    named = dict.fromkeys(f"{gap['feature']} ({gap['instead']})" for gap in spoiling)
+    text = f"{answer.actual}; but the run used what is not emulated: {', '.join(named)}"
+    places = {str(gap["feature"]): Fact(f"not emulated: {gap['feature']}", _gap_place(gap)) for gap in spoiling}
+    facts = (*answer.facts, *places.values())
+    return Answer(Status.NOT_MEASURED, text, facts, (), "run the gate on a machine with CUDA", emulated=True)
+
+
+def _gap_place(gap: Mapping[str, object]) -> Place:
+    line = gap.get("line")
+    return (str(gap.get("path")), line if isinstance(line, int) else 0)
 
 
 RAISED = {

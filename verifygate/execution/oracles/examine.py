@@ -9,8 +9,8 @@ from typing import Any
 
 from verifygate.config import OraclesSettings
 from verifygate.execution.oracles import edge_cases, inf_injection, scale_invariance
-from verifygate.execution.oracles.answers import Answer, cannot_run
-from verifygate.execution.oracles.runs import Job, Seen, run_jobs
+from verifygate.execution.oracles.answers import Answer, cannot_run, with_cuda_emulated
+from verifygate.execution.oracles.runs import EMULATION, Job, Seen, run_jobs
 from verifygate.model import Status
 from verifygate.subject import Subject
 
@@ -28,6 +28,8 @@ class Entry:
     root: Path
     """The folder it runs in: the project's, or that of a copy."""
     command: str
+    emulate: bool = False
+    """Whether it needs CUDA, emulated where it is missing."""
     seen: Seen = field(default_factory=Seen)
     """The entry without any change."""
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -48,6 +50,17 @@ class Entry:
         return not self.enabled and all(self.seen.first(kind) is not None for kind in ("scale", "updated"))
 
 
+def entries_of(settings: OraclesSettings, root: Path) -> list[Entry]:
+    """What is configured, to be run in `root`."""
+    plain = [Entry(root, command) for command in settings.entries]
+    return plain + [Entry(root, command, emulate=True) for command in settings.emulated_entries]
+
+
+def around(entry: Entry) -> list[tuple[str, Mapping[str, Any]]]:
+    """The instruments that stand before all others in a run of this entry."""
+    return [(EMULATION, {"if_missing": True})] if entry.emulate else []
+
+
 def examine(
     subject: Subject, settings: OraclesSettings, entries: Sequence[Entry], folder: Path, *, edges: bool = True
 ) -> None:
@@ -59,7 +72,9 @@ def examine(
     for entry, seen in zip(entries, run_jobs(subject, plain, _new(folder, "plain")), strict=True):
         entry.seen = seen
         if seen.error is not None or not seen.steps:
-            entry.answers.update(dict.fromkeys((SCALE, INF), cannot_run(seen)))
+            answer = cannot_run(seen)
+            answer = with_cuda_emulated(answer, [seen]) if seen.emulated else answer
+            entry.answers.update(dict.fromkeys((SCALE, INF), answer))
     alive = [entry for entry in entries if not entry.answers]
     plans = [(entry, name, job) for entry in alive for name, job in _plan(settings, entry, edges).items()]
     runs = run_jobs(subject, [job for _, _, job in plans], _new(folder, "oracles")) if plans else []
@@ -69,12 +84,15 @@ def examine(
     for entry in alive:
         _answer(entry, by_entry[id(entry)])
     _settle(subject, settings, alive, by_entry, folder)
+    for entry in alive:
+        _note_emulation(entry, by_entry[id(entry)])
 
 
 def _job(
     settings: OraclesSettings, entry: Entry, options: Mapping[str, Any], poison: Mapping[str, Any] | None = None
 ) -> Job:
-    instruments: list[tuple[str, Mapping[str, Any]]] = [("oracle", options)]
+    there = options.get("cuda") is not False  # a run that shall find no CUDA finds no emulated one either
+    instruments = [*(around(entry) if there else []), ("oracle", options)]
     if poison:
         instruments.append(("injection", poison))
     return Job(entry.command, entry.root, tuple(instruments), settings.seconds)
@@ -124,6 +142,17 @@ def _answer(entry: Entry, runs: Mapping[str, Seen]) -> None:
     for name, judge in edge_cases.JUDGES.items():
         if name in runs:
             entry.answers[f"edge-{name}"] = judge(runs[name], guarded)
+
+
+RUNS_OF = {SCALE: ("low", "high"), INF: ("inf", "unguarded"), SCHEDULE: ("inf",)}
+"""Question -> the runs that its answer speaks of; an edge case has one of its own."""
+
+
+def _note_emulation(entry: Entry, runs: Mapping[str, Seen]) -> None:
+    for name, answer in entry.answers.items():
+        own = [runs[run] for run in RUNS_OF.get(name, (name.removeprefix("edge-"),)) if run in runs] or [entry.seen]
+        if any(seen.emulated for seen in own):
+            entry.answers[name] = with_cuda_emulated(answer, own)
 
 
 def _settle(

@@ -18,6 +18,8 @@ START_SECONDS = 120.0
 MOST_PARALLEL = 4
 PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "-o", "addopts=")
 
+EMULATION = "emulate_cuda"
+
 Event = dict[str, Any]
 Place = tuple[str, int]
 
@@ -55,6 +57,12 @@ class Seen:
     @property
     def steps(self) -> list[Event]:
         return list(self.of("stepped"))
+
+    @property
+    def emulated(self) -> bool:
+        """Whether CUDA was emulated; not where the machine has the device."""
+        asked = any(event.get("instrument") == EMULATION for event in self.of("installed"))
+        return asked and self.first("real-device") is None
 
     @property
     def error(self) -> Event | None:

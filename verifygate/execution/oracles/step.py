@@ -10,7 +10,7 @@ from pathlib import Path
 from verifygate.config import OraclesSettings
 from verifygate.execution.oracles import edge_cases
 from verifygate.execution.oracles.answers import Answer, Blame
-from verifygate.execution.oracles.examine import INF, ORDER, SCALE, SCHEDULE, Entry, examine
+from verifygate.execution.oracles.examine import INF, ORDER, SCALE, SCHEDULE, Entry, entries_of, examine
 from verifygate.execution.oracles.runs import EntryError
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.scrub import Scrubber
@@ -18,7 +18,10 @@ from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding,
 from verifygate.source import Sources
 from verifygate.subject import Subject
 
-HOW = "name what trains in `execution.oracles.entries`: `python train.py ...`, or a test's id"
+HOW = (
+    "name what trains in `execution.oracles.entries`, or, where it needs CUDA, in `emulated_entries`: "
+    "`python train.py ...`, or a test's id"
+)
 
 
 @dataclass(frozen=True)
@@ -64,21 +67,21 @@ def ask_the_oracles(
     subject: Subject, settings: OraclesSettings, sources: Sources, scrubber: Scrubber, folder: Path
 ) -> Examined:
     """Run the configured entries and judge them. `folder` is private to this call; it is made here."""
-    if not settings.entries:
+    if not settings.commands:
         return Examined(tuple(_check(name, [], scrubber) for name in (SCALE, INF)))
     try:
-        entries = [Entry(subject.root, command) for command in settings.entries]
+        entries = entries_of(settings, subject.root)
         examine(subject, settings, entries, folder)
     except (EntryError, OSError) as error:
         answer = Answer(Status.NOT_MEASURED, str(error), (), (), HOW)
-        return Examined(tuple(_check(name, [(1, answer)], scrubber) for name in (SCALE, INF)), settings.entries)
+        return Examined(tuple(_check(name, [(1, answer)], scrubber) for name in (SCALE, INF)), settings.commands)
     asked = [name for name in QUESTIONS if name in (SCALE, INF) or any(name in entry.answers for entry in entries)]
     numbered = list(enumerate(entries, start=1))
     checks = [
         _check(name, [(number, entry.answers[name]) for number, entry in numbered if name in entry.answers], scrubber)
         for name in asked
     ]
-    return Examined(tuple(checks), settings.entries, tuple(_findings(entries, sources, scrubber)))
+    return Examined(tuple(checks), settings.commands, tuple(_findings(entries, sources, scrubber)))
 
 
 def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber) -> Check:
@@ -96,7 +99,7 @@ def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber)
     ordered = sorted(answers, key=lambda pair: ORDER.index(pair[1].status))
     worst = ordered[0][1]
     facts = [
-        (entry, fact.text, scrubber.inside(fact.place[0]), fact.place[1])
+        (entry, answer.emulated, fact.text, scrubber.inside(fact.place[0]), fact.place[1])
         for entry, answer in ordered
         if answer.status is not Status.NOT_APPLICABLE
         for fact in answer.facts
@@ -108,19 +111,25 @@ def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber)
         required=question.required,
         weight=question.weight,
         expected=question.expected,
-        actual="; ".join(f"entry {entry}: {scrubber.text(answer.actual)}" for entry, answer in ordered),
+        actual="; ".join(
+            f"entry {_named(entry, answer.emulated)}: {scrubber.text(answer.actual)}" for entry, answer in ordered
+        ),
         evidence=tuple(
             Evidence(
                 id=f"E-{identity}-{number}",
-                kind=EvidenceClass.EXECUTED,
-                summary=f"entry {entry}: {scrubber.text(text)}",
+                kind=EvidenceClass.EMULATED if emulated else EvidenceClass.EXECUTED,
+                summary=f"entry {_named(entry, emulated)}: {scrubber.text(text)}",
                 path=path,
                 line=line or None if path else None,
             )
-            for number, (entry, text, path, line) in enumerate(facts, start=1)
+            for number, (entry, emulated, text, path, line) in enumerate(facts, start=1)
         ),
         remedy=worst.remedy if worst.status is not Status.PASS else "",
     )
+
+
+def _named(entry: int, emulated: bool) -> str:
+    return f"{entry} (CUDA emulated)" if emulated else str(entry)
 
 
 def _findings(entries: Iterable[Entry], sources: Sources, scrubber: Scrubber) -> list[Finding]:
@@ -131,14 +140,15 @@ def _findings(entries: Iterable[Entry], sources: Sources, scrubber: Scrubber) ->
             for blame in answer.blames:
                 path = scrubber.inside(blame.place[0])
                 if path is not None and sources.get(path) is not None and blame.rule in RULES:
-                    finding = _finding(blame, path, sources, scrubber)
+                    finding = _finding(blame, path, sources, scrubber, answer.emulated)
                     found.setdefault((finding.rule, path, finding.line), finding)
     return sorted(found.values(), key=lambda finding: finding.order)
 
 
-def _finding(blame: Blame, path: str, sources: Sources, scrubber: Scrubber) -> Finding:
+def _finding(blame: Blame, path: str, sources: Sources, scrubber: Scrubber, emulated: bool) -> Finding:
     known, line = RULES[blame.rule], blame.place[1]
     snippet = sources.line(path, line)
+    run = "a run with CUDA emulated" if emulated else "a run"
     identity = "\0".join(("oracle", blame.rule, path, snippet))
     return Finding(
         rule=blame.rule,
@@ -149,7 +159,7 @@ def _finding(blame: Blame, path: str, sources: Sources, scrubber: Scrubber) -> F
         end_line=line,
         severity=known.severity,
         certainty=Certainty.CERTAIN,
-        message=f"seen in a run: {scrubber.text(blame.message)}",
+        message=f"seen in {run}: {scrubber.text(blame.message)}",
         fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:24],
         remedy=known.remedy,
         snippet=snippet,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.config import OraclesSettings
-from verifygate.execution.oracles.examine import ORDER, Entry, examine
+from verifygate.execution.oracles.examine import ORDER, around, entries_of, examine
 from verifygate.execution.oracles.runs import Job, Seen, run_jobs
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.run_breaches import breaches
@@ -45,7 +45,7 @@ class Witnessed:
 
 def ask_oracles(subject: Subject, settings: OraclesSettings, roots: Sequence[Path], folder: Path) -> list[Witnessed]:
     """The oracles' answers on every copy. Raises EntryError, OSError."""
-    entries = [[Entry(root, command) for command in settings.entries] for root in roots]
+    entries = [entries_of(settings, root) for root in roots]
     examine(subject, settings, [one for each in entries for one in each], folder, edges=False)
     found = []
     for root, own in zip(roots, entries, strict=True):
@@ -64,11 +64,20 @@ def ask_recorder(
     subject: Subject, settings: OraclesSettings, sources: Sequence[str], roots: Sequence[Path], folder: Path
 ) -> list[tuple[Finding, ...]]:
     """What the recorder finds in every copy, in one run of each entry. Raises EntryError, OSError."""
-    instruments = (("recorder", {"sample": False}), ("oracle", {"windows": RECORDED_WINDOWS}))
-    jobs = [Job(command, root, instruments, settings.seconds) for root in roots for command in settings.entries]
+    watch = ("oracle", {"windows": RECORDED_WINDOWS})
+    jobs = [
+        Job(
+            entry.command,
+            root,
+            (*around(entry), ("recorder", {"sample": False, "emulated": entry.emulate}), watch),
+            settings.seconds,
+        )
+        for root in roots
+        for entry in entries_of(settings, root)
+    ]
     folder.mkdir(parents=True)
     seen = iter(run_jobs(subject, jobs, folder))
-    return [_recorded([next(seen) for _ in settings.entries], root, sources, folder) for root in roots]
+    return [_recorded([next(seen) for _ in settings.commands], root, sources, folder) for root in roots]
 
 
 def _recorded(runs: Sequence[Seen], root: Path, sources: Sequence[str], folder: Path) -> tuple[Finding, ...]:
