@@ -160,12 +160,14 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     _tell_not_analysed(repair.report)
     if as_diff:
         click.echo(unified_diff(repair.changed), nl=False)  # bytes: sources need not be UTF-8
+        if left:
+            click.echo(f"verifygate: findings that no fix takes away: {len(left)}", err=True)
     else:
         write_fixed(repair.changed, Path.cwd())
         click.echo(f"Fixed: {len(repair.fixed)}; files changed: {len(repair.changed)}; findings left: {len(left)}")
     if any(lost.mentions_amp for lost in repair.report.not_analysed):
         return 2
-    return 1 if (repair.changed if as_diff else left) else 0
+    return 1 if left or (as_diff and repair.changed) else 0
 
 
 @cli.command(context_settings={"ignore_unknown_options": False})

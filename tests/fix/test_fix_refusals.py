@@ -185,6 +185,8 @@ def test_findings_that_are_left_end_in_1(tmp_path: Path, monkeypatch: pytest.Mon
     """What cannot be fixed is not forgotten."""
     (tmp_path / "train.py").write_text("import torch\n\ntorch.cuda.amp.GradScaler('cuda')\n", encoding="utf-8")
 
+    shown = command(tmp_path, monkeypatch, "fix", "--diff")
+    assert (shown.return_value, shown.stdout) == (1, "")
     assert command(tmp_path, monkeypatch, "fix").return_value == 1
 
 
