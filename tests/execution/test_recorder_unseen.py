@@ -47,6 +47,22 @@ compiled = torch.compile(lambda x: clip([x], 1.0), fullgraph=True, backend="eage
 wanted = torch.ones(3, requires_grad=True)
 wanted.grad = torch.full((3,), 5.0)
 print(compiled(wanted), wanted.grad)
+bound = lambda x: (torch.clamp_(x, -2.0, 2.0), x.nan_to_num_())
+bounded = torch.compile(bound, fullgraph=True, backend="eager")
+print(bounded(wanted.grad), wanted.grad)
+def scripted(x: torch.Tensor) -> torch.Tensor:
+    return torch.nan_to_num_(torch.clamp_(x, -1.0, 1.0)).clamp_max_(0.5)
+print(torch.jit.script(scripted)(wanted.grad), wanted.grad, torch.fx.symbolic_trace(scripted).code)
+class Own(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        print(func is torch.clamp_, func is torch.Tensor.nan_to_num_)
+        return super().__torch_function__(func, types, args, kwargs or {})
+bound(torch.ones(2).as_subclass(Own))
+try:
+    wanted.grad.clamp_("a")  # raises
+except TypeError as error:
+    print(error)
 scaler.unscale_(optimizer)
 scaler.unscale_(optimizer)  # raises
 """

@@ -45,6 +45,8 @@ class _Line:
     last: dict[Move, Event] = field(default_factory=dict)
     pending: list[Hit] = field(default_factory=list)
     """Breaches that count once a step uses the gradients."""
+    bounded: Event | None = None
+    """A write that took the inf out of scaled gradients by hand."""
     wiped: Event | None = None
     """A backward of this window whose gradients were thrown away."""
     wiped_again: list[Hit] = field(default_factory=list)
@@ -97,7 +99,13 @@ class OrderJudge:
                 for line in self._of(event):
                     line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)
                     line.pending.clear()
+                    line.bounded = None
                     line.wiped = line.wiped_now = None  # kept, and put back together
+            case "bounded":
+                for line in self._of(event):
+                    if line.state.gradients in (Gradients.SCALED, Gradients.STALE):
+                        line.bounded = event
+                        line.path.append(event)
             case "zero_grad":
                 self._zero(event)
             case "clip":
@@ -136,6 +144,7 @@ class OrderJudge:
             backward = line.last.get(Move.SCALED_BACKWARD)
             self._feed(line, Move.ZERO_GRAD, event)
             line.pending.clear()
+            line.bounded = None
             if line.state.gradients is Gradients.CLEARED:
                 line.wiped = backward
             else:
@@ -158,13 +167,24 @@ class OrderJudge:
                     self._feed(line, Move.UNSCALE, event)
                 continue
             line.scaler = event.scaler
+            self._note_bounded(line, event)
             self._feed(line, Move.UNSCALE, event)
 
     def _scaler_step(self, event: Event) -> None:
         for line in self._of(event):
             line.scaler = event.scaler
+            self._note_bounded(line, event)
             self._feed(line, Move.SCALER_STEP, event)
             self._after_step(line, event)
+
+    def _note_bounded(self, line: _Line, event: Event) -> None:
+        """AMP201 once the scaler divides what was bounded by hand: until then, the program may have divided it."""
+        bounded, line.bounded = line.bounded, None
+        if bounded is not None and not any(hit.rule == "AMP201" for hit in line.pending):
+            # Bounds that are multiplied by the scale, too, take the inf out; but they are thought of.
+            certain = not self._scale_read.get(line.scaler or 0)
+            path = self._path(line, event)
+            self._hits.append(Hit("AMP201", bounded, event, path, certain, line.last.get(Move.SCALED_BACKWARD)))
 
     def _optimizer_step(self, event: Event) -> None:
         for line in self._of(event):

@@ -152,4 +152,10 @@ def described(event: Event) -> str:
     return f"{words}, raised {event.raised}" if event.raised else words
 
 
-_WORDS = {"unscale": "unscale_", "scaler": "new scaler", "touched": "gradients written by hand", "save": "torch.save"}
+_WORDS = {
+    "unscale": "unscale_",
+    "scaler": "new scaler",
+    "touched": "gradients written by hand",
+    "bounded": "gradients bounded by hand",
+    "save": "torch.save",
+}

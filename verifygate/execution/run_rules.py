@@ -46,7 +46,7 @@ RULES: dict[str, RunRule] = {
     "AMP201": RunRule(
         "clip-before-unscale",
         _C,
-        "`{text}` clipped gradients that were still multiplied by the loss scale",
+        "`{text}` clipped or bounded gradients that were still multiplied by the loss scale",
         "call `scaler.unscale_(optimizer)` between backward() and the clip",
     ),
     "AMP202": RunRule(

@@ -13,6 +13,9 @@ from .recording import Arguments, Keywords, Recording, argument, error_name
 from .step_watch import StepWatch
 from .wrapping import After
 
+BOUNDING = ("nan_to_num_", "clamp_", "clamp_min_", "clamp_max_", "clip_")
+"""Writes in place, methods and functions, by which an inf becomes a number like any other."""
+
 
 class GradientWatch:
     """Tells which optimizers' gradients each event is about."""
@@ -20,6 +23,8 @@ class GradientWatch:
     def __init__(self, recording: Recording, steps: StepWatch) -> None:
         self.recording = recording
         self._steps = steps
+        self._bounded: dict[int, tuple[Track, Any]] | None = {}
+        """Identity of a gradient -> track and parameter, of what the last backward scaled; None: not looked up yet."""
 
     def _enters(self, call: str) -> bool:
         return not self._steps.is_running() and self.recording.enters(call)
@@ -43,6 +48,9 @@ class GradientWatch:
         around(Optimizer, "__init__", self._optimizer_made)
         around(Optimizer, "zero_grad", self._zero_optimizer)
         around(torch.nn.Module, "zero_grad", self._zero_module)
+        for name in BOUNDING:
+            for owner in (torch.Tensor, torch):
+                self.recording.around_operator(owner, name, self._bound)
 
     def _backward(self, arguments: Arguments, keywords: Keywords) -> After | None:
         if not self._enters("backward"):
@@ -57,6 +65,7 @@ class GradientWatch:
 
         def after(_result: object, raised: BaseException | None) -> None:
             self.recording.leaves("backward")
+            self._bounded = None if root == "scaled" else {}
             if self.recording.sampler is not None:
                 self.recording.sampler.in_backward = False
             reached = []
@@ -104,6 +113,31 @@ class GradientWatch:
                 endless=endless or None,
                 raised=error_name(raised),
             )
+
+        return after
+
+    def _bound(self, arguments: Arguments, _keywords: Keywords) -> After | None:
+        """A write that takes the inf out of a gradient; told once per backward and optimizer, for the first of them."""
+        if self._bounded is None:
+            self._bounded = {
+                id(parameter.grad): (track, parameter)
+                for track in self.recording.tracks
+                for parameter in track.parameters
+                if parameter.is_leaf and parameter.grad is not None
+            }
+        tensor = arguments[0] if arguments else None
+        found = self._bounded.get(id(tensor))
+        if found is None or found[1].grad is not tensor or self.recording.inside or self._steps.is_running():
+            return None
+        track = found[0]
+        if track.marks:
+            self.recording.notice_touched([track])
+
+        def after(_result: object, raised: BaseException | None) -> None:
+            if raised is None:
+                if track.marks:
+                    self.recording.tell("bounded", optimizers=[track.index])
+                track.marks = []  # the other gradients are yet to come, and are no writes of another kind
 
         return after
 

@@ -15,7 +15,7 @@ import torch
 from .events import Journal, Places
 from .gradients import Track, Tracks
 from .roots import Roots
-from .wrapping import replace
+from .wrapping import replace, replace_operator
 
 HEAD, TAIL = 24_000, 8_000
 """Events kept of the beginning (of a run, or of each section), and at least of the end."""
@@ -117,6 +117,9 @@ class Recording:
 
     def around(self, owner: Any, name: str, before: Any) -> None:
         replace(owner, name, before, self.failed)
+
+    def around_operator(self, owner: Any, name: str, before: Any) -> None:
+        replace_operator(owner, name, before, self.failed)
 
     def enters(self, call: str) -> bool:
         """Whether this call is not one that an equal call makes, as an overriding method calls its parent's."""

@@ -65,6 +65,32 @@ def replace(owner: Any, name: str, before: Before, on_error: OnError) -> None:
         setattr(owner, name, wrapped(original, before, on_error))
 
 
+def replace_operator(owner: Any, name: str, before: Before, on_error: OnError) -> None:
+    """Wrap an operator, as a method of Tensor or a function of torch, where it is there.
+
+    Tensor subclasses, modes and torch.fx are handed what stands under the public name, and TorchScript its operator.
+    """
+    from torch.jit import _builtins
+    from torch.overrides import handle_torch_function, has_torch_function
+
+    original = getattr(owner, name, None)
+    if original is None or is_ours(original):
+        return
+    watched = wrapped(original, before, on_error)
+
+    def operator(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        if has_torch_function(args):
+            return handle_torch_function(face, args, *args, **kwargs)
+        return watched(*args, **kwargs)
+
+    operator.__code__ = operator.__code__.replace(co_filename=UNSEEN)
+    face = functools.wraps(original)(operator)
+    setattr(owner, name, face)
+    find: Any = _builtins._find_builtin
+    _builtins._register_builtin(face, find(original) or f"aten::{name}")
+
+
 def is_ours(function: object) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and code.co_filename == UNSEEN

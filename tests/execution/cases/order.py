@@ -388,6 +388,86 @@ def penalty(w):
         w.scaler.update()
 
 
+def inf_taken_out_before_unscale(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        for parameter in w.model.parameters():
+            torch.nan_to_num_(parameter.grad, nan=0.0, posinf=0.0, neginf=0.0)  # AMP201
+        w.scaler.unscale_(w.optimizer)
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def clamped_by_a_method_and_never_unscaled(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        for parameter in list(w.model.parameters())[1:]:
+            parameter.grad.clamp_(-1.0, 1.0)  # AMP201
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def clamped_after_unscale(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.unscale_(w.optimizer)
+        for parameter in w.model.parameters():
+            torch.nan_to_num_(parameter.grad, nan=0.0)
+            parameter.grad.clamp_(-1.0, 1.0)
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def clamped_after_a_division_by_hand(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        for parameter in w.model.parameters():
+            parameter.grad.div_(1024.0).clamp_(-1.0, 1.0)
+        w.optimizer.step()
+
+
+def clamped_and_then_thrown_away(w):
+    for number, batch in enumerate(w.batches):
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        if number == 1:
+            next(w.model.parameters()).grad.clamp_(-1.0, 1.0)
+            continue
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def clamped_inside_the_step(w):
+    class Clamping(torch.optim.SGD):
+        def step(self, closure=None):
+            for parameter in self.param_groups[0]["params"]:
+                parameter.grad.clamp_(-1.0, 1.0)
+            super().step(closure)
+
+    optimizer = Clamping(w.model.parameters(), lr=0.01)
+    for batch in w.batches:
+        optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.step(optimizer)
+        w.scaler.update()
+
+
+def other_tensors_are_clamped(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch.clone().clamp_(-1.0, 1.0))).backward()
+        [each.grad.clone().nan_to_num_() for each in w.model.parameters()]
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+        with torch.no_grad():
+            for parameter in w.model.parameters():
+                parameter.clamp_(-1.0, 1.0)
+
+
 def gradient_surgery(w):
     for batch in w.batches:
         kept = []
