@@ -1,4 +1,4 @@
-# verifygate from a bare Python: `make gate` audits reference_impl, `make test` runs everything CI runs.
+# verifygate from a bare Python: `make gate` audits reference_impl, `make test` lints and tests.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -7,6 +7,9 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
 RECENT = import sys; sys.exit(sys.version_info < (3, 11))
+
+# A mark expression of pytest. Empty stands for every test: so CI runs it.
+TESTS ?= not slow
 
 # Looked up only when the environment has to be built. Override: make PYTHON=/path/to/python ...
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
@@ -22,8 +25,8 @@ setup: $(READY) ## build the environment in .venv (done by itself when it is nee
 gate: $(READY) ## audit reference_impl; reports in reports/latest
 	@$(BIN)/verifygate run --stage all
 
-test: lint ## lint, then run every test; pytest's closing line comes last
-	@$(BIN)/python -m pytest
+test: lint ## lint, then run the tests but for the slow ones (all: make test TESTS=); pytest's closing line comes last
+	@$(BIN)/python -m pytest -m '$(TESTS)'
 
 lint: $(READY) ## ruff, mypy, import contracts
 	@$(BIN)/ruff check
