@@ -154,7 +154,8 @@ def test_what_is_written_for_cuda_runs_emulated(twin: str, tmp_path: Path):
     assert sorted(standing) == sorted(LIVE)
     findings = [finding for stage in seen.report["stages"] for finding in stage["findings"]]
     found = {(finding["path"], finding["line"]): finding["rule"] for finding in findings}
-    trace = execution["details"]["emulated_trace"]
+    at = seen.report["stages"].index(execution)
+    trace = seen.report["run"]["measured"][f"/stages/{at}/details/emulated_trace"]
     assert trace["devices"] == ["cuda float16"]
     assert dict(trace["counts"])["scaler.step"] > trace["skipped"] > 0
     page = (tmp_path / "execution.md").read_text(encoding="utf-8")
