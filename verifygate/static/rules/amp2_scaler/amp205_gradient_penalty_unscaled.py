@@ -67,7 +67,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
@@ -83,6 +83,7 @@ RULE = Rule(
     remedy="scale the outputs and divide the result by `scaler.get_scale()`, or compute the penalty in float32",
     words=("GradScaler", "autocast"),
     beside=("create_graph",),
+    witnesses=(Witness.STATIC, Witness.RUN),
     no_proof="the penalty's gradients have to be below float16's range, which a tiny model's are not",
 )
 
