@@ -55,6 +55,21 @@ def test_the_run_in_figures(result: StageResult):
     assert Visit(path="loop.py", line=42, event="clip", times=3) in trace.visits
 
 
+def test_the_orders_in_which_the_project_steps(result: StageResult):
+    """What a test alone put in order is left out, and so is a window in which something raised."""
+    assert isinstance(result.details, ExecutionDetails)
+    assert result.details.trace is not None
+    own = result.details.trace.own
+    assert own is not None
+    assert [(order.events, order.times) for order in own.orders] == [
+        (("scale", "backward", "clip", "step", "update"), 3),
+        (("scale", "backward", "unscale", "clip", "step", "update"), 6),
+    ]
+    assert {(order.path, order.line) for order in own.orders} == {("loop.py", 24)}
+    assert own.regions == ("cpu float16",)
+    assert dict(own.counts)["scaler.step"] == 12  # 9 of `train` and `train_right`, 3 of tests that call its methods
+
+
 def test_a_rule_that_is_off_is_off_here_too(run_suite: Run):
     result = run_suite("green", recorder=False)
     assert check(result).status is Status.NOT_APPLICABLE

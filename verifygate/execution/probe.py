@@ -13,6 +13,7 @@ from typing import Any
 from verifygate.errors import UsageError
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.order import Hit, OrderJudge
+from verifygate.execution.own_events import own_events
 from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.scrub import Scrubber, count
@@ -98,7 +99,8 @@ def _report(
     for section in trace.sections:
         hits += [("", hit) for hit in (*judge.judge(section), *breaches(section, trace, whole=whole))]
     found = findings(hits, ownership)
-    seen = summary(trace, judge.visits, scrubber.inside)
+    own = own_events(trace, ownership)
+    seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
     outcome, reason = _outcome(launched, seen, bool(found), scrubber)
     return ProbeReport(
         command=tuple(words),

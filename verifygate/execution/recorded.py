@@ -9,6 +9,7 @@ from typing import Any
 
 from verifygate.config import StaticSettings
 from verifygate.execution.order import Hit, OrderJudge
+from verifygate.execution.own_events import own_events
 from verifygate.execution.ran import EVIDENCE_LIMIT, Account
 from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
@@ -55,8 +56,10 @@ def judged(session: Session, account: Account, sources: Sources, static: StaticS
         found = (*judge.judge(section), *breaches(section, trace, whole=False))
         # What raised in a test that passed was expected to.
         hits += [(test, hit) for hit in found if not (test in passed and (hit.shown.raised or hit.blamed.raised))]
-    kept = [each for each in findings(hits, Ownership(sources, relative)) if _is_wanted(each, static)]
-    return Recorded(summary(trace, judge.visits, relative), tuple(kept), tests)
+    ownership = Ownership(sources, relative)
+    kept = [each for each in findings(hits, ownership) if _is_wanted(each, static)]
+    seen = summary(trace, judge.visits, relative).model_copy(update={"own": own_events(trace, ownership)})
+    return Recorded(seen, tuple(kept), tests)
 
 
 def trace_check(recorded: Recorded, session: Session, *, on: bool, sources: Sources) -> Check:

@@ -40,10 +40,11 @@ class Ownership:
         if not (_is_in(hit.blamed, self) and _is_in(hit.shown, self)):
             return False
         return self.tests_too or all(
-            self._puts_in_order(other, hit.shown) for other in (hit.blamed, hit.before) if other is not None
+            self.puts_in_order(other, hit.shown) for other in (hit.blamed, hit.before) if other is not None
         )
 
-    def _puts_in_order(self, one: Event, other: Event) -> bool:
+    def puts_in_order(self, one: Event, other: Event) -> bool:
+        """Whether audited code decided which of the two comes first."""
         functions = {(frame.path, frame.symbol) for frame in other.frames}
         common = next((frame for frame in one.frames if (frame.path, frame.symbol) in functions), None)
         return common is not None and self.path(common) is not None

@@ -41,7 +41,7 @@ from verifygate.model.stage import (
     TestWarning,
     Verdict,
 )
-from verifygate.model.trace import Island, LowPrecision, ScaleChange, TraceSummary, Visit
+from verifygate.model.trace import Island, LowPrecision, OwnEvents, ScaleChange, StepOrder, TraceSummary, Visit
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -70,6 +70,7 @@ __all__ = [
     "NotEmulated",
     "NotFollowed",
     "Outcome",
+    "OwnEvents",
     "PathStep",
     "PerformanceDetails",
     "Points",
@@ -89,6 +90,7 @@ __all__ = [
     "StageResult",
     "StaticDetails",
     "Status",
+    "StepOrder",
     "Suppression",
     "TestOutcome",
     "TestWarning",

@@ -58,6 +58,28 @@ class LowPrecision(Model):
         return self.low_flops / self.flops if self.flops else None
 
 
+class StepOrder(Model):
+    """The order of events from the first backward to the `update()` after the step; windows that agree are one."""
+
+    events: tuple[str, ...]
+    """`scale`, `backward`, `unscale`, `clip`, `step` (the scaler's), `optimizer-step`, `update`; what repeats, once."""
+    times: int
+    path: str
+    line: int
+    """Where the step was taken, the first time."""
+
+
+class OwnEvents(Model):
+    """What audited code did; what only a test did is left out."""
+
+    counts: tuple[tuple[str, int], ...] = ()
+    """Events by what they are."""
+    regions: tuple[str, ...] = ()
+    """What its autocast regions were: `cpu float16`."""
+    orders: tuple[StepOrder, ...] = ()
+    """Every order in which it took a step."""
+
+
 class TraceSummary(Model):
     """One recorded run, in numbers."""
 
@@ -87,5 +109,6 @@ class TraceSummary(Model):
     remarks: tuple[str, ...] = ()
     """What a person should know and no rule is about."""
     visits: tuple[Visit, ...] = ()
+    own: OwnEvents | None = None
     problems: tuple[str, ...] = ()
     """What went wrong with the recorder itself."""
