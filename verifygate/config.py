@@ -6,7 +6,7 @@ import datetime as dt
 import hashlib
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
@@ -144,19 +144,26 @@ class PerformanceSettings(Model):
 
     workload: str = ""
     """`module:function`; the function is `build(precision, seed, device) -> workload`."""
-    precision: str = ""
-    """AMP precision to compare with fp32: `bf16` or `fp16`; what the device does best where it is empty."""
-    rounds: Annotated[int, Field(ge=3)] = 5
-    """Paired rounds; each measures every arm once, in alternating order."""
-    steps: Annotated[int, Field(ge=1)] = 10
+    precision: Literal["", "bf16", "fp16"] = ""
+    """AMP precision that the targets are about: `bf16` or `fp16`; what the device does best where it is empty."""
+    arms: tuple[Literal["tf32", "bf16", "fp16"], ...] | None = None
+    """Further arms to measure against fp32, without targets; where it is not set: on CUDA `tf32` and the other half
+    precision, as far as the device computes in them, and on a CPU none."""
+    rounds: Annotated[int, Field(ge=3)] = 6
+    """Rounds before the first look at the intervals; in each one every arm is timed twice, there and back (A B B A)."""
+    rounds_max: Annotated[int, Field(ge=3)] = 24
+    """While a target is undecided the rounds are doubled, up to so many; no effect where it is below `rounds`."""
+    steps: Annotated[int, Field(ge=2)] = 10
     """Timed optimizer steps of an arm in a round."""
     warmup: Annotated[int, Field(ge=0)] = 3
-    """Steps before the first timed one, thrown away."""
+    """Steps before each timed block, thrown away."""
     train_steps: Annotated[int, Field(ge=1)] = 60
     """Optimizer steps before the accuracy of the arms is compared."""
-    seed: int = 0
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (0, 1, 2)
+    """One training of each arm from each seed: a difference that is smaller than what another seed makes of fp32 alone
+    is no cost of AMP. The first seed's workload is timed as well."""
     seconds: Positive = 300.0
-    """Time limit of one arm's process."""
+    """Time limit of one arm's process; no round is begun that would not leave enough of it for what follows."""
     targets: Targets = Field(default_factory=Targets)
 
 

@@ -13,7 +13,7 @@ import textwrap
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -112,6 +112,8 @@ def _model(annotation: Any) -> type[BaseModel] | None:
 
 def _type(annotation: Any) -> str:
     origin, inner = get_origin(annotation), [each for each in get_args(annotation) if each is not Ellipsis]
+    if origin is Literal:
+        return "text"
     if origin is tuple:
         return f"list of {_type(inner[0])}"
     if origin is dict:

@@ -19,7 +19,7 @@ from verifygate.stage import StageContext
 from verifygate.subject import Subject
 
 Measure = Callable[..., StageResult]
-QUICK = {"rounds": 3, "steps": 2, "warmup": 1, "train_steps": 3, "seconds": 60.0}
+QUICK = {"rounds": 3, "steps": 2, "warmup": 1, "train_steps": 3, "seconds": 60.0, "rounds_max": 3, "seeds": (0,)}
 
 
 @pytest.fixture

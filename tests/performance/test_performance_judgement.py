@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from verifygate.config import PerformanceSettings, Targets
 from verifygate.model import Check, Measurement, StageResult, Status
-from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Round, Trouble
+from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
 from verifygate.performance.stage import summarised
 
 CPU = Host("Linux x86_64", "3.11", "2.13", "cpu", "cpu", True)
 GPU = Host("Linux x86_64", "3.11", "2.13", "cuda", "Some GPU", True)
 TARGETS = Targets(speedup=1.5, memory_reduction=0.4, accuracy_difference=0.01)
 SETTINGS = PerformanceSettings(workload="m:f", rounds=3, steps=4, targets=TARGETS)
+PLAN = Plan("m:f", steps=4, warmup=1, train_steps=60, seeds=(0,), rounds=3, rounds_max=3)
 REPORTED = SETTINGS.model_copy(update={"targets": Targets()})
 
 
-def arm(name: str, host: Host = GPU, step: float = 1.0, peak: int | None = 1000, **more: object) -> ArmRecord:
+def arm(
+    name: str,
+    host: Host = GPU,
+    step: float = 1.0,
+    peak: int | None = 1000,
+    scores: tuple[float, ...] = (1.0,) * 500,
+    digests: Sequence[str | None] = ("a", "b", "c", "d"),
+    **more: object,
+) -> ArmRecord:
     """An arm that ran to its end; its steps take `step` seconds and hardly vary."""
     times = [(step * 0.99, step, step, step * (1.01 + number / 1000)) for number in range(3)]
-    blocks = [Round(seconds, 4, None if host is CPU else peak) for seconds in times]
-    record = ArmRecord(name, host, 8, None, {"threads": "2"}, 60, (1.0,) * 500, blocks, ["a", "b", "c", "d"])
+    counted = None if host is CPU else peak
+    blocks = [Round(times[index], 4, counted, counted, digests[index + 1]) for index in range(3)]
+    trainings = [Training(0, 60, 60, scores, digests[0])]
+    record = ArmRecord(name, host, 8, flags={"threads": "2"}, trainings=trainings, rounds=blocks)
     return replace(record, **more)  # type: ignore[arg-type]
 
 
 def result(fp32: ArmRecord, amp: ArmRecord, settings: PerformanceSettings = SETTINGS) -> StageResult:
-    return summarised(Comparison(fp32, amp), settings)
+    return summarised(Comparison(PLAN, (fp32, amp)), settings)
 
 
 def check(result: StageResult, name: str) -> Check:

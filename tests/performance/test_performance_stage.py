@@ -64,6 +64,28 @@ def test_a_sound_workload_on_a_device(measure: Measure, simulated: Path) -> None
     assert by_id["peak-memory.fp32"].value == 1000
 
 
+def test_a_device_measures_every_precision_it_has(measure: Measure, simulated: Path) -> None:
+    """TF32 and the other half precision are measured as well, with figures and no checks; on request none is."""
+    (simulated / "cuda").touch()
+    result = measure("workloads:sound", targets=ALL)
+    by_id = {measurement.id: measurement for measurement in result.measurements}
+    for other in ("tf32", "fp16"):
+        assert by_id[f"speedup.{other}"].value is not None
+        assert by_id[f"speedup.{other}"].target == ""
+    assert [check.measurement for check in result.checks if check.id == "performance.speedup"] == ["speedup.bf16"]
+    assert by_id["memory-reduction.tf32"].value == pytest.approx(0.0)
+    assert "speedup.tf32" not in {m.id for m in measure("workloads:sound", arms=[]).measurements}
+
+
+def test_an_arm_without_a_target_may_fail(measure: Measure, simulated: Path) -> None:
+    """fp16 raises, bf16 is judged all the same, and a hazard tells of it."""
+    (simulated / "cuda").touch()
+    result = measure("workloads:no_fp16", targets=ALL)
+    assert statuses(result)["effective-steps"] == "PASS"
+    assert result.details is not None
+    assert any("fp16 was to be measured" in hazard for hazard in result.details.hazards)  # type: ignore[union-attr]
+
+
 def test_an_old_device_gets_fp16(measure: Measure, simulated: Path) -> None:
     """A device without bfloat16 is measured in fp16, unless the settings say otherwise."""
     (simulated / "cuda").write_text("old")

@@ -7,6 +7,9 @@ sleeps in a read, so that the other arm has the machine to itself.
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import hashlib
 import importlib
 import json
 import math
@@ -18,6 +21,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter as clock  # bound here, before any code of the project can put another in its place
 from typing import Any
@@ -38,11 +42,14 @@ class Arm:
         self.torch = torch
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.synchronize: Callable[[], object] = lambda: None
+        self.event: Callable[..., Any] | None = None
         self.peak_allocated: Callable[[], int] | None = None
+        self.peak_reserved: Callable[[], int] | None = None
         if self.device == "cuda":  # bound here for the same reason as the clock
-            self.synchronize, self.peak_allocated = torch.cuda.synchronize, torch.cuda.max_memory_allocated
+            self.synchronize, self.event = torch.cuda.synchronize, torch.cuda.Event
+            self.peak_allocated, self.peak_reserved = torch.cuda.max_memory_allocated, torch.cuda.max_memory_reserved
         self.workload: Any = None
-        self.baseline = 0
+        self.allocated_before = self.reserved_before = 0
         self.orders: dict[str, Callable[..., dict[str, Any]]] = {
             "build": self.build,
             "train": self.train,
@@ -60,6 +67,7 @@ class Arm:
             "device": self.device,
             "device_name": self.torch.cuda.get_device_name() if on_cuda else "cpu",
             "bf16": bool(self.torch.cuda.is_bf16_supported()) if on_cuda else True,
+            "tf32": on_cuda and tuple(self.torch.cuda.get_device_capability()) >= (8, 0),
         }
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:
@@ -71,17 +79,23 @@ class Arm:
         except BaseException as error:  # a workload may call sys.exit; that too is an answer
             return {"failed": {**described(self.torch, error), "peak_bytes": self._peak()}}
 
-    def build(self, workload: str, precision: str, seed: int) -> dict[str, Any]:
+    def build(self, workload: str, precision: str, seed: int, tf32: bool) -> dict[str, Any]:
         """Import and build the workload under equal seeds and flags; report the flags that then hold."""
         function = imported(workload)
+        if self.workload is not None:  # of another seed
+            self.workload = None
+            gc.collect()
+            if self.device == "cuda":
+                self.torch.cuda.empty_cache()
         self.torch.manual_seed(seed)
         random.seed(seed)
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(seed % 2**32)
         if self.device == "cuda":
-            self.baseline = self.torch.cuda.memory_allocated()
+            self.allocated_before = self.torch.cuda.memory_allocated()
+            self.reserved_before = self.torch.cuda.memory_reserved()
         self.workload = function(precision, seed, self.device)
-        fp32_means_fp32(self.torch)  # after the project's code, which may have allowed TF32
+        set_tf32(self.torch, tf32)  # after the project's code, which may have set it too
         for name in ("step", "evaluate"):
             if not callable(getattr(self.workload, name, None)):
                 raise ContractError(f"the workload has no method `{name}`; wanted: {CONTRACT}")
@@ -89,16 +103,24 @@ class Arm:
         return {
             "samples_per_step": self._whole("samples_per_step", 1),
             "parameter_bytes": self._parameter_bytes(),
+            "weights_digest": self._weights_digest(),
             "flags": flags(self.torch),
         }
 
     def train(self, steps: int) -> dict[str, Any]:
         """Take `steps` steps: the training whose outcome is evaluated, and the first warm-up."""
         before = self._effective()
+        losses, scales = [], []
         for _ in range(steps):
-            self.workload.step()
+            losses.append(number(self.workload.step()))
+            scales.append(number(getattr(self.workload, "loss_scale", None)))
         self.synchronize()
-        return {"effective": self._gained(before, steps), "digest": self._digest()}
+        return {
+            "effective": self._gained(before, steps),
+            "digest": self._digest(),
+            "losses": [] if None in losses else losses,
+            "scales": [] if None in scales else scales,
+        }
 
     def evaluate(self) -> dict[str, Any]:
         """One score per item. A score that is no finite number passes here: the gate judges it."""
@@ -109,24 +131,45 @@ class Arm:
 
     def block(self, warmup: int, steps: int) -> dict[str, Any]:
         """Time `steps` steps one by one, after `warmup` steps that bring caches and clocks back from the other arm."""
+        state = machine_state()
         started = clock()
         for _ in range(warmup):
             self.workload.step()
         self.synchronize()
         self._reset_peak()
-        before, seconds = self._effective(), []
-        for _ in range(steps):
-            begin = clock()
-            self.workload.step()
-            self.synchronize()
-            seconds.append(clock() - begin)
+        before = self._effective()
+        seconds = self._timed(steps)
         return {
             "seconds": seconds,
             "block_seconds": clock() - started,
             "effective": self._gained(before, steps),
             "digest": self._digest(),
             "peak_bytes": self._peak(),
+            "reserved_bytes": self._peak_reserved(),
+            "flags": flags(self.torch),
+            "state": state,
         }
+
+    def _timed(self, steps: int) -> list[float]:
+        """Seconds of each of `steps` steps.
+
+        On a device the ends of the steps are marked by events on its own stream: waiting for the device after each
+        step would keep the host from running ahead, and charge every arm for a wait that training does not have.
+        """
+        seconds = []
+        if self.event is None:
+            for _ in range(steps):
+                begin = clock()
+                self.workload.step()
+                seconds.append(clock() - begin)
+            return seconds
+        marks = [self.event(enable_timing=True) for _ in range(steps + 1)]
+        marks[0].record()
+        for mark in marks[1:]:
+            self.workload.step()
+            mark.record()
+        self.synchronize()
+        return [before.elapsed_time(after) / 1000 for before, after in pairwise(marks)]
 
     def _gained(self, before: int, steps: int) -> int:
         gained = self._effective() - before
@@ -156,6 +199,17 @@ class Arm:
         count = getattr(self.workload, "parameter_bytes", None)
         return None if count is None else int(count())
 
+    def _weights_digest(self) -> str | None:
+        """SHA-256 of the parameters, where the workload shows its `model`: two arms must start alike."""
+        parameters = getattr(getattr(self.workload, "model", None), "parameters", None)
+        if parameters is None:
+            return None
+        digest = hashlib.sha256()
+        for parameter in parameters():
+            raw = parameter.detach().to("cpu").contiguous()
+            digest.update(ctypes.string_at(raw.data_ptr(), raw.numel() * raw.element_size()))
+        return digest.hexdigest()
+
     def _reset_peak(self) -> None:
         if self.device == "cuda":
             self.torch.cuda.reset_peak_memory_stats()
@@ -165,9 +219,29 @@ class Arm:
         if self.peak_allocated is None:
             return None
         try:
-            return int(self.peak_allocated()) - self.baseline
+            return int(self.peak_allocated()) - self.allocated_before
         except RuntimeError:  # the device is lost: the error that lost it is the one to report
             return None
+
+    def _peak_reserved(self) -> int | None:
+        """The same of what the allocator holds: what other processes cannot have."""
+        return None if self.peak_reserved is None else int(self.peak_reserved()) - self.reserved_before
+
+
+def number(value: object) -> float | None:
+    """`value` as a number, a tensor of one element too; None where it is none."""
+    try:
+        return None if value is None else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def machine_state() -> dict[str, float]:
+    """What else goes on here, name -> figure."""
+    try:
+        return {"load": os.getloadavg()[0]}
+    except OSError:  # not to be had on every system
+        return {}
 
 
 def imported(workload: str) -> Any:
@@ -188,15 +262,15 @@ def imported(workload: str) -> Any:
     return function
 
 
-def fp32_means_fp32(torch: Any) -> None:
-    """Switch TF32 and its like off in every backend, so that the FP32 arm multiplies in FP32."""
-    torch.set_float32_matmul_precision("highest")
+def set_tf32(torch: Any, on: bool) -> None:
+    """Switch TF32 on or off in every backend: off, FP32 is multiplied in FP32."""
+    torch.set_float32_matmul_precision("high" if on else "highest")
     backends = torch.backends
     if not hasattr(backends, "fp32_precision"):  # torch before 2.9
-        backends.cuda.matmul.allow_tf32 = backends.cudnn.allow_tf32 = False
+        backends.cuda.matmul.allow_tf32 = backends.cudnn.allow_tf32 = on
         return
     for place in (backends, backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn):
-        place.fp32_precision = "ieee"
+        place.fp32_precision = "tf32" if on else "ieee"
 
 
 def flags(torch: Any) -> dict[str, str]:

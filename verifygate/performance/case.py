@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from verifygate.config import PerformanceSettings
 from verifygate.model import Arm, Check, Evidence, EvidenceClass, Measurement, Status
 from verifygate.performance.intervals import Interval
-from verifygate.performance.record import ArmRecord, Comparison
+from verifygate.performance.record import RUN_AGAIN, TF32, ArmRecord, Comparison
 
 ON_CUDA = "run `verifygate run --stage performance` on a machine with a CUDA device"
-QUIETER = "raise `performance.rounds`, and measure on a device that nothing else uses"
+TF32_FLAGS = frozenset({"TF32", "float32 matmul precision"})
+"""Settings in which the arm `tf32` differs from the others on purpose."""
+QUIETER = "raise `performance.rounds_max`, and measure on a device that nothing else uses"
 
 
 @dataclass(frozen=True)
@@ -25,18 +27,36 @@ class Answer:
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be judged."""
+    """What is to be judged: one arm of a comparison against fp32."""
 
     comparison: Comparison
     settings: PerformanceSettings
+    amp: ArmRecord
 
     @property
     def fp32(self) -> ArmRecord:
-        return self.comparison.fp32
+        return self.comparison.base
 
     @property
-    def amp(self) -> ArmRecord:
-        return self.comparison.amp
+    def pair(self) -> tuple[ArmRecord, ArmRecord]:
+        return self.fp32, self.amp
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds count: as many as there were at the last look that both arms came to; 0 where at none."""
+        there = min(len(arm.rounds) for arm in self.pair)
+        return max((look for look in self.comparison.plan.looks if look <= there), default=0)
+
+    @property
+    def failure(self) -> str:
+        """Which of the two arms ended early and why, in one line; empty where both are complete."""
+        return "; ".join(f"{arm.name}: {arm.failure}" for arm in self.pair if arm.failure)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about an obstacle to comparing the arms."""
+        failed = [arm.failure for arm in self.pair if arm.failure]
+        return failed[0].remedy if failed else "make the arms equal in all but precision, then" + RUN_AGAIN
 
     @property
     def device(self) -> str:
@@ -53,12 +73,17 @@ class Case:
     def obstacle(self) -> str:
         """Why the arms cannot be compared, in one line; empty where they can."""
         fp32, amp = self.fp32, self.amp
-        if failure := self.comparison.failure:
+        if failure := self.failure:
             return failure
-        if differing := sorted(name for name in fp32.flags if fp32.flags[name] != amp.flags.get(name)):
+        free = TF32_FLAGS if amp.name == TF32 else frozenset()
+        if differing := sorted(
+            name for name in fp32.flags if fp32.flags[name] != amp.flags.get(name) and name not in free
+        ):
             return f"the arms ran under different settings: {', '.join(differing)}"
         if fp32.samples_per_step != amp.samples_per_step:
             return "the arms take different numbers of samples in a step"
+        if fp32.weights_digest != amp.weights_digest:
+            return "the arms start from different weights"
         if fp32.digests != amp.digests:
             return "the arms saw different data"
         return ""
@@ -66,8 +91,8 @@ class Case:
     def arms(self, unit: str, pick: Callable[[ArmRecord], Sequence[float]]) -> tuple[Arm, ...]:
         """The samples of each arm that ran to its end. Values that are no numbers are left out: JSON has none."""
         found = []
-        for record in self.comparison.arms:
-            if record.failure is None and len(record.rounds) == self.settings.rounds and (values := pick(record)):
+        for record in self.pair:
+            if record.failure is None and self.rounds and (values := pick(record)):
                 finite = tuple(value for value in values if math.isfinite(value))
                 found.append(Arm(name=record.name, unit=unit, samples=finite, n=len(finite)))
         return tuple(found)
@@ -96,7 +121,7 @@ class Case:
         )
         remedy = ""
         if first.target and first.status is not Status.PASS:
-            remedy = failed if first.status is Status.FAIL else self.comparison.remedy if self.obstacle else noisy
+            remedy = failed if first.status is Status.FAIL else self.remedy if self.obstacle else noisy
         check = Check(
             id=f"performance.{name}",
             title=first.title,

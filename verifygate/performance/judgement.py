@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from verifygate.config import PerformanceSettings
+from verifygate.config import PerformanceSettings, Targets
 from verifygate.model import Check, Measurement, Status
 from verifygate.performance.case import ON_CUDA, Answer, Case
 from verifygate.performance.intervals import (
@@ -26,16 +27,36 @@ than one step in twenty is fast because it does less."""
 
 def judge(comparison: Comparison, settings: PerformanceSettings) -> list[Answer]:
     """All checks of the stage, in the order of the report."""
-    case = Case(comparison, settings)
+    case = Case(comparison, settings, comparison.judged)
     return [speedup(case), memory_reduction(case), accuracy(case), same_data(case), effective_steps(case)]
+
+
+def beside(comparison: Comparison, settings: PerformanceSettings) -> Iterator[Measurement]:
+    """What the arms without a target gain and cost against fp32: figures, no checks."""
+    free = settings.model_copy(update={"targets": Targets()})
+    for arm in comparison.arms[2:]:
+        case = Case(comparison, free, arm)
+        for answer in (speedup(case), memory_reduction(case), accuracy(case)):
+            yield from answer.measurements
+
+
+def undecided(comparison: Comparison, settings: PerformanceSettings) -> bool:
+    """Whether a target of speed or memory might still be decided by more rounds."""
+    case = Case(comparison, settings, comparison.judged)
+    if case.obstacle or case.only_cpu:
+        return False
+    checks = [speedup(case).check, memory_reduction(case).check]
+    return any(check.required and check.status is Status.NOT_MEASURED for check in checks)
 
 
 def speedup(case: Case) -> Answer:
     """FP32 step time over AMP step time. The target is judged on an accelerator; a CPU's ratio is only reported."""
     target, amp = case.settings.targets.speedup, case.amp.name
     interval = None
-    if all(math.isfinite(seconds) for arm in case.comparison.arms for seconds in arm.step_seconds):
-        interval = ratio(*([(block.effective_step_seconds,) for block in arm.rounds] for arm in case.comparison.arms))
+    if all(math.isfinite(seconds) for arm in case.pair for seconds in arm.step_seconds):
+        interval = ratio(
+            *([(block.effective_step_seconds,) for block in arm.rounds[: case.rounds]] for arm in case.pair)
+        )
     reason = case.obstacle or ("" if interval else "a step time is no positive number, or no timed step took effect")
     measured = Measurement(
         id=f"speedup.{amp}",
@@ -71,7 +92,7 @@ def speedup(case: Case) -> Answer:
 def memory_reduction(case: Case) -> Answer:
     """Share of FP32's peak memory that AMP saves, as the accelerator's own allocator counts it."""
     target, amp = case.settings.targets.memory_reduction, case.amp.name
-    rounds = ratio(*([(peak,) for peak in arm.peak_bytes] for arm in (case.amp, case.fp32)))
+    rounds = ratio(*([(peak,) for peak in arm.peak_bytes[: case.rounds]] for arm in (case.amp, case.fp32)))
     saved = Interval(1 - rounds.value, 1 - rounds.high, 1 - rounds.low) if rounds else None
     measured = Measurement(
         id=f"memory-reduction.{amp}",
@@ -130,7 +151,7 @@ def accuracy(case: Case) -> Answer:
         status=Status.NOT_MEASURED,
         target=f"within +-{target:g}" if target else "",
         arms=case.arms("score", lambda arm: arm.scores),
-        method=f"mean of the paired differences over the same items, after {case.settings.train_steps} steps an arm; "
+        method="mean of the paired differences over the same items; "
         + ("Agresti and Min's interval for paired yes-or-no scores" if by_answer else "Student's t on the differences"),
     )
     if target and not case.obstacle and broken_by_amp(case):
@@ -172,7 +193,7 @@ def broken_by_amp(case: Case) -> bool:
 
 def unscored(case: Case) -> str:
     """Why two arms' scores cannot be compared."""
-    for arm in case.comparison.arms:
+    for arm in case.pair:
         if not all(map(math.isfinite, arm.scores)):
             return f"a score of {arm.name} is no finite number"
     if len(case.fp32.scores) != len(case.amp.scores):
@@ -188,8 +209,8 @@ def same_data(case: Case) -> Answer:
     if fp32[:common] != amp[:common]:
         status, actual = Status.FAIL, "the digests differ"
         remedy = "let `seed` alone decide which data a workload draws, and in which order"
-    elif case.comparison.failure:
-        status, actual, remedy = Status.NOT_MEASURED, case.comparison.failure, case.comparison.remedy
+    elif case.failure:
+        status, actual, remedy = Status.NOT_MEASURED, case.failure, case.remedy
     elif not offered:
         status, actual = Status.NOT_MEASURED, "the workload has no data_digest()"
         remedy = "give the workload `data_digest() -> str`, a digest of the data it has trained on so far"
@@ -210,7 +231,7 @@ def same_data(case: Case) -> Answer:
 def effective_steps(case: Case) -> Answer:
     """Whether both arms ran to their end, and AMP's timed steps moved the parameters as often as FP32's did."""
     name, amp = "effective-steps", case.amp.name
-    done = [sum(block.effective for block in arm.rounds) for arm in case.comparison.arms]
+    done = [sum(block.effective for block in arm.rounds) for arm in case.pair]
     share = done[1] / done[0] if done[0] else None
     measured = Measurement(
         id=f"{name}.{amp}",
@@ -223,8 +244,8 @@ def effective_steps(case: Case) -> Answer:
         arms=case.arms("steps", lambda arm: [float(block.effective) for block in arm.rounds]),
         method=f"optimizer steps of each round that took effect, as the workload counts them; {amp} over fp32",
     )
-    if failure := case.comparison.failure:
-        broke = any(arm.failure and arm.failure.broke_in_training for arm in case.comparison.arms)
+    if failure := case.failure:
+        broke = any(arm.failure and arm.failure.broke_in_training for arm in case.pair)
         update: dict[str, object] = {"status": Status.FAIL if broke else Status.NOT_MEASURED, "reason": failure}
     elif share is None:
         update = {"reason": "no timed step of fp32 moved the parameters"}
@@ -237,8 +258,6 @@ def effective_steps(case: Case) -> Answer:
         name,
         f"at least {LEAST_EFFECTIVE:.0%} of the steps that fp32 takes, and both arms run to their end",
         measured.model_copy(update=update),
-        failed=case.comparison.remedy
-        if case.comparison.failure
-        else "find what overflows in half precision, or why the scale is stuck",
+        failed=case.remedy if case.failure else "find what overflows in half precision, or why the scale is stuck",
         noisy="let `effective_steps` count the optimizer steps that moved the parameters",
     )

@@ -1,34 +1,78 @@
-"""The protocol: both arms alive side by side, trained, evaluated, then timed in turns while the other one sleeps."""
+"""The protocol: all arms alive side by side, trained, evaluated, then timed in turns while the others sleep."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from verifygate.config import PerformanceSettings
 from verifygate.performance.process import ArmProcess, started
-from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Round, Trouble
+from verifygate.performance.record import (
+    BASE,
+    HALF,
+    TF32,
+    ArmRecord,
+    Comparison,
+    Failure,
+    Host,
+    Plan,
+    Round,
+    Training,
+    Trouble,
+)
 from verifygate.subject import Subject
 
 CLOCK_SLACK_SECONDS = 0.5
 """What the gate's clock may show on top of an arm's own: waking up, and the way to and fro."""
+RESERVE = 1.2
+"""An estimate of what is still to do is taken so many times, so that it does not run into the time limit."""
+Undecided = Callable[[Comparison], bool]
 
 
-def compare(subject: Subject, settings: PerformanceSettings, progress: Callable[[str], None]) -> Comparison:
-    """Run FP32 against AMP on the device that is there. Never raises for what the workload does."""
-    fp32, amp = ArmRecord("fp32"), ArmRecord(settings.precision or "bf16")
-    progress("performance: starting both arms")
-    with started(subject, (fp32, amp), settings.seconds) as arms:
+def planned(settings: PerformanceSettings) -> Plan:
+    """What is going to be measured; further seeds only where a target is about accuracy."""
+    return Plan(
+        workload=settings.workload,
+        steps=settings.steps,
+        warmup=settings.warmup,
+        train_steps=settings.train_steps,
+        seeds=settings.seeds if settings.targets.accuracy_difference else settings.seeds[:1],
+        rounds=settings.rounds,
+        rounds_max=max(settings.rounds, settings.rounds_max),
+    )
+
+
+def compare(
+    subject: Subject, settings: PerformanceSettings, progress: Callable[[str], None], undecided: Undecided
+) -> Comparison:
+    """Run FP32 against AMP on the device that is there. Never raises for what the workload does.
+
+    `undecided` says at each look, from what there is by then, whether more rounds could decide something.
+    """
+    plan = planned(settings)
+    base, amp = ArmRecord(BASE), ArmRecord(settings.precision or HALF[0])
+    comparison = Comparison(plan, (base, amp))
+    progress("performance: starting the arms")
+    with ExitStack() as stack:
+        arms = stack.enter_context(started(subject, (base, amp), settings.seconds))
         greeted = [arm.greet() for arm in arms]  # each of them, whatever the first says
         if all(greeted):
-            amp.name = settings.precision or best_precision(arms[0].host)
-            _follow(arms, settings, progress)
-    for record in (fp32, amp):
+            host = arms[0].host
+            amp.name = settings.precision or best_precision(host)
+            names = further(host, amp.name) if settings.arms is None else settings.arms
+            others = tuple(ArmRecord(name) for name in dict.fromkeys(names) if name != amp.name)
+            if others:
+                comparison = replace(comparison, arms=(base, amp, *others))
+                arms += [arm for arm in stack.enter_context(started(subject, others, settings.seconds)) if arm.greet()]
+            _Run(arms, comparison, settings.seconds, progress, undecided).follow()
+    for record in comparison.arms:
         if record.failure and record.failure.trouble is Trouble.MEMORY:
             progress(f"performance: {record.name} ran out of memory; trying it alone")
-            record.failure = _alone(subject, settings, record.name, record.failure)
-    return Comparison(fp32, amp)
+            record.failure = _alone(subject, settings, plan, record.name, record.failure)
+    return comparison
 
 
 def best_precision(host: Host) -> str:
@@ -36,74 +80,189 @@ def best_precision(host: Host) -> str:
     return "bf16" if host.bf16 else "fp16"
 
 
+def further(host: Host, judged: str) -> tuple[str, ...]:
+    """What else is worth measuring on a device: TF32, and the half precision that is not judged; nothing on a CPU."""
+    if not host.accelerator:
+        return ()
+    return (
+        *((TF32,) if host.tf32 else ()),
+        *(name for name in HALF if name != judged and (name != "bf16" or host.bf16)),
+    )
+
+
 def order_of(number: int, arms: Sequence[ArmProcess]) -> list[ArmProcess]:
-    """The order of round `number`: ABBA, so that a machine that warms up or slows down favours neither arm."""
-    return list(arms) if number % 2 == 0 else list(reversed(arms))
+    """The turns of round `number`, there and back: A B B A, and B A A B in the next one.
 
-
-def _follow(arms: Sequence[ArmProcess], settings: PerformanceSettings, progress: Callable[[str], None]) -> None:
-    """Build, train and evaluate each arm, then time them in turns; stop at the first failure.
-
-    An arm that runs out of memory leaves, and the other goes on alone: how much it needs is worth knowing.
+    So a machine that steadily warms up or slows down favours no arm, in any single round.
     """
-    running = list(arms)
-    for phase in (_build, _train):
-        for arm in tuple(running):
-            progress(f"performance: {arm.record.name}: {phase.__name__.strip('_')}")
-            phase(arm, settings)
-            if not _goes_on(arm, running):
-                return
-    for number in range(settings.rounds):
-        progress(f"performance: round {number + 1} of {settings.rounds}")
-        for arm in order_of(number, running):
-            _block(arm, settings)
-            if not _goes_on(arm, running):
-                return
+    there = list(arms) if number % 2 == 0 else list(reversed(arms))
+    return there + there[::-1]
 
 
-def _goes_on(arm: ArmProcess, running: list[ArmProcess]) -> bool:
-    """Whether there is anything left to learn after what `arm` did last."""
-    if arm.record.failure is None:
+class _Run:
+    """One run of the protocol with arms that are up."""
+
+    def __init__(
+        self,
+        arms: Sequence[ArmProcess],
+        comparison: Comparison,
+        seconds: float,
+        progress: Callable[[str], None],
+        undecided: Undecided,
+    ) -> None:
+        self.running = list(arms)
+        self.comparison = comparison
+        self.plan = comparison.plan
+        self.progress = progress
+        self.undecided = undecided
+        self.end = time.monotonic() + seconds
+        self.training_seconds = 0.0
+
+    def follow(self) -> None:
+        """Build, train and evaluate each arm, time them in turns, then train from the other seeds."""
+        first, *seeds = self.plan.seeds
+        began = time.monotonic()
+        if not self._trained(self.running, first):
+            return
+        self.training_seconds = (time.monotonic() - began) * len(seeds)
+        if not self._timed():
+            return
+        compared = [arm for arm in self.running if arm.record in (self.comparison.base, self.comparison.judged)]
+        for seed in seeds:
+            if not self._trained(compared, seed):
+                return
+
+    def _trained(self, arms: Sequence[ArmProcess], seed: int) -> bool:
+        for arm in tuple(arms):
+            if arm not in self.running:
+                continue
+            self.progress(f"performance: {arm.record.name}: training from seed {seed}")
+            _build(arm, self.plan, seed)
+            _train(arm, self.plan, seed)
+            if not self._goes_on(arm):
+                return False
         return True
-    running.remove(arm)
-    arm.hang_up()
-    return arm.record.failure.trouble is Trouble.MEMORY and bool(running)
+
+    def _timed(self) -> bool:
+        """Rounds up to the first look, then up to the next while something is undecided and there is time."""
+        done, began = 0, time.monotonic()
+        for look in self.plan.looks:
+            if done:
+                ahead = RESERVE * ((time.monotonic() - began) / done * (look - done) + self.training_seconds)
+                if time.monotonic() + ahead > self.end or not self.undecided(self.comparison):
+                    return True
+            for number in range(done, look):
+                self.progress(f"performance: round {number + 1} of {look}")
+                if not self._round(number):
+                    return False
+            done = look
+        return True
+
+    def _round(self, number: int) -> bool:
+        blocks: dict[str, list[Round]] = {}
+        for arm in order_of(number, self.running):
+            mine = blocks.setdefault(arm.record.name, [])
+            if arm not in self.running:
+                continue
+            steps = self.plan.steps // 2 if not mine else self.plan.steps - self.plan.steps // 2
+            if block := _block(arm, steps, self.plan.warmup):
+                mine.append(block)
+            if not self._goes_on(arm):
+                return False
+        for arm in self.running:
+            arm.record.rounds.append(joined(*blocks[arm.record.name]))
+        return True
+
+    def _goes_on(self, arm: ArmProcess) -> bool:
+        """Whether there is anything left to learn after what `arm` did last.
+
+        An arm that runs out of memory leaves, and the others go on: how much they need is worth knowing. So does one
+        that no target is about.
+        """
+        failure = arm.record.failure
+        if failure is None:
+            return True
+        self.running.remove(arm)
+        arm.hang_up()
+        beside = arm.record not in (self.comparison.base, self.comparison.judged)
+        return (beside or failure.trouble is Trouble.MEMORY) and bool(self.running)
 
 
-def _build(arm: ArmProcess, settings: PerformanceSettings) -> None:
+def joined(there: Round, back: Round) -> Round:
+    """The two timed blocks of an arm in one round, as one."""
+    return Round(
+        there.seconds + back.seconds,
+        there.effective + back.effective,
+        _larger(there.peak_bytes, back.peak_bytes),
+        _larger(there.reserved_bytes, back.reserved_bytes),
+        back.digest,
+        there.state,
+    )
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else max(one, other)
+
+
+def _build(arm: ArmProcess, plan: Plan, seed: int) -> None:
     record = arm.record
-    if done := arm.ask("build", workload=settings.workload, precision=record.name, seed=settings.seed):
+    built_for = BASE if record.name == TF32 else record.name
+    done = arm.ask("build", workload=plan.workload, precision=built_for, seed=seed, tf32=record.name == TF32)
+    if done and not record.trainings:  # the first seed's workload is the one that is timed
         record.samples_per_step = done["samples_per_step"]
         record.parameter_bytes = done["parameter_bytes"]
+        record.weights_digest = done["weights_digest"]
         record.flags = done["flags"]
 
 
-def _train(arm: ArmProcess, settings: PerformanceSettings) -> None:
-    if done := arm.ask("train", steps=settings.train_steps):
-        arm.record.trained_effective = done["effective"]
-        arm.record.digests.append(done["digest"])
-        if done := arm.ask("evaluate"):
-            arm.record.scores = tuple(done["scores"])
+def _train(arm: ArmProcess, plan: Plan, seed: int) -> None:
+    if arm.record.failure:
+        return
+    trained = arm.ask("train", steps=plan.train_steps)
+    scored = arm.ask("evaluate") if trained else None
+    if trained and scored:
+        trained["losses"], trained["scales"] = tuple(trained["losses"]), tuple(trained["scales"])
+        training = Training(seed=seed, steps=plan.train_steps, scores=tuple(scored["scores"]), **trained)
+        arm.record.trainings.append(training)
 
 
-def _block(arm: ArmProcess, settings: PerformanceSettings) -> None:
+def _block(arm: ArmProcess, steps: int, warmup: int) -> Round | None:
     began = time.perf_counter()
-    if done := arm.ask("block", warmup=settings.warmup, steps=settings.steps):
-        seconds, own, wall = done["seconds"], done["block_seconds"], time.perf_counter() - began
-        if len(seconds) != settings.steps or sum(seconds) > own or not own <= wall <= 2 * own + CLOCK_SLACK_SECONDS:
-            arm.record.failure = Failure(Trouble.TAMPERED, "its own clock contradicts the gate's", "block")
-            return
-        arm.record.digests.append(done["digest"])
-        arm.record.rounds.append(Round(tuple(seconds), done["effective"], done["peak_bytes"]))
+    done = arm.ask("block", warmup=warmup, steps=steps)
+    if not done:
+        return None
+    if not plausible(done, steps, time.perf_counter() - began):
+        arm.record.failure = Failure(Trouble.TAMPERED, "its own clock contradicts the gate's", "block")
+        return None
+    if changed := sorted(name for name, value in arm.record.flags.items() if done["flags"].get(name) != value):
+        text = f"its steps changed settings that are the same in every arm: {', '.join(changed)}"
+        arm.record.failure = Failure(Trouble.CONTRACT, text, "block")
+        return None
+    return Round(
+        tuple(done["seconds"]),
+        done["effective"],
+        done["peak_bytes"],
+        done["reserved_bytes"],
+        done["digest"],
+        done["state"],
+    )
 
 
-def _alone(subject: Subject, settings: PerformanceSettings, name: str, failure: Failure) -> Failure:
+def plausible(done: dict[str, Any], steps: int, wall: float) -> bool:
+    """Whether the times of a block agree with one another and with the gate's own clock."""
+    seconds, own = done["seconds"], done["block_seconds"]
+    if len(seconds) != steps or sum(seconds) > 1.01 * own + 1e-3:  # a device's clock and the host's are two
+        return False
+    return bool(own <= wall <= 2 * own + CLOCK_SLACK_SECONDS)
+
+
+def _alone(subject: Subject, settings: PerformanceSettings, plan: Plan, name: str, failure: Failure) -> Failure:
     """Whether an arm that ran out of memory beside the other one does so by itself too."""
-    again = ArmRecord(name)
+    again, seed = ArmRecord(name), plan.seeds[0]
     with started(subject, (again,), settings.seconds) as (arm,):
-        for phase in (lambda: arm.greet(), lambda: _build(arm, settings), lambda: _train(arm, settings)):
-            if again.failure is None:
-                phase()
+        if arm.greet():
+            _build(arm, plan, seed)
+            _train(arm, plan, seed)
     if again.failure is None:
         return replace(failure, trouble=Trouble.BESIDE, text="out of memory beside the other arm, though it fits alone")
     return again.failure if again.failure.trouble is Trouble.MEMORY else failure

@@ -1,12 +1,29 @@
-"""What one arm delivered, as data: everything the judgement rests on, and nothing else."""
+"""What the arms delivered, as data: everything the judgement rests on, and nothing else.
+
+`dumped` and `loaded` turn a comparison into JSON and back without losing a bit: raw samples, flags, machine, digests.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from statistics import median
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+PROTOCOL_VERSION = 1
+"""Raised whenever the same workload could give other numbers, or the same numbers could mean something else."""
+BASE = "fp32"
+"""The arm that every other one is compared with: FP32 throughout, TF32 switched off."""
+TF32 = "tf32"
+"""The workload built for fp32, with TF32 switched on: what FP32 code gets on most devices without any AMP."""
+HALF = ("bf16", "fp16")
+STRICT = ConfigDict(extra="forbid", ser_json_inf_nan="strings")
 
 
 class Trouble(StrEnum):
@@ -41,6 +58,8 @@ WHILE = {
 class Failure:
     """The early end of an arm, in one line that is the same for the same cause."""
 
+    __pydantic_config__ = STRICT
+
     trouble: Trouble
     text: str
     during: str = "start"
@@ -67,13 +86,74 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Plan:
+    """What is to be measured, and when it is looked at: fixed before the first sample is taken."""
+
+    __pydantic_config__ = STRICT
+
+    workload: str
+    steps: int
+    """Timed steps of an arm in a round."""
+    warmup: int
+    """Steps before each timed block, thrown away."""
+    train_steps: int
+    seeds: tuple[int, ...]
+    """Of the trainings whose outcomes are compared; the first one's workload is timed as well."""
+    rounds: int
+    """After so many rounds the intervals are looked at first."""
+    rounds_max: int
+    """No more rounds than these, however wide the intervals."""
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """The numbers of rounds after which there is a look: `rounds`, doubled until `rounds_max`.
+
+        They are fixed in advance, so that the error rate can be shared out among them: whoever looks after every
+        round and stops at the first lucky one is wrong far more often than the interval says.
+        """
+        found = [self.rounds]
+        while 2 * found[-1] < self.rounds_max:
+            found.append(2 * found[-1])
+        return (*found, self.rounds_max) if self.rounds_max > found[-1] else tuple(found)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training from one seed, untimed, and the scores that its outcome got."""
+
+    __pydantic_config__ = STRICT
+
+    seed: int
+    steps: int
+    effective: int
+    """How many of the steps moved the parameters."""
+    scores: tuple[float, ...]
+    """One for each item of the evaluation; NaN and infinity are kept as what they are."""
+    digest: str | None = None
+    """The workload's digest of the data that it trained on."""
+    losses: tuple[float, ...] = ()
+    """What each step() returned, where it returns a number."""
+    scales: tuple[float, ...] = ()
+    """The workload's `loss_scale` after each step, where it has one."""
+
+
+@dataclass(frozen=True)
 class Round:
-    """One timed block of steps."""
+    """The timed steps of one arm in one round."""
+
+    __pydantic_config__ = STRICT
 
     seconds: tuple[float, ...]
     effective: int
     """How many of them moved the parameters; a gradient scaler skips the others."""
     peak_bytes: int | None = None
+    """Peak of what was allocated, above what was allocated before the workload was built."""
+    reserved_bytes: int | None = None
+    """Peak of what the allocator held, above what it held before."""
+    digest: str | None = None
+    """The workload's digest of all data that it has seen by the end of the round."""
+    state: Mapping[str, float] = field(default_factory=dict)
+    """The machine before the round, name -> figure, for example `load`, `sm_mhz`, `power_w`, `other_processes`."""
 
     @property
     def effective_step_seconds(self) -> float:
@@ -85,6 +165,8 @@ class Round:
 class Host:
     """What an arm's process runs on."""
 
+    __pydantic_config__ = STRICT
+
     platform: str
     python: str
     torch: str
@@ -94,6 +176,10 @@ class Host:
     """As the framework names it, for example `NVIDIA H200`."""
     bf16: bool
     """Whether the device computes in bfloat16."""
+    tf32: bool = False
+    """Whether the device computes in TF32."""
+    details: Mapping[str, str] = field(default_factory=dict)
+    """What else tells one machine from another: processor, driver, CUDA and cuDNN versions, power limit."""
 
     @property
     def accelerator(self) -> bool:
@@ -104,24 +190,40 @@ class Host:
 class ArmRecord:
     """One arm, filled in while it runs; complete where `failure` is None."""
 
+    __pydantic_config__ = STRICT
+
     name: str
-    """`fp32`, `bf16` or `fp16`."""
+    """`fp32`, `tf32`, `bf16` or `fp16`."""
     host: Host | None = None
     samples_per_step: int = 0
     parameter_bytes: int | None = None
+    weights_digest: str | None = None
+    """SHA-256 of the parameters before the first step, where the workload shows its `model`."""
     flags: Mapping[str, str] = field(default_factory=dict)
-    trained_effective: int | None = None
-    """Effective steps of the training that is evaluated."""
-    scores: tuple[float, ...] = ()
+    trainings: list[Training] = field(default_factory=list)
+    """In the order of the plan's seeds; the first one is of the workload that is timed."""
     rounds: list[Round] = field(default_factory=list)
-    digests: list[str | None] = field(default_factory=list)
-    """The data's digest after the training and after each round."""
     failure: Failure | None = None
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """Of the first seed."""
+        return self.trainings[0].scores if self.trainings else ()
+
+    @property
+    def digests(self) -> tuple[str | None, ...]:
+        """Of the data, after each training and after each round."""
+        return (*(training.digest for training in self.trainings), *(block.digest for block in self.rounds))
 
     @property
     def peak_bytes(self) -> tuple[float, ...]:
         """Peak of each round; empty where the device does not count."""
         return tuple(float(block.peak_bytes) for block in self.rounds if block.peak_bytes is not None)
+
+    @property
+    def reserved_bytes(self) -> tuple[float, ...]:
+        """Peak of what the allocator held in each round; empty where the device does not count."""
+        return tuple(float(block.reserved_bytes) for block in self.rounds if block.reserved_bytes is not None)
 
     @property
     def step_seconds(self) -> tuple[float, ...]:
@@ -130,26 +232,54 @@ class ArmRecord:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The two arms of one run of the protocol."""
+    """The arms of one run of the protocol: fp32 first, then the one that the targets are about, then any others."""
 
-    fp32: ArmRecord
-    amp: ArmRecord
+    __pydantic_config__ = STRICT
+
+    plan: Plan
+    arms: tuple[ArmRecord, ...]
+    protocol: int = PROTOCOL_VERSION
 
     @property
-    def arms(self) -> tuple[ArmRecord, ArmRecord]:
-        return self.fp32, self.amp
+    def base(self) -> ArmRecord:
+        return self.arms[0]
+
+    @property
+    def judged(self) -> ArmRecord:
+        """The arm that the targets are about."""
+        return self.arms[1]
 
     @property
     def host(self) -> Host | None:
-        return self.fp32.host or self.amp.host
+        return next((arm.host for arm in self.arms if arm.host), None)
 
-    @property
-    def failure(self) -> str:
-        """Which arm ended early and why, in one line; empty where both are complete."""
-        return "; ".join(f"{arm.name}: {arm.failure}" for arm in self.arms if arm.failure)
 
-    @property
-    def remedy(self) -> str:
-        """What to do about an obstacle to comparing the arms."""
-        failed = [arm.failure for arm in self.arms if arm.failure]
-        return failed[0].remedy if failed else "make the arms equal in all but precision, then" + RUN_AGAIN
+def dumped(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as a JSON object; `loaded` gives the same comparison back, NaN and infinity included."""
+    document: dict[str, Any] = json.loads(_adapter().dump_json(comparison))
+    return document
+
+
+def loaded(document: object) -> Comparison:
+    """The comparison that `dumped` wrote. Raises ValueError, in one line, where the document is not one."""
+    try:
+        comparison = _adapter().validate_json(json.dumps(document))
+    except (ValidationError, TypeError) as error:
+        raise ValueError(f"no comparison of this version: {_first(error)}") from None
+    if comparison.protocol != PROTOCOL_VERSION:
+        raise ValueError(f"measured by protocol {comparison.protocol}; this version reads {PROTOCOL_VERSION}")
+    if len(comparison.arms) < 2 or comparison.base.name != BASE:
+        raise ValueError(f"a comparison has at least two arms, of which the first is {BASE}")
+    return comparison
+
+
+@lru_cache
+def _adapter() -> TypeAdapter[Comparison]:
+    return TypeAdapter(Comparison)
+
+
+def _first(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"`{'.'.join(map(str, problem['loc'])) or 'document'}`: {problem['msg']}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verifygate.config import PerformanceSettings
 from verifygate.model import Measurement, Status
 from verifygate.performance.case import Case
 from verifygate.performance.intervals import positive, yes_or_no
@@ -14,9 +13,9 @@ from verifygate.performance.record import ArmRecord, Comparison
 def measurements(case: Case) -> Iterator[Measurement]:
     """Rate, memory and size of each arm that ran to its end."""
     for arm in case.comparison.arms:
-        if arm.failure is not None or len(arm.rounds) != case.settings.rounds:
+        if arm.failure is not None or not arm.rounds:
             continue
-        trained = (arm.trained_effective or 0) / case.settings.train_steps
+        trained = sum(each.effective for each in arm.trainings) / sum(each.steps for each in arm.trainings)
         yield _plain(case, arm, "trained-steps", "Training steps that moved the parameters", "share", trained)
         times = [block.effective_step_seconds for block in arm.rounds]
         if positive(times):
@@ -42,31 +41,36 @@ def _plain(case: Case, arm: ArmRecord, metric: str, title: str, unit: str, value
 
 def hazards(comparison: Comparison) -> Iterator[str]:
     """What makes one doubt that the comparison shows what it should."""
-    fp32, amp = comparison.arms
+    fp32, amp = comparison.base, comparison.judged
     if fp32.scores and fp32.scores == amp.scores and not yes_or_no(fp32.scores):
         yield f"every graded score is the same in both arms to the last bit: does the workload honour `{amp.name}`?"
     if fp32.parameter_bytes and amp.parameter_bytes and amp.parameter_bytes != fp32.parameter_bytes:
         yield f"the parameters of {amp.name} have another size than fp32's: autocast keeps parameters in FP32"
 
 
-def protocol(comparison: Comparison, settings: PerformanceSettings) -> Iterator[tuple[str, str]]:
+def others_failed(comparison: Comparison) -> Iterator[str]:
+    """Arms without a target that did not run to their end."""
+    for arm in comparison.arms[2:]:
+        if arm.failure:
+            yield f"{arm.name} was to be measured as well: {arm.failure}"
+
+
+def protocol(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """How it was measured: label and value, the same for the same settings and machine."""
-    fp32, amp = comparison.arms
-    yield "arms", f"{fp32.name}, {amp.name}; a process each, the other one asleep while one is measured"
-    yield "order", f"alternating: {fp32.name} {amp.name}, {amp.name} {fp32.name}, ..."
-    yield "rounds", str(settings.rounds)
-    yield "timed steps", f"{settings.steps} an arm and round, each timed by itself"
-    yield "warm-up", f"{settings.warmup} steps before each block, thrown away"
-    yield "training", f"{settings.train_steps} steps an arm, then the evaluation, before anything is timed"
-    yield "seed", str(settings.seed)
+    plan, names = comparison.plan, [arm.name for arm in comparison.arms]
+    there = " ".join(names)
+    back = " ".join(reversed(names))
+    yield "arms", f"{', '.join(names)}; a process each, all others asleep while one is measured"
+    yield "order", f"there and back in each round: {there} {back}, then {back} {there}, ..."
+    yield "rounds", f"a look after {', '.join(map(str, plan.looks))}; the error rate is shared out among the looks"
+    yield "timed steps", f"{plan.steps} an arm and round, each timed by itself"
+    yield "warm-up", f"{plan.warmup} steps before each block, thrown away"
+    yield "training", f"{plan.train_steps} steps an arm and seed, then the evaluation; nothing of it is timed"
+    yield "seeds", ", ".join(map(str, plan.seeds))
     if host := comparison.host:
         yield "device", host.device
-        yield (
-            "clock",
-            "perf_counter; the device synchronised before each reading" if host.accelerator else "perf_counter",
-        )
-    if fp32.flags:
-        yield from fp32.flags.items()
+        yield "clock", "events on the device, checked against perf_counter" if host.accelerator else "perf_counter"
+    yield from comparison.base.flags.items()
 
 
 def environment(comparison: Comparison) -> dict[str, str]:

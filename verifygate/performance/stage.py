@@ -8,7 +8,7 @@ from verifygate.config import PerformanceSettings
 from verifygate.model import Outcome, PerformanceDetails, StageResult
 from verifygate.performance import reported
 from verifygate.performance.case import Case
-from verifygate.performance.judgement import judge
+from verifygate.performance.judgement import beside, judge, undecided
 from verifygate.performance.protocol import compare
 from verifygate.performance.record import Comparison
 from verifygate.stage import StageContext, not_configured
@@ -30,7 +30,7 @@ class PerformanceStage:
         if not settings.workload:
             return not_configured(self.name, HOW)
         began = time.monotonic()
-        comparison = compare(context.subject, settings, context.progress)
+        comparison = compare(context.subject, settings, context.progress, lambda so_far: undecided(so_far, settings))
         return summarised(comparison, settings).model_copy(update={"seconds": time.monotonic() - began})
 
 
@@ -42,11 +42,15 @@ def summarised(comparison: Comparison, settings: PerformanceSettings) -> StageRe
         stage=PerformanceStage.name,
         outcome=Outcome.COMPLETED,
         checks=tuple(answer.check for answer in answers),
-        measurements=(*judged, *reported.measurements(Case(comparison, settings))),
+        measurements=(
+            *judged,
+            *beside(comparison, settings),
+            *reported.measurements(Case(comparison, settings, comparison.judged)),
+        ),
         environment=reported.environment(comparison),
         details=PerformanceDetails(
             workload=settings.workload,
-            protocol=tuple(reported.protocol(comparison, settings)),
-            hazards=tuple(reported.hazards(comparison)),
+            protocol=tuple(reported.protocol(comparison)),
+            hazards=(*reported.hazards(comparison), *reported.others_failed(comparison)),
         ),
     )

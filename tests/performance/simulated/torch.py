@@ -1,6 +1,7 @@
 """A stand-in for torch that starts at once: it has a CUDA device where a file `cuda` lies in the working folder."""
 
 import random
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +28,20 @@ def nothing(*_args):
     pass
 
 
+class Event:
+    """A mark on the host's clock."""
+
+    def __init__(self, enable_timing=False):
+        assert enable_timing
+        self.at = 0.0
+
+    def record(self):
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, after):
+        return (after.at - self.at) * 1000
+
+
 cuda = SimpleNamespace(
     is_available=lambda: HAS_CUDA,
     get_device_name=lambda: "Simulated GPU",
@@ -34,6 +49,11 @@ cuda = SimpleNamespace(
     synchronize=nothing,
     memory_allocated=lambda: memory["now"],
     max_memory_allocated=lambda: memory["peak"],
+    memory_reserved=lambda: memory["now"],
+    max_memory_reserved=lambda: 2 * memory["peak"],
+    empty_cache=nothing,
+    get_device_capability=lambda: (7, 0) if Path("cuda").read_text().startswith("old") else (8, 0),
+    Event=Event,
     reset_peak_memory_stats=reset_peak,
     OutOfMemoryError=OutOfMemoryError,
 )

@@ -84,6 +84,12 @@ def raises(precision, seed, device="cpu"):
     return workload
 
 
+def no_fp16(precision, seed, device="cpu"):
+    if precision == "fp16":
+        raise ValueError("fp16 is not supported")
+    return Sound(precision, seed)
+
+
 def exits(precision, seed, device="cpu"):
     sys.exit("no configuration")
 
