@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from verifygate import gate
 from verifygate.cli import main
 from verifygate.config import StaticSettings
 from verifygate.errors import UsageError
+from verifygate.model import StageResult
 from verifygate.source import SourceFile, Sources
+from verifygate.stage import Stage, StageContext
 from verifygate.static.engine import analyse
 
 FAULTY = """\
@@ -74,6 +77,21 @@ def test_an_unknown_revision_ends_2(repository: Path, capsys: pytest.CaptureFixt
     assert main(["run", "--stage", "static", "--since", "no-such-branch"]) == 2
     assert "git knows no revision `no-such-branch` here" in capsys.readouterr().err
     assert not (repository / "reports").exists()
+
+
+def test_the_report_names_the_commit_it_began_with(repository: Path, monkeypatch: pytest.MonkeyPatch):
+    """Somebody who commits in the same checkout while the stages run changes nothing of what is reported."""
+    git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    began = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    run_stage = gate._run_stage
+
+    def run_while_somebody_commits(stage: Stage, context: StageContext) -> StageResult:
+        subprocess.run([*git, "commit", "-qm", "meanwhile", "--allow-empty"], check=True)
+        return run_stage(stage, context)
+
+    monkeypatch.setattr(gate, "_run_stage", run_while_somebody_commits)
+    assert main(["run", "--stage", "static"]) == 1
+    assert report(repository)["provenance"]["commit"] == began
 
 
 def test_per_file_ignores_are_listed_like_suppressions():

@@ -14,6 +14,8 @@ import jsonschema
 import pytest
 
 from verifygate.cli import main
+from verifygate.config import Settings
+from verifygate.errors import UsageError
 from verifygate.model import Report
 from verifygate.report import render
 from verifygate.static import registry
@@ -69,6 +71,22 @@ def test_check_without_findings_ends_0(project: Path, capsys: pytest.CaptureFixt
     printed = capsys.readouterr()
     assert printed.out == "No findings in 1 file.\n"
     assert printed.err == ""
+
+
+@pytest.mark.parametrize(("words", "on"), [(["--emulate-cuda"], True), (["--no-emulate-cuda"], False), ([], False)])
+def test_the_command_line_says_whether_cuda_is_emulated(
+    project: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], on: bool
+):
+    """And the configuration does where it says nothing."""
+    (project / "verifygate.toml").write_text("[execution]\nemulate_cuda = false\n", encoding="utf-8")
+    asked: list[bool] = []
+
+    def stop(settings: Settings, **_: object) -> None:
+        asked.append(settings.execution.emulate_cuda)
+        raise UsageError("enough")
+
+    monkeypatch.setattr("verifygate.gate.run", stop)
+    assert (main(["run", *words]), asked) == (2, [on])
 
 
 def test_check_with_findings_ends_1(project: Path, capsys: pytest.CaptureFixture[str]):

@@ -56,6 +56,11 @@ def cli() -> None:
     type=click.Choice(("first", "all", "")),
     help="Break the AMP code on purpose; who notices? `all` asks every witness, not only until the first notices.",
 )
+@click.option(
+    "--emulate-cuda/--no-emulate-cuda",
+    default=None,
+    help="Whether tests that skip for want of CUDA run again with CUDA emulated (default: as configured, else yes).",
+)
 def run(
     stages: tuple[str, ...],
     config: Path | None,
@@ -64,6 +69,7 @@ def run(
     baseline: Path | None,
     since: str,
     mutate: str,
+    emulate_cuda: bool | None,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
@@ -77,6 +83,8 @@ def run(
     for name in wanted:
         _one_of(name, REPORT_FORMATS, "--format")
     settings = load(config, Path.cwd())
+    if emulate_cuda is not None:
+        settings = settings.with_emulation(emulate_cuda)
     before = earlier.read(baseline) if baseline else None
     folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
     refuse_foreign(folder)

@@ -226,6 +226,10 @@ class Settings(FileSettings):
     def sources(self) -> tuple[str, ...]:
         return self.project.sources or (".",)
 
+    def with_emulation(self, on: bool) -> Settings:
+        """The same, with CUDA emulated where tests skip for want of it, or not."""
+        return self.model_copy(update={"execution": self.execution.model_copy(update={"emulate_cuda": on})})
+
     @property
     def policy(self) -> tuple[PolicySetting, ...]:
         """The settings by which a finding blocks, counts, or is not looked for, each with its default."""

@@ -60,6 +60,7 @@ def run(
     commit = revision.resolve(settings.root, since) if since else ""
     earlier = _findings_at(settings, commit) if commit else ()
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
+    provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     results: dict[str, StageResult] = {}
     for stage in STAGES:
         if not stages or stage.name in stages:
@@ -87,7 +88,7 @@ def run(
         changes=_changes(judgement.stages, earlier, commit) if commit else None,
         policy=settings.policy,
         mutation=mutation,
-        provenance=_provenance(settings, sources),
+        provenance=provenance,
         run=Run(
             command=command,
             started=started.isoformat(timespec="seconds"),

@@ -67,15 +67,40 @@ def _witnessed(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
         )
         for stage in stages
     ]
-    left = [each for each in seen if each not in joined and not any(_silences(one, each) for one in silenced)]
+    alone = [each for each in seen if each not in joined and not any(_silences(one, each) for one in silenced)]
+    idle = [
+        each for stage in stages if isinstance(stage.details, StaticDetails) for each in stage.details.idle_suppressions
+    ]
+    left = [each for each in alone if not any(_is_about(one, each) for one in idle)]
     return tuple(
-        stage.model_copy(
+        _with_idle(stage, alone).model_copy(
             update={
                 "findings": tuple(each for each in stage.findings if each.witnesses != (Witness.RUN,) or each in left)
             }
         )
         for stage in told
     )
+
+
+def _with_idle(stage: StageResult, seen: Sequence[Finding]) -> StageResult:
+    """The stage, with each comment that silences nothing in the source beside what it silences of a run, if it does."""
+    details = stage.details
+    if not isinstance(details, StaticDetails) or not details.idle_suppressions:
+        return stage
+    used, idle = list(details.suppressions), []
+    for one in details.idle_suppressions:
+        silenced = [each for each in seen if _is_about(one, each)]
+        texts = [f"{each.path}:{each.line} {each.message} ({each.run})" for each in silenced]
+        used += [one.model_copy(update={"finding": text}) for text in texts]
+        idle += [] if silenced else [one]
+    update = {"suppressions": tuple(used), "idle_suppressions": tuple(idle)}
+    return stage.model_copy(update={"details": details.model_copy(update=update)})
+
+
+def _is_about(suppression: Suppression, seen: Finding) -> bool:
+    """Whether a comment that silences nothing in the source names what a run shows on its line."""
+    asked = (suppression.rule, suppression.path, suppression.covers)
+    return asked == (seen.rule, seen.path, seen.line)
 
 
 def _is_same(finding: Finding, seen: Finding) -> bool:
@@ -131,6 +156,9 @@ def _enclosing(finding: Finding, functions: Iterable[FunctionCoverage]) -> Funct
 
 
 def _why(function: FunctionCoverage, tests: Sequence[TestOutcome]) -> str:
+    if not function.tests and function.emulated:
+        more = f" and {len(function.emulated) - 1} more" if len(function.emulated) > 1 else ""
+        return f"only emulated tests execute `{function.symbol}`, and do not see it: {function.emulated[0]}{more}"
     if not function.tests:
         skipped = sum(test.outcome == "skipped" for test in tests)
         note = f" ({skipped} skipped)" if skipped else ""

@@ -99,7 +99,9 @@ def found(line: int = 5, *, witness: Witness = Witness.STATIC, certainty: Certai
     )
 
 
-def stages(static: Finding | None, run: Finding | None, visits=(), suppressions=()) -> tuple[StageResult, StageResult]:
+def stages(
+    static: Finding | None, run: Finding | None, visits=(), suppressions=(), idle=()
+) -> tuple[StageResult, StageResult]:
     execution, source = merged(
         [
             StageResult(
@@ -112,7 +114,7 @@ def stages(static: Finding | None, run: Finding | None, visits=(), suppressions=
                 stage="static",
                 outcome=Outcome.COMPLETED,
                 findings=(static,) if static else (),
-                details=StaticDetails(suppressions=tuple(suppressions)),
+                details=StaticDetails(suppressions=tuple(suppressions), idle_suppressions=tuple(idle)),
             ),
         ]
     )
@@ -167,12 +169,36 @@ def test_a_silenced_breach_stays_silent():
     assert execution.findings == ()
 
 
+@pytest.mark.parametrize("covers", [5, 6])
+def test_a_comment_silences_what_only_a_run_shows(covers: int):
+    """It stands beside what it silences; one that is about another line stays idle, and the finding stays."""
+    comment = Suppression(path="loop.py", line=4, rule="AMP201", reason="on purpose", finding="", covers=covers)
+    execution, static = stages(None, found(5, witness=Witness.RUN), idle=[comment])
+    assert isinstance(static.details, StaticDetails)
+    used = [each.finding for each in static.details.suppressions]
+    if covers == 5:
+        assert (execution.findings, static.details.idle_suppressions) == ((), ())
+        assert used == ["loop.py:5 clipped (seen in a run: event 8, step 1)"]
+    else:
+        assert [each.line for each in execution.findings] == [5]
+        assert (used, static.details.idle_suppressions) == ([], (comment,))
+
+
 # -- where CUDA is emulated ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_what_skips_for_want_of_cuda_is_recorded_where_it_runs(run_suite: Run):
-    result = run_suite("recorded_cuda", seconds=200.0, coverage=False)
+    result = run_suite("recorded_cuda", seconds=200.0)
     assert [(each.rule, each.line) for each in result.findings] == [("AMP201", 13)]
     assert result.findings[0].run.startswith("with CUDA emulated, seen in a run: event")
     assert check(result).status is Status.NOT_MEASURED
+    assert isinstance(result.details, ExecutionDetails)
+    assert {each.symbol: (each.tests, each.emulated) for each in result.details.functions}["train"] == (
+        (),
+        ("test_loop.py::test_train",),
+    )
+    (stage,) = merged([result])
+    assert [each.untested for each in stage.findings] == [
+        "only emulated tests execute `train`, and do not see it: test_loop.py::test_train"
+    ]

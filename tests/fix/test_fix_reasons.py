@@ -160,4 +160,4 @@ def test_a_rule_by_its_name_in_a_list_is_left():
     comment = "# verifygate: ignore[AMP{}, {}] neither is needed\nx = 1\n"
 
     reason = "the rule is not written by its code: which one of the list it is has to be looked up"
-    assert told("GATE102", comment.format("201", "double-step")) == [Applicability.UNSAFE, reason]
+    assert told("GATE102", comment.format("216", "no-sync-inverted")) == [Applicability.UNSAFE, reason]

@@ -86,9 +86,16 @@ def test_unused_is_told_only_where_the_rule_ran():
 
 def test_one_comment_silences_each_rule_it_names():
     """What one of two names does not hit is reported as unused, by its own name."""
-    (finding,) = analysed("s = GradScaler()  # verifygate: ignore[AMP501, AMP201] torch 2.3 here").findings
+    (finding,) = analysed("s = GradScaler()  # verifygate: ignore[AMP501, AMP216] torch 2.3 here").findings
     assert finding.rule == "GATE102"
-    assert "AMP201" in finding.message
+    assert "AMP216" in finding.message
+
+
+def test_what_a_run_alone_may_show_is_not_called_unused():
+    """Nobody who reads the source only can know; the comment is kept aside with the line that it is about."""
+    outcome = analysed("s = 1\n# verifygate: ignore[AMP213] the schedule is by wall clock\nt = 2")
+    assert outcome.findings == ()
+    assert [(each.rule, each.line, each.covers) for each in outcome.idle_suppressions] == [("AMP213", 3, 4)]
 
 
 def test_a_finding_is_silenced_in_its_own_file_only():

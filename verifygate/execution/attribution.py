@@ -49,20 +49,29 @@ def executed_lines(data: Path) -> dict[str, Lines]:
 
 
 def attribute(
-    files: Sequence[SourceFile], root: Path, executed: Mapping[str, Lines], scrubber: Scrubber
+    files: Sequence[SourceFile],
+    root: Path,
+    executed: Mapping[str, Lines],
+    scrubber: Scrubber,
+    emulated: Mapping[str, Lines] | None = None,
 ) -> tuple[FunctionCoverage, ...]:
-    """Every function of `files` with the tests that execute it, in order of place; `tests` is empty where none does."""
+    """Every function of `files` with the tests that execute it, in order of place; `tests` is empty where none does.
+
+    `emulated` are the lines that the tests executed which ran again with CUDA emulated.
+    """
     by_file = {Path(path).resolve(): lines for path, lines in executed.items()}
+    there = {Path(path).resolve(): lines for path, lines in (emulated or {}).items()}
     return tuple(
         FunctionCoverage(
             path=file.path,
             symbol=function.symbol,
             line=function.line,
             end_line=function.end_line,
-            tests=tuple(sorted({scrubber.identity(test) for test in _tests(function, lines)})),
+            tests=tuple(sorted({scrubber.identity(test) for test in _tests(function, by_file.get(path, {}))})),
+            emulated=tuple(sorted({scrubber.identity(test) for test in _tests(function, there.get(path, {}))})),
         )
         for file in files
-        for lines in (by_file.get((root / file.path).resolve(), {}),)
+        for path in ((root / file.path).resolve(),)
         for function in functions(file)
     )
 

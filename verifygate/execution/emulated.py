@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from verifygate.execution.attribution import CoverageUnreadableError, Lines, executed_lines
 from verifygate.execution.checks import CUDA_WORDS
 from verifygate.execution.outcomes import Judged, judge
 from verifygate.execution.ran import EVIDENCE_LIMIT, Account, tests_ran
@@ -29,6 +30,7 @@ from verifygate.model import (
     TestOutcome,
     TraceSummary,
 )
+from verifygate.source import SourceFile
 from verifygate.stage import StageContext
 
 ID = "execution.emulated"
@@ -65,18 +67,26 @@ class Emulated:
     findings: tuple[Finding, ...] = ()
     """What the recorder saw the code do there."""
     trace: TraceSummary | None = None
+    executed: Mapping[str, Lines] | None = None
+    """The lines that the tests executed there, where they are known."""
 
 
-def run_emulated(context: StageContext, account: Account, arguments: Sequence[str], folder: Path) -> Emulated:
+def run_emulated(
+    context: StageContext,
+    account: Account,
+    arguments: Sequence[str],
+    folder: Path,
+    files: Sequence[SourceFile] = (),
+) -> Emulated:
     """Run what `account` says was skipped for want of CUDA; `arguments` are those of that first run.
 
-    `folder` is private to this run and does not exist yet.
+    `folder` is private to this run and does not exist yet. The lines of `files` that are executed are recorded.
     """
     skipped = _skipped(account)
     if not skipped:
         return Emulated(_none(Status.NOT_APPLICABLE, "no test was skipped for want of CUDA"))
     if not context.settings.execution.emulate_cuda:
-        why = "turned off by `execution.emulate_cuda = false`"
+        why = "turned off by `execution.emulate_cuda = false` or `--no-emulate-cuda`"
         return Emulated(_none(Status.NOT_MEASURED, why, "turn it on, or run the gate on a machine with CUDA"), (), why)
     context.progress(f"running {count(len(skipped), 'test')} again, with CUDA emulated")
     settings = context.settings.execution
@@ -84,14 +94,15 @@ def run_emulated(context: StageContext, account: Account, arguments: Sequence[st
     instruments += [recorder(emulated=True)] if settings.recorder else []
     folder.mkdir()
     options = (word for word in arguments if not (context.subject.root / word.partition("::")[0]).exists())
-    files = dict.fromkeys(identity.partition("::")[0] for identity in skipped)
+    holding = dict.fromkeys(identity.partition("::")[0] for identity in skipped)
     session = run_pytest(
         context.subject,
-        (*options, "--continue-on-collection-errors", *files),
+        (*options, "--continue-on-collection-errors", *holding),
         folder=folder,
         seconds=settings.seconds,
         test_seconds=settings.test_seconds,
         limits=limits_of(settings),
+        files=[context.subject.root / file.path for file in files],
         instruments=instruments,
         only=list(skipped),
     )
@@ -99,11 +110,19 @@ def run_emulated(context: StageContext, account: Account, arguments: Sequence[st
         return Emulated(_none(Status.NOT_MEASURED, problem), (), problem)
     there = Account(session.completed, session.record, judge(session.record, account.scrubber), account.scrubber)
     tests = _judge(skipped, session, there)
+    executed = _executed(session) if files else None
     if not settings.recorder:
-        return Emulated(_check(tests), tests)
+        return Emulated(_check(tests), tests, executed=executed)
     recorded = judged(session, there, context.sources, context.settings.static)
     findings = (one.model_copy(update={"run": f"with CUDA emulated, {one.run}"}) for one in recorded.findings)
-    return Emulated(_check(tests), tests, findings=tuple(findings), trace=recorded.summary)
+    return Emulated(_check(tests), tests, findings=tuple(findings), trace=recorded.summary, executed=executed)
+
+
+def _executed(session: Session) -> Mapping[str, Lines] | None:
+    try:
+        return executed_lines(session.coverage_data) if session.record.coverage == "" else None
+    except CoverageUnreadableError:
+        return None
 
 
 def _skipped(account: Account) -> dict[str, TestOutcome]:

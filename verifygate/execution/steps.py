@@ -101,8 +101,17 @@ def tell_who_tests_what(watched: Watched) -> Told:
 
 def tell_the_emulated(watched: Watched) -> Told:
     """What becomes, where CUDA is emulated, of the tests that were skipped for want of it."""
-    again = run_emulated(watched.context, watched.account, watched.arguments, watched.folder / "emulated")
-    details = {"emulated": again.tests, "emulation": again.problem, "emulated_trace": again.trace}
+    context, folder = watched.context, watched.folder / "emulated"
+    again = run_emulated(context, watched.account, watched.arguments, folder, watched.files)
+    details: dict[str, object] = {
+        "emulated": again.tests,
+        "emulation": again.problem,
+        "emulated_trace": again.trace,
+    }
+    executed, _ = _executed(watched)
+    if again.executed is not None and executed is not None:
+        root = context.subject.root
+        details["functions"] = attribute(watched.files, root, executed, watched.scrubber, again.executed)
     return Told(checks=(again.check,), findings=again.findings, details=details)
 
 

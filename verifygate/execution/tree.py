@@ -11,13 +11,14 @@ from verifygate.errors import UsageError
 from verifygate.source import read_sources
 from verifygate.stage import StageContext
 
-GIT = (".git/HEAD", ".git/config", ".git/packed-refs")
-"""What says which revision this is, where the root is a repository's."""
-
 
 @dataclass(frozen=True)
 class Tree:
-    """Digests of every audited file, the configuration, the specification and the repository's head."""
+    """Digests of every audited file, the configuration and the specification.
+
+    Nothing of the repository is among them: somebody may commit elsewhere in the same checkout while the tests run.
+    Which revision the report speaks of is asked before any stage begins.
+    """
 
     root: Path
     digests: Mapping[str, str]
@@ -48,18 +49,8 @@ def tree_on_disk(context: StageContext) -> Tree:
 
 def _beside(context: StageContext) -> dict[str, str]:
     root, settings = context.subject.root, context.settings
-    named = [settings.config, settings.requirements.spec, *GIT, *_head(root)]
+    named = [settings.config, settings.requirements.spec]
     return {path: digest for path in named if path and (digest := _digest(root / path))}
-
-
-def _head(root: Path) -> list[str]:
-    """The file that says where the branch stands."""
-    try:
-        head = (root / ".git" / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return []
-    name = head.removeprefix("ref: ")
-    return [f".git/{name}"] if name != head and ".." not in name else []
 
 
 def _digest(path: Path) -> str:

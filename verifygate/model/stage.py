@@ -66,6 +66,8 @@ class FunctionCoverage(Model):
     line: int
     end_line: int
     tests: tuple[str, ...]
+    emulated: tuple[str, ...] = ()
+    """The tests that execute it where CUDA is emulated, and are skipped elsewhere."""
 
 
 class NotEmulated(Model):
@@ -169,10 +171,13 @@ class NotFollowed(Model):
 class Suppression(Model):
     path: str
     line: int
+    """Of the comment."""
     rule: str
     reason: str
     finding: str
-    """What it silences."""
+    """What it silences; empty for nothing."""
+    covers: int = 0
+    """The line of code that the comment is about; 0 where it silences a finding of the source, which names its own."""
 
 
 class StaticDetails(Model):
@@ -182,6 +187,8 @@ class StaticDetails(Model):
     not_analysed: tuple[NotAnalysed, ...] = ()
     not_followed: tuple[NotFollowed, ...] = ()
     suppressions: tuple[Suppression, ...] = ()
+    idle_suppressions: tuple[Suppression, ...] = ()
+    """Those that silence nothing in the source, of rules that a run can show broken: it may be what they are for."""
     rules: tuple[str, ...] = ()
     """Codes of the rules that ran."""
 

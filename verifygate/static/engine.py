@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 
 from verifygate.config import StaticSettings
 from verifygate.errors import UsageError
-from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression
+from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
 from verifygate.source import Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
@@ -38,6 +38,8 @@ class Outcome:
     files_checked: int
     findings: tuple[Finding, ...]
     suppressions: tuple[Suppression, ...]
+    idle_suppressions: tuple[Suppression, ...]
+    """Those that silence nothing here, and may silence what a run shows."""
     not_analysed: tuple[NotAnalysed, ...]
     not_followed: tuple[NotFollowed, ...]
     constructs: tuple[Construct, ...]
@@ -61,7 +63,7 @@ def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
         analysis = Analysis(sources, picked)
         matches = [(rule, match) for rule in loaded.values() for match in rule.check(analysis)]
         found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
-        kept, silenced, problems = _suppress(found, sources, set(loaded))
+        kept, silenced, idle, problems = _suppress(found, sources, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
         lost = tuple(_not_analysed(sources, analysis, picked))
@@ -69,6 +71,7 @@ def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
             files_checked=len(sources) - sum(sources.get(each.path) is not None for each in lost),
             findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
             suppressions=tuple(silenced),
+            idle_suppressions=tuple(idle),
             not_analysed=lost,
             not_followed=tuple(
                 sorted(set(analysis.not_followed), key=lambda each: (each.path, each.line, each.reason))
@@ -164,10 +167,10 @@ def _column(sources: Sources, place: Place) -> int:
 
 def _suppress(
     found: list[Finding], sources: Sources, active: set[str]
-) -> tuple[list[Finding], list[Suppression], list[Finding]]:
-    """Findings that stay, those that a comment silences, and what is wrong with the comments themselves."""
+) -> tuple[list[Finding], list[Suppression], list[Suppression], list[Finding]]:
+    """Findings that stay, comments that silence one, comments that may silence a run's, and what is wrong with them."""
     names = {loaded.rule.name: code for code, loaded in load_rules().items()}
-    kept, silenced = list(found), []
+    kept, silenced, idle = list(found), [], []
     problems: list[Finding] = []
     for file in sources:
         for directive in suppressions.directives(file):
@@ -189,9 +192,25 @@ def _suppress(
                 )
                 for each in hit
             ]
-            if not hit and code in active and not directive.foreign:
+            if hit:
+                continue
+            if _seen_in_runs(code):
+                reason = directive.reason or "(none: noqa)"
+                idle.append(Suppression(
+                    path=file.path, line=directive.comment_line, rule=code, reason=reason, finding="",
+                    covers=directive.line,
+                ))  # fmt: skip
+            elif code in active and not directive.foreign:
                 problems.append(_complaint(directive, "GATE102", f"nothing here breaks {code}: remove the comment"))
-    return kept, silenced, [problem for problem in problems if problem.rule in active]
+    return kept, silenced, idle, [problem for problem in problems if problem.rule in active]
+
+
+def _seen_in_runs(code: str) -> bool:
+    """Whether a run can have a finding of this rule that the source does not show.
+
+    What AMP501 is about a run tells by torch's own warning, at a place where the source shows it as well.
+    """
+    return Witness.RUN in load_rules()[code].rule.witnesses and code != "AMP501"
 
 
 def _covers(directive: suppressions.Directive, finding: Finding) -> bool:

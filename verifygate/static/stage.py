@@ -48,6 +48,7 @@ class StaticStage:
                 not_analysed=outcome.not_analysed,
                 not_followed=outcome.not_followed,
                 suppressions=outcome.suppressions,
+                idle_suppressions=outcome.idle_suppressions,
                 rules=outcome.rules,
             ),
         )

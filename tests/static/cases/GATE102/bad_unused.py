@@ -4,7 +4,7 @@ from torch.amp import GradScaler
 from torch.cuda.amp import autocast
 
 corrected = GradScaler("cuda")  # verifygate: ignore[AMP501] torch 2.3 is what the cluster has  # expect: GATE102
-other_rule = autocast()  # verifygate: ignore[AMP201] we clip nothing  # expect: GATE102
+other_rule = autocast()  # verifygate: ignore[AMP216] we accumulate nothing  # expect: GATE102
 
 # verifygate: ignore[deprecated-amp-api] torch 2.3 is what the cluster has  # expect: GATE102
 on_the_line_above = GradScaler("cuda")
@@ -14,4 +14,4 @@ region = autocast()
 
 
 def both_named_one_needed():
-    return autocast()  # verifygate: ignore[AMP501, AMP201] torch 2.3 is what the cluster has  # expect: GATE102
+    return autocast()  # verifygate: ignore[AMP501, AMP216] torch 2.3 is what the cluster has  # expect: GATE102

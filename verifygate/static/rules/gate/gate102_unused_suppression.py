@@ -13,7 +13,7 @@ Nothing.
 ```python
 def train(model, loss_fn, optimizer, scaler, batches, device):
     for inputs, targets in batches:
-        loss_fn(model(inputs), targets).backward()  # verifygate: ignore[AMP206] there was a scaler once
+        loss_fn(model(inputs), targets).backward()  # verifygate: ignore[AMP216] it accumulated once
         optimizer.step()
 ```
 
@@ -30,7 +30,9 @@ Unsafe: the comment is taken out, or the one rule from its list. A run on some f
 another file brings about, and the comment is there for.
 
 ## What it cannot see
-Rules that the configuration switches off are not judged. An unused `noqa` is left to the tool it is for.
+Rules that the configuration switches off are not judged. A rule that a recorded run can show broken where the source
+shows nothing is not judged either: such a comment is listed in the static report, with what it silences of the run. An
+unused `noqa` is left to the tool it is for.
 
 ## References
 - `verifygate docs suppressions`
