@@ -80,7 +80,7 @@ def test_a_line_belongs_to_the_innermost_symbol(text: str, name: str):
         ("# clip, then step", "# anything else"),
         ('"""Take one step."""', '"""Take a step\n\n        of some length."""'),
         ('        """Take one step."""\n', ""),
-        ("clip_grad_norm_(self.parameters(), limit)", "clip_grad_norm_(\n            self.parameters(),\n            (limit),\n        )"),
+        ("norm_(self.parameters(), limit)", "norm_(\n            self.parameters(),\n            (limit),\n        )"),
         ("limit=1.0", "limit = 1.00"),
         ("def plain():\n    pass", "def other(x):\n    return x"),
         ("def step(self", "def take_step(self"),
@@ -128,7 +128,10 @@ def test_a_files_own_symbol_is_what_stands_outside_of_functions():
 
 def test_digests_are_the_same_for_good():
     """Another value here makes every link in every committed lock suspect: change it only with the lock's version."""
-    text = 'def f(a, /, b: int = 0xFF, *c, d=None, **e):\n    return [f"{a!r:>{b}}", b"x", 1j, ..., not a, 1 if a else -0.5]\n'
+    text = (
+        "def f(a, /, b: int = 0xFF, *c, d=None, **e):\n"
+        '    return [f"{a!r:>{b}}", b"x", 1j, ..., not a, 1 if a else -0.5]\n'
+    )
     assert digest(text, "f") == "dbdf9ff1a541950f1da0a51b"
 
 

@@ -140,6 +140,8 @@ class ConstructKind(StrEnum):
     STATE_LOADED = "scaler-state-loaded"
     DELEGATED = "delegated-precision"
     """Lightning `precision=`, Accelerate, Hugging Face `fp16=`: a framework does AMP."""
+    PASSIVE_SCALE = "passive-scale-reading"
+    """The loss scale read through `getattr(..., None)` in a row, or with every error swallowed: it fails in silence."""
 
 
 class Construct(Model):
@@ -150,6 +152,10 @@ class Construct(Model):
     line: int
     symbol: str
     text: str
+    callee: str = ""
+    """Qualified name of what is called, where the kind is told by it: `lightning.pytorch.Trainer`."""
+    note: str = ""
+    """What the analysis has to say of it."""
 
 
 class NotAnalysed(Model):

@@ -18,7 +18,7 @@ from verifygate.symbols import FileSymbols, Symbol, Symbols
 _MARK = re.compile(r"#\s*requirement:\s*(?P<said>.*?)\s*$", re.IGNORECASE)
 """In the singular: `# requirements: torch, numpy` is how scripts list packages."""
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
-_ASIDE = re.compile(r"\s+(?:-+|–|—|\()\s*.*$")
+_ASIDE = re.compile(r"\s+(?:-+|\u2013|\u2014|\()\s*.*$")
 """What may follow the ids: `# requirement: AMP-03 - why here`, `# requirement: AMP-03 (the clip)`."""
 NEAR = 1
 """Blank lines that may lie between a mark and what it marks: two end a paragraph of code by PEP 8."""

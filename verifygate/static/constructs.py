@@ -10,6 +10,7 @@ from verifygate.protocol import Event
 from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Backward, Signal
+from verifygate.static.passive import passive_readings
 from verifygate.static.signals import Signals
 from verifygate.static.values import Frame
 
@@ -28,6 +29,8 @@ _SCALER_METHODS = {
     "state_dict": ConstructKind.STATE_SAVED,
     "load_state_dict": ConstructKind.STATE_LOADED,
 }
+_NAMED = (ConstructKind.GRAD_SCALER, ConstructKind.AUTOCAST, ConstructKind.DELEGATED)
+"""Kinds that are told by the qualified name of what is called."""
 
 
 def constructs(analysis: Analysis) -> tuple[Construct, ...]:
@@ -44,10 +47,25 @@ def constructs(analysis: Analysis) -> tuple[Construct, ...]:
                 path=function.module.path,
                 line=call.lineno,
                 symbol=function.symbol,
-                text=" ".join(ast.unparse(call).split())[:120],
+                text=_text(call),
+                callee=analysis.roles.known_name(call.func, frame) if kind in _NAMED else "",
             )
             found.setdefault((construct.path, construct.line, kind.value), construct)
+    for passive in passive_readings(analysis.modules):
+        path, line = passive.function.module.path, passive.node.lineno
+        found[path, line, ConstructKind.PASSIVE_SCALE.value] = Construct(
+            kind=ConstructKind.PASSIVE_SCALE,
+            path=path,
+            line=line,
+            symbol=passive.function.symbol,
+            text=_text(passive.node),
+            note=passive.note,
+        )
     return tuple(sorted(found.values(), key=lambda each: (each.path, each.line, each.kind)))
+
+
+def _text(node: ast.expr) -> str:
+    return " ".join(ast.unparse(node).split())[:120]
 
 
 def _kinds(call: ast.Call, frame: Frame, analysis: Analysis, signals: Signals) -> Iterator[ConstructKind]:
@@ -78,4 +96,12 @@ def delegates(name: str, call: ast.Call) -> bool:
 
 
 def _is_off(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and str(value.value) in ("False", "None", "no", "32", "32-true")
+    return isinstance(value, ast.Constant) and str(value.value) in (
+        "False",
+        "None",
+        "no",
+        "32",
+        "32-true",
+        "64",
+        "64-true",
+    )

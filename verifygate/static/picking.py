@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable
 
 from verifygate.source import SourceFile, Sources
+from verifygate.static import delegated, passive
 from verifygate.static.rule import LoadedRule
 
 _CORE = (b"autocast", b"GradScaler", b"unscale_")
 """What a file that does AMP itself names."""
+_FACTS = tuple(word.encode() for word in (*delegated.WORDS, *passive.WORDS))
+"""What a file names of which the report tells, whichever rules are selected."""
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
 
@@ -21,7 +24,7 @@ _WORD = re.compile(rb"\w+")
 def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
     """The paths of the files to look at, sorted."""
     rules = [each.rule for each in loaded]
-    words = {word.encode() for rule in rules for word in rule.words}.union(_CORE)
+    words = {word.encode() for rule in rules for word in rule.words}.union(_CORE, _FACTS)
     named = {word: {file.path for file in sources if word in file.data} for word in sorted(words)}
     picked = set().union(*named.values())
     core = set().union(*(named[word] for word in _CORE))
