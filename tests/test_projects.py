@@ -121,6 +121,61 @@ def test_fixed_program_passes(name: str, tmp_path: Path):
     assert (seen.exit_code, seen.report["verdict"]) == (0, "PASS"), seen.printed
 
 
+FALSE_OF_LIGHTNING = (
+    "does not use amp",
+    "not use autocast",
+    "no amp ",
+    "no mixed precision",
+    "zero occurrences",
+    "not equivalent",
+    "different behavio",
+    "cannot verify",
+    "cannot guarantee",
+    "without a gradscaler",
+)
+"""What seed 001 says, or may be taken to say, of a project that hands precision to Lightning: `16-mixed` is AMP."""
+
+SILENT = (
+    "where it is not there, it is None and nobody is told; "
+    "asked for in AmpWandbCallback.on_train_epoch_end alone, which runs once an epoch"
+)
+
+
+@pytest.mark.slow
+def test_delegation_is_a_mismatch_and_passive_logging_is_named(tmp_path: Path):
+    """Seed 001's project: the architecture mismatch blocks, the silent logging has its line, Lightning its due."""
+    root = PROJECTS / "lightning_delegated" / "broken"
+    seen = audit(root, tmp_path)
+    handed_over = CASES["lightning_delegated"].line(root)
+    passive = first_line(root / "training/amp_logging.py", 'getattr(trainer, "strategy", None)')
+    blocking = {reason["check"]: (reason["path"], reason["line"]) for reason in seen.report["reasons"]}
+    assert blocking["requirements.architecture"] == ("training/coordinator.py", handed_over)
+    assert blocking["requirements.AMP-04"] == ("training/amp_logging.py", passive)
+    page = (tmp_path / "requirements.md").read_text(encoding="utf-8")
+    drawn = page.partition("Actual:\n\n```text\n")[2].partition("\n```")[0].splitlines()
+    chain = "through 4 getattr(..., None) in a row (strategy, precision_plugin, scaler, get_scale)"
+    call = "pl.Trainer(precision=effective_precision, **options)"
+    assert drawn == [
+        "the project's own code",
+        f"├── AmpWandbCallback._get_loss_scale (training/amp_logging.py:{passive})",
+        f"│   └── reads the loss scale in passing, {chain}: {SILENT} (training/amp_logging.py:{passive})",
+        f"├── TrainingCoordinator.train (training/coordinator.py:{handed_over})",
+        f"│   └── hands precision to Lightning: {call} (training/coordinator.py:{handed_over})",
+        "│       ├── with 16-mixed (also written 16) it enters torch.autocast and drives a torch GradScaler of its own",
+        "│       ├── on the CPU it takes bf16-mixed in place of 16-mixed",
+        "│       └── with bf16-mixed it enters torch.autocast and has no scaler",
+        "├── nothing here makes the GradScaler",
+        "├── nothing here enters autocast",
+        "├── nothing here scales the loss",
+        "├── nothing here steps through the scaler",
+        "└── nothing here updates the scale",
+    ]
+    assert "specification mismatch" in page
+    assert "to Lightning at training/coordinator.py" in page
+    every = " ".join(path.read_text(encoding="utf-8").lower() for path in tmp_path.glob("*.md"))
+    assert [said for said in FALSE_OF_LIGHTNING if said in every] == []
+
+
 PLANTED = {
     ("classify.py", "clip_grad_norm_("): "AMP201",
     ("robust.py", "nan_to_num_("): "AMP201",

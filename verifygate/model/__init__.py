@@ -1,5 +1,6 @@
 """The data model: frozen values that every stage produces and every report reads."""
 
+from verifygate.model.architecture import ArchitectureTrees, Branch
 from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, EvidenceClass, Status
 from verifygate.model.finding import Applicability, Certainty, Detail, Finding, PathStep, Severity, Witness
@@ -46,7 +47,9 @@ from verifygate.model.trace import Island, LowPrecision, OwnEvents, ScaleChange,
 __all__ = [
     "SCHEMA_VERSION",
     "Applicability",
+    "ArchitectureTrees",
     "Arm",
+    "Branch",
     "Calculation",
     "Certainty",
     "Changes",

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from verifygate.model.architecture import ArchitectureTrees
 from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, Status
 from verifygate.model.finding import Finding
@@ -255,6 +256,8 @@ class RequirementsDetails(Model):
     gates: tuple[QualityGate, ...] = ()
     architecture_expected: tuple[str, ...] = ()
     architecture_actual: tuple[str, ...] = ()
+    architecture: ArchitectureTrees | None = None
+    """The same as trees, symbol by symbol."""
     unknown_ids: tuple[str, ...] = ()
     """Requirement ids that tests or code name and the specification does not."""
 

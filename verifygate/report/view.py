@@ -33,6 +33,7 @@ from verifygate.model import (
     Waiver,
     WaiverState,
 )
+from verifygate.report.trees import as_mermaid, as_text
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MAX_BARS = 60
@@ -316,6 +317,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "interval": interval,
         "join_words": " ".join,
         "kinds": kinds,
+        "mermaid": lambda trees: as_mermaid(("expected", trees.expected), ("actual", trees.actual)),
         "noticed_by": lambda mutants, witness: sum(mutant.noticed_by(witness) for mutant in mutants),
         "plot": plot,
         "points": points,
@@ -326,6 +328,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "spread": spread,
         "stages": lambda stages: words(stage.stage for stage in stages),
         "tally": tally,
+        "tree": as_text,
         "words": words,
     }
 )

@@ -55,6 +55,7 @@ class RequirementsStage:
                 gates=gates,
                 architecture_expected=compared.expected,
                 architecture_actual=compared.actual,
+                architecture=compared.trees,
                 unknown_ids=strangers,
             ),
         )

@@ -109,7 +109,24 @@ def delegation(static: StaticDetails, within: str | None) -> list[Construct]:
     return [item for item in every if in_scope(item.path, within)] or every
 
 
+def passive_readings(static: StaticDetails, within: str | None) -> list[Construct]:
+    """The places where the loss scale is read in passing, so that it fails in silence."""
+    return in_order(
+        item for item in static.constructs if item.kind is ConstructKind.PASSIVE_SCALE and in_scope(item.path, within)
+    )
+
+
 def _not_there(kind: ConstructKind, static: StaticDetails, within: str | None) -> Answer:
+    passive = passive_readings(static, within) if kind is ConstructKind.GET_SCALE else []
+    if passive:
+        said = "; ".join(f"{place(item)} reads the loss scale {item.note}" for item in passive)
+        return Answer(
+            Status.FAIL,
+            f"no `{kind.value}` on a scaler of the project's own, only passive logging: {said}",
+            cited(passive),
+            symbols(passive),
+            remedy="log `scaler.get_scale()` from the scaler itself, and fail loudly where there is none",
+        )
     handed_over = [] if kind is ConstructKind.DELEGATED else delegation(static, within)
     if handed_over:
         return Answer(
@@ -127,7 +144,7 @@ def cited(constructs: Sequence[Construct], why: str = "") -> tuple[Cite, ...]:
     return tuple(
         Cite(
             EvidenceClass.STATIC,
-            f"{why}: {item.text}" if why else f"{item.kind.value}: {item.text}",
+            f"{why or item.kind.value}: {item.text}{f' ({item.note})' if item.note else ''}",
             item.path,
             item.line,
         )

@@ -65,7 +65,7 @@ def _through_getattr(function: Function) -> tuple[ast.expr, str] | None:
             chain = _chain(node, known)
             if len(chain.links) >= LINKS and chain.first is not None:
                 names = ", ".join(chain.links)
-                return chain.first, f"the loss scale through {len(chain.links)} `getattr(..., None)` in a row ({names})"
+                return chain.first, f"through {len(chain.links)} `getattr(..., None)` in a row ({names})"
     return None
 
 
@@ -105,7 +105,7 @@ def _through_except(function: Function) -> tuple[ast.expr, str] | None:
             continue
         for inner in (each for statement in node.body for each in walk(statement)):
             if isinstance(inner, ast.Call) and simple_name(inner.func) in WORDS:
-                return inner, "the loss scale with every error swallowed"
+                return inner, "with every error swallowed"
     return None
 
 
