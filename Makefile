@@ -15,7 +15,7 @@ TESTS ?= not slow
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
 	$$python -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup gate test lint reports bench clean
+.PHONY: help setup gate gpu test lint reports bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
@@ -24,6 +24,11 @@ setup: $(READY) ## build the environment in .venv (done by itself when it is nee
 
 gate: $(READY) ## audit reference_impl; reports in reports/latest
 	@$(BIN)/verifygate run --stage all
+
+gpu: $(READY) ## on a CUDA machine: the gpu-marked tests, then the record of reference_impl in reports/records
+	@$(BIN)/python -c 'import torch; torch.cuda.is_available() or exit("no CUDA device here: nothing to measure")'
+	@$(BIN)/python -m pytest -q -m gpu
+	@$(BIN)/verifygate bench record
 
 test: lint ## lint, then run the tests but for the slow ones (all: make test TESTS=); pytest's closing line comes last
 	@$(BIN)/python -m pytest -m '$(TESTS)'

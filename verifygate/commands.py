@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from verifygate import __version__
+from verifygate.bench import bench
+from verifygate.progress import progress_line
 
 if TYPE_CHECKING:
     from verifygate.config import Settings, StaticSettings
@@ -39,6 +40,9 @@ def split_words(_context: click.Context, _parameter: click.Parameter, value: tup
 @click.version_option(__version__, prog_name="verifygate", message="%(prog)s %(version)s")
 def cli() -> None:
     """Audit PyTorch mixed-precision (AMP) training code: PASS or BLOCK, with evidence that anybody can re-run."""
+
+
+cli.add_command(bench)
 
 
 @cli.command()
@@ -89,7 +93,7 @@ def run(
     folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
     refuse_foreign(folder)
     chosen = () if "all" in stages else stages
-    with _progress() as progress:
+    with progress_line() as progress:
         report = run_gate(
             settings, stages=chosen, command=_command_line(), since=since, mutants=mutate, progress=progress
         )
@@ -193,7 +197,7 @@ def probe(command: tuple[str, ...], emulate_cuda: bool, fmt: str, seconds: float
     from verifygate.execution.probe import probe as witness
 
     parts = parsed(command)
-    with _progress() as progress:
+    with progress_line() as progress:
         progress(f"running {' '.join(parts.script)}")
         report = witness(parts, command, seconds=seconds, emulate_cuda=emulate_cuda, folder=Path.cwd())
     if fmt == "json":
@@ -219,7 +223,7 @@ def claims(reports: tuple[str, ...], root: Path | None, fmt: str, run_tests: boo
     from verifygate.model.claims import ClaimVerdict
     from verifygate.report.claims import render_claims
 
-    with _progress() as progress:
+    with progress_line() as progress:
         progress("reading the reports")
         found = audit(reports, root, run_tests=run_tests)
     click.echo(render_claims(found, fmt), nl=False)
@@ -384,25 +388,6 @@ def _command_line() -> str:
 def _shown(folder: Path) -> str:
     relative = os.path.relpath(folder)
     return folder.as_posix() if relative.startswith("..") else Path(relative).as_posix()
-
-
-class _progress:  # noqa: N801 - used as a function
-    """Says on a terminal what is going on, in one line that goes away; nothing in a pipe."""
-
-    def __enter__(self) -> Callable[[str], None]:
-        from rich.console import Console
-
-        console = Console(stderr=True)
-        self._status = console.status("starting") if console.is_terminal else None
-        if self._status is None:
-            return lambda _text: None
-        status = self._status
-        status.start()
-        return lambda text: status.update(text)
-
-    def __exit__(self, *_error: object) -> None:
-        if self._status is not None:
-            self._status.stop()
 
 
 @cli.command(hidden=True)

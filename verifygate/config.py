@@ -139,6 +139,44 @@ class Targets(Model):
     """Largest allowed absolute difference of accuracy, for example 0.01; judged on any device."""
 
 
+class RecordsSettings(Model):
+    """`[performance.records]`: measurements that were made elsewhere, and by what they are believed."""
+
+    paths: tuple[str, ...] = ("reports/records/*.json",)
+    """Glob patterns of records; they are asked for what this machine cannot measure itself."""
+    files: tuple[str, ...] = (
+        "pyproject.toml",
+        "requirements*.txt",
+        "constraints*.txt",
+        "environment.yml",
+        "uv.lock",
+        "poetry.lock",
+        "pdm.lock",
+        "Pipfile.lock",
+    )
+    """Glob patterns of files that a measurement rests on besides the workload's own imports: configuration, locks, and
+    whatever else the workload reads. A change of one of them makes a record stale."""
+    max_age_days: Annotated[int, Field(ge=1)] = 90
+    """Days after which a record says nothing any more."""
+    device: str = "*"
+    """Glob pattern of the device's name, for example `NVIDIA H100*`."""
+    public_key: str = ""
+    """PEM file of the Ed25519 or ECDSA key that records are signed with, relative to the configuration. Where it is
+    set, an unsigned record counts for nothing. With `--since`, this table and the key are read from that revision."""
+
+
+class ClusterSettings(Model):
+    """`[performance.cluster]`: where `verifygate bench` measures."""
+
+    executor: Literal["", "slurm", "local", "debug"] = ""
+    """Where it is set, a job of submitit measures (extra `slurm`): on a node of SLURM, in a process here (`local`), or
+    in the gate's own (`debug`)."""
+    folder: str = ".verifygate/jobs"
+    """Where jobs keep their logs and results, relative to the configuration; every node must see it."""
+    parameters: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Passed on to submitit, for example `slurm_partition = "gpu"`, `gpus_per_node = 1`, `timeout_min = 30`."""
+
+
 class PerformanceSettings(Model):
     """`[performance]`: the workload to measure."""
 
@@ -165,6 +203,8 @@ class PerformanceSettings(Model):
     seconds: Positive = 300.0
     """Time limit of one arm's process; no round is begun that would not leave enough of it for what follows."""
     targets: Targets = Field(default_factory=Targets)
+    records: RecordsSettings = Field(default_factory=RecordsSettings)
+    cluster: ClusterSettings = Field(default_factory=ClusterSettings)
 
 
 class VerdictSettings(Model):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
+import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -53,6 +55,22 @@ def files_at(folder: Path, commit: str) -> Iterator[SourceFile]:
         size = int(header[2])
         yield SourceFile(path, data[position : position + size])
         position += size + 1
+
+
+def file_at(folder: Path, commit: str, path: str) -> bytes | None:
+    """The bytes of a file of a commit, by its path below `folder`; None where there is none, or no git."""
+    return _git(folder, "cat-file", "blob", f"{commit}:./{path}")
+
+
+def export(folder: Path, commit: str, target: Path) -> None:
+    """Write what a commit holds below `folder` to `target`, a new folder. Raises UsageError where git cannot."""
+    packed = _git(folder, "archive", "--format=tar", commit)
+    if packed is None:
+        raise UsageError(
+            f"git cannot give out the files of `{commit}`", where="--against", remedy="fetch that revision whole"
+        )
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(target, filter="data")
 
 
 def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:

@@ -19,6 +19,7 @@ from verifygate.stage import StageContext
 from verifygate.subject import Subject
 
 Measure = Callable[..., StageResult]
+KeyPair = Callable[..., tuple[bytes, bytes]]
 QUICK = {"rounds": 3, "steps": 2, "warmup": 1, "train_steps": 3, "seconds": 60.0, "rounds_max": 3, "seeds": (0,)}
 
 
@@ -42,3 +43,19 @@ def measure(simulated: Path) -> Measure:
         return PerformanceStage().run(context)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def key_pair() -> KeyPair:
+    """Make a new private and its public key, as PEM."""
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    def make(kind: str = "ed25519") -> tuple[bytes, bytes]:
+        key = ed25519.Ed25519PrivateKey.generate() if kind == "ed25519" else ec.generate_private_key(ec.SECP256R1())
+        return (
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+            key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+        )
+
+    return make

@@ -89,7 +89,7 @@ def test_a_cpu_never_proves_a_speedup() -> None:
     on_cpu = result(arm("fp32", CPU, step=9.0), arm("bf16", CPU))
     for name in ("speedup", "memory-reduction"):
         assert check(on_cpu, name).status is Status.NOT_MEASURED
-        assert "verifygate run --stage performance" in check(on_cpu, name).remedy
+        assert "verifygate bench record" in check(on_cpu, name).remedy
     assert measured(on_cpu, "speedup.bf16").value is None
     assert measured(on_cpu, "speedup-on-cpu.bf16").value == pytest.approx(9.0)
     assert measured(on_cpu, "speedup-on-cpu.bf16").status is not Status.PASS

@@ -127,7 +127,7 @@ class Arm:
         scores = [float(score) for score in self.workload.evaluate()]
         if not scores:
             raise ContractError("evaluate() returned no score; it returns one number per item")
-        return {"scores": scores}
+        return {"scores": scores, "files": imported_files()}
 
     def block(self, warmup: int, steps: int) -> dict[str, Any]:
         """Time `steps` steps one by one, after `warmup` steps that bring caches and clocks back from the other arm."""
@@ -148,6 +148,7 @@ class Arm:
             "reserved_bytes": self._peak_reserved(),
             "flags": flags(self.torch),
             "state": state,
+            "files": imported_files(),
         }
 
     def _timed(self, steps: int) -> list[float]:
@@ -260,6 +261,17 @@ def imported(workload: str) -> Any:
     if not callable(function):
         raise ContractError(f"module `{module_name}` has no function `{function_name}`; wanted: {CONTRACT}")
     return function
+
+
+def imported_files() -> list[str]:
+    """Paths below the working folder, relative to it, of all modules that are loaded: what a measurement rests on."""
+    root = os.path.realpath(Path.cwd()) + os.sep
+    found = set()
+    for module in tuple(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and (path := os.path.realpath(file)).startswith(root):
+            found.add(Path(path[len(root) :]).as_posix())
+    return sorted(found)
 
 
 def set_tf32(torch: Any, on: bool) -> None:

@@ -11,7 +11,7 @@ from verifygate.model import Arm, Check, Evidence, EvidenceClass, Measurement, S
 from verifygate.performance.intervals import Interval
 from verifygate.performance.record import RUN_AGAIN, TF32, ArmRecord, Comparison
 
-ON_CUDA = "run `verifygate run --stage performance` on a machine with a CUDA device"
+ON_CUDA = "run `verifygate bench record` on a machine with a CUDA device: the record that it writes counts here"
 TF32_FLAGS = frozenset({"TF32", "float32 matmul precision"})
 """Settings in which the arm `tf32` differs from the others on purpose."""
 QUIETER = "raise `performance.rounds_max`, and measure on a device that nothing else uses"

@@ -224,6 +224,7 @@ def _train(arm: ArmProcess, plan: Plan, seed: int) -> None:
         trained["losses"], trained["scales"] = tuple(trained["losses"]), tuple(trained["scales"])
         training = Training(seed=seed, steps=plan.train_steps, scores=tuple(scored["scores"]), **trained)
         arm.record.trainings.append(training)
+        _saw(arm.record, scored)
 
 
 def _block(arm: ArmProcess, steps: int, warmup: int) -> Round | None:
@@ -238,6 +239,7 @@ def _block(arm: ArmProcess, steps: int, warmup: int) -> Round | None:
         text = f"its steps changed settings that are the same in every arm: {', '.join(changed)}"
         arm.record.failure = Failure(Trouble.CONTRACT, text, "block")
         return None
+    _saw(arm.record, done)
     return Round(
         tuple(done["seconds"]),
         done["effective"],
@@ -246,6 +248,11 @@ def _block(arm: ArmProcess, steps: int, warmup: int) -> Round | None:
         done["digest"],
         done["state"],
     )
+
+
+def _saw(record: ArmRecord, done: dict[str, Any]) -> None:
+    """Keep the files that an arm's answer tells of."""
+    record.files = tuple(sorted({*record.files, *map(str, done["files"])}))
 
 
 def plausible(done: dict[str, Any], steps: int, wall: float) -> bool:

@@ -203,6 +203,8 @@ class ArmRecord:
     trainings: list[Training] = field(default_factory=list)
     """In the order of the plan's seeds; the first one is of the workload that is timed."""
     rounds: list[Round] = field(default_factory=list)
+    files: tuple[str, ...] = ()
+    """Paths below the project's root of the modules that it had imported by the end of its last order."""
     failure: Failure | None = None
 
     @property
@@ -252,6 +254,11 @@ class Comparison:
     @property
     def host(self) -> Host | None:
         return next((arm.host for arm in self.arms if arm.host), None)
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether it was made on an accelerator."""
+        return self.host is not None and self.host.accelerator
 
 
 def dumped(comparison: Comparison) -> dict[str, Any]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
+from collections.abc import Sequence
 
 from verifygate.config import PerformanceSettings
 from verifygate.model import Outcome, PerformanceDetails, StageResult
 from verifygate.performance import reported
+from verifygate.performance.attestation.acceptance import Ruling, examined, found_records, terms
 from verifygate.performance.case import Case
 from verifygate.performance.judgement import beside, judge, undecided
-from verifygate.performance.protocol import compare
+from verifygate.performance.protocol import compare, planned
 from verifygate.performance.record import Comparison
+from verifygate.performance.recorded import completed
 from verifygate.stage import StageContext, not_configured
 
 HOW = (
@@ -31,12 +35,23 @@ class PerformanceStage:
             return not_configured(self.name, HOW)
         began = time.monotonic()
         comparison = compare(context.subject, settings, context.progress, lambda so_far: undecided(so_far, settings))
-        return summarised(comparison, settings).model_copy(update={"seconds": time.monotonic() - began})
+        rulings = () if comparison.accelerated else _consulted(context)
+        return summarised(comparison, settings, rulings).model_copy(update={"seconds": time.monotonic() - began})
 
 
-def summarised(comparison: Comparison, settings: PerformanceSettings) -> StageResult:
-    """The stage's result, as a pure function of what the arms delivered."""
-    answers = judge(comparison, settings)
+def _consulted(context: StageContext) -> tuple[Ruling, ...]:
+    """What the records there are can tell of what needs an accelerator."""
+    settings = context.settings
+    paths = found_records(settings.root, settings.performance.records.paths)
+    if not paths:
+        return ()
+    asked = terms(settings, planned(settings.performance), context.since, dt.datetime.now(dt.UTC))
+    return tuple(examined(path, asked) for path in paths)
+
+
+def summarised(comparison: Comparison, settings: PerformanceSettings, rulings: Sequence[Ruling] = ()) -> StageResult:
+    """The stage's result, as a pure function of what the arms delivered, and of what records add to it."""
+    answers = completed(judge(comparison, settings), rulings, settings)
     judged = [measurement for answer in answers for measurement in answer.measurements]
     return StageResult(
         stage=PerformanceStage.name,
@@ -50,7 +65,10 @@ def summarised(comparison: Comparison, settings: PerformanceSettings) -> StageRe
         environment=reported.environment(comparison),
         details=PerformanceDetails(
             workload=settings.workload,
-            protocol=tuple(reported.protocol(comparison)),
+            protocol=(
+                *reported.protocol(comparison),
+                *((f"record {ruling.path}", ruling.told) for ruling in rulings),
+            ),
             hazards=(*reported.hazards(comparison), *reported.others_failed(comparison)),
         ),
     )

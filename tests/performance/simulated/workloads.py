@@ -1,5 +1,6 @@
 """Workloads for the stand-in torch: one that is sound, and one for each way to go wrong."""
 
+import importlib
 import os
 import signal
 import sys
@@ -134,4 +135,10 @@ def too_large_together(precision, seed, device="cpu"):
     if precision == "fp32" and not mark.exists():
         mark.touch()
         raise torch.OutOfMemoryError("CUDA out of memory")
+    return Sound(precision, seed)
+
+
+def plugged(precision, seed, device="cpu"):
+    """Imports a module that no reader of the source can name."""
+    importlib.import_module("".join(["plug", "in"]))
     return Sound(precision, seed)

@@ -1,0 +1,1 @@
+"""Named at run time only."""

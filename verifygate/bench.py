@@ -1,0 +1,168 @@
+"""The commands of `verifygate bench`: measure, write down what was measured, and judge what was written down."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from verifygate.progress import progress_line
+
+if TYPE_CHECKING:
+    from verifygate.config import Settings
+    from verifygate.model import StageResult
+    from verifygate.performance.attestation.making import Measured
+
+config_option = click.option(
+    "--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default."
+)
+format_option = click.option(
+    "--format", "fmt", default="text", type=click.Choice(("text", "json")), help="Output format."
+)
+RECORDS = "reports/records"
+
+
+@click.group()
+def bench() -> None:
+    """Measure AMP against FP32 on the device that is there; write it down; judge what was written down."""
+
+
+@bench.command("run")
+@config_option
+@format_option
+def bench_run(config: Path | None, fmt: str) -> int:
+    """Measure, and judge by the targets. Exit code 1 where a target is missed or could not be measured."""
+    settings = _settings(config)
+    return _shown(settings, _measured(settings), fmt)
+
+
+@bench.command("record")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The record (default: reports/records/DEVICE.json)."
+)
+@click.option("--key", type=click.Path(path_type=Path), help="Sign with this private key: PEM, Ed25519 or ECDSA.")
+@config_option
+@format_option
+def bench_record(output: Path | None, key: Path | None, config: Path | None, fmt: str) -> int:
+    """Measure, and write a record that a machine without the device can judge. Exit codes as those of `bench run`."""
+    from verifygate.errors import UsageError
+    from verifygate.performance.attestation.envelope import signed
+    from verifygate.performance.attestation.making import file_name, record_of
+    from verifygate.performance.attestation.statement import written
+
+    settings = _settings(config)
+    secret = b""
+    if key is not None:
+        try:
+            secret = key.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot be read: {error.strerror}", where=str(key), remedy="name a key file") from None
+        signed(b"", secret, str(key))  # a key that is no good is better known before the measurement than after it
+    measured = _measured(settings)
+    code = _shown(settings, measured, fmt)
+    if not measured.complete:
+        click.echo("verifygate: no record: there is nothing in it that could be judged", err=True)
+        return 1
+    data = written(record_of(measured))
+    path = output if output is not None else settings.root / RECORDS / file_name(measured)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(signed(data, secret, str(key)) if key is not None else data)
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(path), remedy="give another path") from None
+    click.echo(f"verifygate: record: {path}", err=True)
+    return code
+
+
+@bench.command("verify")
+@click.argument("record", type=click.Path(path_type=Path))
+@click.option("--since", default="", help="A git revision: a record, or a key, that is newer proves nothing.")
+@config_option
+@format_option
+def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int:
+    """Say whether a record is accepted for the files that are here, and why not. Exit code 1 where it is refused."""
+    import json
+
+    from verifygate import revision
+    from verifygate.errors import UsageError
+    from verifygate.performance import summarised
+    from verifygate.performance.attestation.acceptance import examined, terms
+    from verifygate.performance.protocol import planned
+    from verifygate.report.bench import text
+
+    settings = _settings(config)
+    path = record.resolve()
+    if not path.is_file():
+        raise UsageError("no such file", where=str(record), remedy="name a record of `verifygate bench record`")
+    if not path.is_relative_to(settings.root):
+        raise UsageError(
+            "lies outside the project's root", where=str(record), remedy="copy the record into the project"
+        )
+    base = revision.resolve(settings.root, since) if since else ""
+    asked = terms(settings, planned(settings.performance), base, dt.datetime.now(dt.UTC))
+    ruling = examined(path.relative_to(settings.root).as_posix(), asked)
+    if ruling.unreadable:
+        raise UsageError(ruling.refusals[0], where=str(record), remedy="name a record of `verifygate bench record`")
+    if fmt == "json":
+        document = {
+            "schema_version": 1,
+            "record": ruling.path,
+            "accepted": ruling.accepted,
+            "refusals": ruling.refusals,
+            "changed": ruling.changed,
+            "forged": ruling.forged,
+            "signed": ruling.signed,
+        }
+        click.echo(json.dumps(document, indent=1))
+    else:
+        if ruling.accepted and ruling.comparison is not None:
+            click.echo(text(summarised(ruling.comparison, settings.performance)), nl=False)
+        click.echo(f"{ruling.path}: {ruling.told}")
+    return 0 if ruling.accepted else 1
+
+
+def _settings(config: Path | None) -> Settings:
+    from verifygate.config import load
+    from verifygate.errors import UsageError
+    from verifygate.performance.stage import HOW
+
+    settings = load(config, Path.cwd())
+    if not settings.performance.workload:
+        raise UsageError("there is no workload to measure", where=settings.config or None, remedy=HOW)
+    return settings
+
+
+def _measured(settings: Settings) -> Measured:
+    """Measure here, or on a node of the cluster that the settings name."""
+    from verifygate.gate import interpreter_of
+    from verifygate.performance.attestation.making import measure
+    from verifygate.subject import Subject
+
+    subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
+    cluster = settings.performance.cluster
+    with progress_line() as progress:
+        if not cluster.executor:
+            return measure(subject, settings, progress)
+        from verifygate.performance.cluster import Jobs
+
+        progress(f"waiting for a job of {cluster.executor}")
+        with Jobs(cluster, settings.root, settings.place("performance", "cluster")) as jobs:
+            return jobs.submit(measure, subject, settings).result()
+
+
+def _shown(settings: Settings, measured: Measured, fmt: str) -> int:
+    from verifygate.performance import summarised
+
+    return _printed(summarised(measured.comparison, settings.performance), fmt)
+
+
+def _printed(result: StageResult, fmt: str) -> int:
+    """Print a result. The exit code: 1 where something that was asked for is missed or was not measured."""
+    from verifygate.model import Status
+    from verifygate.report.bench import text
+
+    click.echo(result.model_dump_json(indent=1) if fmt == "json" else text(result), nl=fmt == "json")
+    fine = (Status.PASS, Status.NOT_APPLICABLE)
+    return 0 if all(check.status in fine for check in result.checks if check.required) else 1
