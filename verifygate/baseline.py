@@ -8,6 +8,7 @@ from pathlib import Path
 
 from verifygate.errors import UsageError
 from verifygate.model import Changes, Finding, Outcome, Report
+from verifygate.model.report import seal_of
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -27,6 +28,17 @@ def read(path: Path) -> Report:
     except ValueError:
         remedy = "give a report.json that `verifygate run` of this version wrote"
         raise UsageError("not a report of this schema", where=str(path), remedy=remedy) from None
+
+
+def refuse_edited(path: Path) -> None:
+    """Raises UsageError where the report at `path` was touched since it was written, or cannot show that it was not."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    seal = document["run"].get("seal")
+    if seal == seal_of(document):
+        return
+    known = "it was edited after it was written: its seal is not that of its content"
+    problem = known if seal else "it has no seal: an earlier version wrote it, or somebody took it out"
+    raise UsageError(problem, where=str(path), remedy="give a report.json as `verifygate run` of this version wrote it")
 
 
 def changes(new: Report, old: Report) -> Changes:

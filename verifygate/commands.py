@@ -16,6 +16,7 @@ from verifygate.progress import progress_line
 
 if TYPE_CHECKING:
     from verifygate.config import Settings, StaticSettings
+    from verifygate.model import Report
     from verifygate.model.check_report import CheckReport
     from verifygate.source import Sources
     from verifygate.static.engine import Outcome
@@ -89,7 +90,7 @@ def run(
     settings = load(config, Path.cwd())
     if emulate_cuda is not None:
         settings = settings.with_emulation(emulate_cuda)
-    before = earlier.read(baseline) if baseline else None
+    before = _earlier(baseline) if baseline else None
     folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
     refuse_foreign(folder)
     chosen = () if "all" in stages else stages
@@ -313,9 +314,26 @@ def compare(old: Path, new: Path) -> int:
     """Compare two report.json files: which findings are new, open, fixed. Exit code 1 where there are new ones."""
     from verifygate import baseline
 
-    changes = baseline.changes(baseline.read(new), baseline.read(old))
+    changes = baseline.changes(_earlier(new), _earlier(old))
     click.echo(baseline.told(changes), nl=False)
     return 1 if changes.new else 0
+
+
+def _earlier(path: Path) -> Report:
+    """An earlier report that still says what its run said. Raises UsageError where it contradicts itself."""
+    from verifygate import baseline
+    from verifygate.errors import UsageError
+    from verifygate.merge import faults
+
+    report = baseline.read(path)
+    for fault in faults(report):
+        raise UsageError(
+            f"the report contradicts itself: {fault}",
+            where=str(path),
+            remedy="give a report.json as `verifygate run` of this version wrote it",
+        )
+    baseline.refuse_edited(path)
+    return report
 
 
 def _sources(paths: tuple[str, ...], settings: Settings) -> Sources:

@@ -14,16 +14,16 @@ from pathlib import Path, PurePosixPath
 
 from verifygate import __version__, revision
 from verifygate.config import Settings
-from verifygate.errors import UsageError
+from verifygate.errors import UsageError, VerifygateError
 from verifygate.fix import with_fixes
-from verifygate.merge import merged
+from verifygate.merge import Grounds, examined, faults
 from verifygate.model import Changes, Finding, Outcome, Provenance, Report, Run, StageResult
 from verifygate.requirements import read_specification
 from verifygate.scoring import judge
 from verifygate.source import Sources, read_sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stages import STAGES
-from verifygate.static.registry import check_rules
+from verifygate.static.registry import check_rules, chosen
 from verifygate.subject import Subject, discover_interpreter
 from verifygate.trial import mutate
 
@@ -74,8 +74,11 @@ def run(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
     inherited = {finding.fingerprint for finding in earlier}
-    judgement = judge(merged(list(results.values())), settings.verdict, settings.waivers, settings.today, inherited)
-    return Report(
+    merged = examined(list(results.values()), _grounds(settings, sources))
+    judgement = judge(
+        merged.stages, settings.verdict, settings.waivers, settings.today, inherited, merged.contradictions
+    )
+    report = Report(
         project=settings.name,
         task=settings.project.task,
         version=settings.project.version,
@@ -85,6 +88,7 @@ def run(
         stages=judgement.stages,
         parts=judgement.parts,
         waivers=judgement.waivers,
+        contradictions=merged.contradictions,
         changes=_changes(judgement.stages, earlier, commit) if commit else None,
         policy=settings.policy,
         mutation=mutation,
@@ -94,6 +98,21 @@ def run(
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - clock, 3),
         ),
+    )
+    for fault in faults(report):
+        raise VerifygateError(f"the report contradicts itself: {fault}")
+    return report
+
+
+def _grounds(settings: Settings, sources: Sources) -> Grounds:
+    """What the merger holds the results against: the tree read once more, the specification, the rules."""
+    path = settings.requirements.spec
+    return Grounds(
+        root=settings.root,
+        sources=sources,
+        now=read_sources(settings.root, settings.sources, settings.project.exclude),
+        rules=frozenset(chosen(settings.static.select, settings.static.ignore)),
+        specification=read_specification(settings.root, path) if path else None,
     )
 
 

@@ -11,6 +11,7 @@ from verifygate.config import VerdictSettings
 from verifygate.model import (
     Certainty,
     Check,
+    Contradiction,
     Finding,
     Outcome,
     Reason,
@@ -49,6 +50,7 @@ def judge(
     waivers: Sequence[Waiver],
     today: dt.date,
     inherited: Collection[str] = (),
+    contradictions: Sequence[Contradiction] = (),
 ) -> Judgement:
     """Decide by the named conditions, then add up the points. Never looks at the points to decide.
 
@@ -56,7 +58,8 @@ def judge(
     """
     permission = _Permission(waivers, today)
     blocking = {stage.stage: _reasons(stage, policy, permission, inherited) for stage in stages}
-    reasons = _in_order(reason for found in blocking.values() for reason in found)
+    against = [_contradiction_reason(each) for each in contradictions if each.blocks]
+    reasons = _in_order(reason for found in (*blocking.values(), against) for reason in found)
     if not any(stage.outcome is Outcome.COMPLETED and _applicable(stage) for stage in stages):
         reasons = (*reasons, NOTHING_RAN)
     parts = _parts(stages, policy.weights)
@@ -119,8 +122,15 @@ class _Ranked:
     reason: Reason
 
 
-_RANK = {"finding": 0, "check-failed": 1, "stage-errored": 2, "waiver-expired": 3, "check-partial": 4}
-_LAST = 5
+_RANK = {
+    "contradiction": 0,
+    "finding": 1,
+    "check-failed": 2,
+    "stage-errored": 3,
+    "waiver-expired": 4,
+    "check-partial": 5,
+}
+_LAST = 6
 
 
 def _in_order(found: Iterable[_Ranked]) -> tuple[Reason, ...]:
@@ -148,6 +158,19 @@ def _finding_reason(stage: StageResult, finding: Finding) -> _Ranked:
     )
     where = f"{finding.path}:{finding.line}:{finding.column}"
     return _Ranked((_RANK["finding"], *finding.order), f"{finding.rule} {where} {finding.fingerprint}", reason)
+
+
+def _contradiction_reason(each: Contradiction) -> _Ranked:
+    """What cannot both hold makes the rest of the report doubtful, so it stands first."""
+    reason = Reason(
+        condition="contradiction",
+        stage="gate",
+        text=f"{each.name}: {each.text}; what stands: {each.stands}",
+        path=each.path,
+        line=each.line,
+        action=each.action,
+    )
+    return _ranked(reason, f"{each.name} {each.text}")
 
 
 def _errored_reason(stage: StageResult) -> _Ranked:

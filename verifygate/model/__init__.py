@@ -3,6 +3,7 @@
 from verifygate.model.architecture import ArchitectureTrees, Branch
 from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, EvidenceClass, Status
+from verifygate.model.contradiction import Contradiction
 from verifygate.model.finding import Applicability, Certainty, Detail, Finding, PathStep, Severity, Witness
 from verifygate.model.measurement import Arm, Measurement
 from verifygate.model.mutation import Mutant, MutationReport, Sighting
@@ -56,6 +57,7 @@ __all__ = [
     "Check",
     "Construct",
     "ConstructKind",
+    "Contradiction",
     "Detail",
     "EmulatedTest",
     "Evidence",

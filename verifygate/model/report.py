@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 from enum import StrEnum
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from verifygate.model.base import Model, Points, encodable, put, take, volatile_pointers
+from verifygate.model.contradiction import Contradiction
 from verifygate.model.finding import Finding
 from verifygate.model.mutation import MutationReport
 from verifygate.model.stage import ScorePart, StageResult, Verdict
@@ -89,6 +91,9 @@ class Run(Model):
     seconds: float
     measured: dict[str, Any] = Field(default_factory=dict)
     """JSON pointer -> value of every volatile field; filled when the report is written."""
+    seal: str = ""
+    """sha256 over all the rest of the document; filled when the report is written, and an edit by hand breaks it. It is
+    no signature: whoever knows how can seal an edited report anew."""
 
 
 class Changes(Model):
@@ -118,7 +123,8 @@ class Report(Model):
     stages: tuple[StageResult, ...]
     parts: tuple[ScorePart, ...]
     waivers: tuple[WaiverUse, ...]
-    contradictions: tuple[str, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    """Where two statements of this run cannot both hold, and which one counts."""
     changes: Changes | None = None
     """Against an earlier report, where one was given."""
     policy: tuple[PolicySetting, ...] = ()
@@ -132,6 +138,7 @@ class Report(Model):
         """Serialise; everything volatile moves into `run.measured`, so the rest is the same bytes every time."""
         document = self.model_dump(mode="json")
         document["run"]["measured"] = {pointer: take(document, pointer) for pointer in volatile_pointers(self)}
+        document["run"]["seal"] = seal_of(document)
         return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
     @classmethod
@@ -141,7 +148,14 @@ class Report(Model):
         try:
             for pointer, value in document["run"]["measured"].items():
                 put(document, pointer, value)
-            document["run"]["measured"] = {}
+            document["run"] |= {"measured": {}, "seal": ""}
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise ValueError(f"run.measured does not fit the report: {error!r}") from error
         return cls.model_validate(document)
+
+
+def seal_of(document: dict[str, Any]) -> str:
+    """The seal that a report's JSON document should carry; what seal it does carry is left out of it."""
+    rest = {**document, "run": {key: value for key, value in document["run"].items() if key != "seal"}}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

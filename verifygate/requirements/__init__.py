@@ -15,11 +15,11 @@ from verifygate.requirements.architecture import Comparison, compare
 from verifygate.requirements.calculations import calculations
 from verifygate.requirements.facts import Facts
 from verifygate.requirements.gates import quality_gates
-from verifygate.requirements.spec import read_specification
+from verifygate.requirements.spec import Specification, read_specification
 from verifygate.requirements.trace import numbered, trace, unknown_ids
 from verifygate.stage import StageContext, not_configured
 
-__all__ = ["RequirementsStage", "read_specification"]
+__all__ = ["RequirementsStage", "Specification", "gates_check", "quality_gates", "read_specification"]
 
 
 class RequirementsStage:
@@ -43,7 +43,7 @@ class RequirementsStage:
         gates = quality_gates(rows, worked_out, spec.gates)
         strangers, unknown = unknown_ids(specification, facts)
         checks = [check for _, check in traced]
-        checks += [*_architecture(compared), _calculations(worked_out), _gates(gates), unknown]
+        checks += [*_architecture(compared), _calculations(worked_out), gates_check(gates), unknown]
         return StageResult(
             stage=self.name,
             outcome=Outcome.COMPLETED,
@@ -94,7 +94,7 @@ def _calculations(lines: tuple[Calculation, ...]) -> Check:
     )
 
 
-def _gates(gates: tuple[QualityGate, ...]) -> Check:
+def gates_check(gates: tuple[QualityGate, ...]) -> Check:
     """Makes a missed gate visible; it never blocks by itself, for its requirements do."""
     counting = [gate for gate in gates if gate.status is not Status.NOT_APPLICABLE]
     met = sum(1 for gate in counting if gate.status is Status.PASS)

@@ -33,7 +33,8 @@ def construct(query: Query, facts: Facts) -> Answer:
     if gap := unproved(static, facts, query.within):
         return gap
     if query.absent:
-        return Answer(Status.PASS, f"nowhere in {counted(_files(facts, query.within), 'file')}")
+        actual = f"nowhere in {counted(_files(facts, query.within), 'file')}"
+        return Answer(Status.PASS, actual, (Cite(EvidenceClass.STATIC, actual),))
     return _not_there(kind, static, query.within)
 
 

@@ -1,4 +1,4 @@
-"""Join what the stages found apart: one finding per breach, with all who saw it, and why no test caught it."""
+"""One finding per breach, with all who saw it, and why no test caught it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,115 @@
+"""Put every question of the merger to the stages' results, and let the stricter side win."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from verifygate.merge.answers import answers_once, requirements_answered, rules_answered, tests_answered
+from verifygate.merge.disagreements import (
+    amp_without_source,
+    breaches_not_read,
+    clean_rule_broken_in_run,
+    faults_that_ran_well,
+    gates_counted,
+    precision_not_run,
+    requirements_better_than_answers,
+)
+from verifygate.merge.figures import cited_measurements, summaries
+from verifygate.merge.grounds import Grounds, Results
+from verifygate.merge.places import cited_places, sources_changed
+from verifygate.merge.witnesses import merged
+from verifygate.model import Check, Contradiction, QualityGate, RequirementsDetails, StageResult, Status
+from verifygate.requirements import gates_check, quality_gates
+
+QUESTIONS: tuple[Callable[[Results, Grounds], Iterator[Contradiction]], ...] = (
+    sources_changed,
+    summaries,
+    cited_measurements,
+    clean_rule_broken_in_run,
+    requirements_better_than_answers,
+    gates_counted,
+    faults_that_ran_well,
+    breaches_not_read,
+    amp_without_source,
+    precision_not_run,
+    rules_answered,
+    tests_answered,
+    requirements_answered,
+    answers_once,
+    cited_places,
+)
+"""Worst first: the report prints the answers in this order."""
+_STRICTER = (Status.PASS, Status.PARTIAL, Status.NOT_MEASURED, Status.FAIL)
+MOST_PLACES = 20
+"""Places that are not there which the report lists; a tree that changed meanwhile gives one for each."""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """The stages' results after the stricter side has won, and what they contradicted each other in."""
+
+    stages: tuple[StageResult, ...]
+    contradictions: tuple[Contradiction, ...]
+
+
+def examined(stages: Sequence[StageResult], grounds: Grounds) -> Examined:
+    """Join the results, ask every question, lower what a contradiction takes a better status from."""
+    joined = merged(stages)
+    found = tuple(contradictions(joined, grounds))
+    lowered: dict[str, tuple[Status, Contradiction]] = {}
+    for each in found:
+        for name in each.lowers if each.to else ():
+            if each.to and (name not in lowered or _worse(each.to, lowered[name][0])):
+                lowered[name] = (each.to, each)
+    cited = [each for each in found if each.name == "cited-place-missing"]
+    kept = tuple(each for each in found if each not in cited[MOST_PLACES:])
+    return Examined(tuple(_with_lowered(stage, lowered, grounds) for stage in joined), kept)
+
+
+def contradictions(stages: Sequence[StageResult], grounds: Grounds) -> Iterable[Contradiction]:
+    """What the results contradict each other in, each once."""
+    results = Results(stages)
+    return dict.fromkeys(each for question in QUESTIONS for each in question(results, grounds))
+
+
+def _worse(one: Status, other: Status) -> bool:
+    """Whether a status is stricter than another; what does not apply stays so."""
+    return Status.NOT_APPLICABLE not in (one, other) and _STRICTER.index(one) > _STRICTER.index(other)
+
+
+def _with_lowered(
+    stage: StageResult, lowered: dict[str, tuple[Status, Contradiction]], grounds: Grounds
+) -> StageResult:
+    checks = tuple(_lowered(check, lowered) for check in stage.checks)
+    details = stage.details
+    if isinstance(details, RequirementsDetails):
+        details, gates = _with_rows(details, lowered, grounds)
+        checks = tuple(gates if gates and check.id == gates.id else check for check in checks)
+    return stage.model_copy(update={"checks": checks, "details": details})
+
+
+def _lowered(check: Check, lowered: dict[str, tuple[Status, Contradiction]]) -> Check:
+    to, why = lowered.get(check.id, (check.status, None))
+    if why is None or not _worse(to, check.status):
+        return check
+    said = f"{check.actual}; " if check.actual else ""
+    update = {"status": to, "actual": f"{said}contradicted ({why.name}): {why.text}"}
+    return check.model_copy(update=update | ({"remedy": why.action} if why.action else {}))
+
+
+def _with_rows(
+    details: RequirementsDetails, lowered: dict[str, tuple[Status, Contradiction]], grounds: Grounds
+) -> tuple[RequirementsDetails, Check | None]:
+    """The matrix with the rows that were lowered, and the gates counted again over them."""
+    rows = []
+    for row in details.requirements:
+        to, why = lowered.get(f"requirements.{row.id}", (row.status, None))
+        rows.append(row.model_copy(update={"status": to}) if why and _worse(to, row.status) else row)
+    details = details.model_copy(update={"requirements": tuple(rows)})
+    if grounds.specification is None:
+        return details, None
+    gates: tuple[QualityGate, ...] = quality_gates(rows, details.calculations, grounds.specification.spec.gates)
+    if gates == details.gates:
+        return details, None
+    return details.model_copy(update={"gates": gates}), gates_check(gates)
