@@ -1,4 +1,4 @@
-"""A report.json that somebody edited: what no longer follows from the rest is named in one line, and the exit code is 2."""
+"""A report.json that somebody edited: what no longer follows from the rest is named in one line; the exit code is 2."""
 
 from __future__ import annotations
 
