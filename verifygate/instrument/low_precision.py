@@ -98,7 +98,7 @@ class Sampler:
             return
         dtype = str(tensor.dtype).removeprefix("torch.")
         self.operations[dtype] += 1
-        flops = _flops(operator, arguments, keywords, result)
+        flops = flops_of(operator, arguments, keywords, result)
         if flops is None:
             self.uncounted[name] += 1
         else:
@@ -160,7 +160,7 @@ def _modes() -> list[Any]:
     return [mode for mode in _get_current_dispatch_mode_stack() if type(mode).__module__ != emulation]
 
 
-def _flops(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> int | None:
+def flops_of(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> int | None:
     """Floating-point operations by torch's own formulas; None where it has none."""
     from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
