@@ -202,6 +202,8 @@ class PerformanceSettings(Model):
     is no cost of AMP. The first seed's workload is timed as well."""
     seconds: Positive = 300.0
     """Time limit of one arm's process; no round is begun that would not leave enough of it for what follows."""
+    profile: bool = True
+    """Whether fp32 and the judged arm are profiled as well: memory anatomy and growth, operators, waits of the host."""
     targets: Targets = Field(default_factory=Targets)
     records: RecordsSettings = Field(default_factory=RecordsSettings)
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)

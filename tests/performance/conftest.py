@@ -20,7 +20,16 @@ from verifygate.subject import Subject
 
 Measure = Callable[..., StageResult]
 KeyPair = Callable[..., tuple[bytes, bytes]]
-QUICK = {"rounds": 3, "steps": 2, "warmup": 1, "train_steps": 3, "seconds": 60.0, "rounds_max": 3, "seeds": (0,)}
+QUICK = {
+    "rounds": 3,
+    "steps": 2,
+    "warmup": 1,
+    "train_steps": 3,
+    "seconds": 60.0,
+    "rounds_max": 3,
+    "seeds": (0,),
+    "profile": False,
+}
 
 
 @pytest.fixture

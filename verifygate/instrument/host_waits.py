@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from time import perf_counter as clock
 from typing import Any
@@ -33,7 +33,7 @@ class HostWaits(TorchFunctionMode):
         super().__init__()
         self.device = device
         self.count: Counter[tuple[Place, str]] = Counter()
-        self.seconds: Counter[tuple[Place, str]] = Counter()
+        self.seconds: dict[tuple[Place, str], float] = defaultdict(float)
         self._counters: set[int] = set()
 
     def __enter__(self) -> HostWaits:

@@ -62,7 +62,7 @@ def profiled(step: Callable[[], object], steps: int, synchronize: Callable[[], o
         for _ in range(steps):
             step()
         synchronize()
-    events = profiler.profiler.kineto_results.events()  # type: ignore[union-attr]  # raw: a tree of it costs seconds
+    events = profiler.profiler.kineto_results.events()  # raw: a tree of it costs seconds
     kernels = [event for event in events if str(event.device_type()).endswith("CUDA") and event.duration_ns() > 0]
     calls = [event for event in events if str(event.device_type()).endswith("CPU") and event.name() != "[memory]"]
     own = _kernel_time(calls, kernels) if kernels else _self_time(calls)

@@ -72,7 +72,7 @@ class Profile:
         if self.device == "cuda":
             self.standing = self.torch.cuda.memory_allocated(), self.torch.cuda.memory_reserved()
         self.workload = function(self.options["precision"], seed, self.device)
-        arm.fp32_means_fp32(self.torch)
+        arm.set_tf32(self.torch, on=False)
 
     def times(self) -> dict[str, Any]:
         """Seconds of each step, and of those the seconds before a forward."""

@@ -57,7 +57,7 @@ class DataTime:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Be told of forwards, backwards, optimizer steps and loaders."""
-        loader = dataloader._BaseDataLoaderIter  # type: ignore[attr-defined]
+        loader: Any = dataloader._BaseDataLoaderIter
         backward, load = torch.autograd.backward, loader.__next__
 
         def marked(*arguments: Any, **keywords: Any) -> Any:

@@ -13,6 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -74,10 +75,10 @@ class StorageWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         wide = tensor.is_floating_point() and tensor.element_size() > 2
         self.alive[key] = held = Held(storage.nbytes(), wide, rank)
-        held.reference = weakref.ref(storage, lambda _gone, key=key: self._freed(key))
+        held.reference = weakref.ref(storage, partial(self._freed, key))
         self.bytes += held.bytes
 
-    def _freed(self, key: int) -> None:
+    def _freed(self, key: int, _reference: object) -> None:
         if self._rising:  # the last moment at which everything that made the peak is still there
             self._at_peak, self._rising = list(self.alive.values()), False
         held = self.alive.pop(key, None)
@@ -106,7 +107,7 @@ class StorageWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             register_optimizer_step_post_hook(self._step_ends),
         ]
         hooks += [
-            parameter.register_post_accumulate_grad_hook(self._accumulated)
+            parameter.register_post_accumulate_grad_hook(self._accumulated)  # type: ignore[no-untyped-call]
             for parameter in parameters()
             if parameter.requires_grad and parameter.is_leaf
         ]

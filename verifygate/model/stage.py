@@ -12,6 +12,7 @@ from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, Status
 from verifygate.model.finding import Finding
 from verifygate.model.measurement import Measurement
+from verifygate.model.profile import Curve, HazardAnswer, Profile
 from verifygate.model.trace import TraceSummary
 
 
@@ -268,6 +269,10 @@ class PerformanceDetails(Model):
     protocol: tuple[tuple[str, str], ...] = ()
     """Label and value: arms, order, warm-up, seeds, flags."""
     hazards: tuple[str, ...] = ()
+    answers: tuple[HazardAnswer, ...] = ()
+    """What the profile says of each performance hazard that the static stage found."""
+    profiles: Volatile[tuple[Profile, ...] | None] = None
+    curves: Volatile[tuple[Curve, ...] | None] = None
 
 
 Details = ExecutionDetails | StaticDetails | RequirementsDetails | PerformanceDetails

@@ -7,11 +7,15 @@ import time
 from collections.abc import Sequence
 
 from verifygate.config import PerformanceSettings
-from verifygate.model import Outcome, PerformanceDetails, StageResult
+from verifygate.model import Finding, Outcome, PerformanceDetails, Profile, StageResult
 from verifygate.performance import reported
+from verifygate.performance.anatomy import growth_check, measurements, unreachable
 from verifygate.performance.attestation.acceptance import Ruling, examined, found_records, terms
 from verifygate.performance.case import Case
+from verifygate.performance.curves import curves
+from verifygate.performance.hazards import answered
 from verifygate.performance.judgement import beside, judge, undecided
+from verifygate.performance.profiling import hazards_of, profile
 from verifygate.performance.protocol import compare, planned
 from verifygate.performance.record import Comparison
 from verifygate.performance.recorded import completed
@@ -20,6 +24,10 @@ from verifygate.stage import StageContext, not_configured
 HOW = (
     'set `performance.workload = "module:function"` in verifygate.toml to a function '
     "`build(precision, seed, device) -> workload` with step(), evaluate(), effective_steps and samples_per_step"
+)
+UNREACHABLE = (
+    "the memory target is out of reach for autocast on this workload, even at its best: see measurement "
+    "`memory-attainable`; parameters, gradients and optimizer state stay FP32"
 )
 
 
@@ -36,7 +44,11 @@ class PerformanceStage:
         began = time.monotonic()
         comparison = compare(context.subject, settings, context.progress, lambda so_far: undecided(so_far, settings))
         rulings = () if comparison.accelerated else _consulted(context)
-        return summarised(comparison, settings, rulings).model_copy(update={"seconds": time.monotonic() - began})
+        static = context.results.get("static")
+        hazards = hazards_of(static.findings if static else ())
+        profiles = profile(context.subject, settings, comparison, hazards, context.progress) if settings.profile else ()
+        result = summarised(comparison, settings, rulings, profiles, hazards)
+        return result.model_copy(update={"seconds": time.monotonic() - began})
 
 
 def _consulted(context: StageContext) -> tuple[Ruling, ...]:
@@ -49,18 +61,32 @@ def _consulted(context: StageContext) -> tuple[Ruling, ...]:
     return tuple(examined(path, asked) for path in paths)
 
 
-def summarised(comparison: Comparison, settings: PerformanceSettings, rulings: Sequence[Ruling] = ()) -> StageResult:
-    """The stage's result, as a pure function of what the arms delivered, and of what records add to it."""
+def summarised(
+    comparison: Comparison,
+    settings: PerformanceSettings,
+    rulings: Sequence[Ruling] = (),
+    profiles: Sequence[Profile] = (),
+    hazards: Sequence[Finding] = (),
+) -> StageResult:
+    """The stage's result, as a pure function of what the arms delivered, what records add and what profiles show.
+
+    `hazards` are the static stage's findings about speed and memory, which the profiles confirm or refute.
+    """
     answers = completed(judge(comparison, settings), rulings, settings)
+    device = comparison.host.device_name if comparison.host else "unknown"
     judged = [measurement for answer in answers for measurement in answer.measurements]
     return StageResult(
         stage=PerformanceStage.name,
         outcome=Outcome.COMPLETED,
-        checks=tuple(answer.check for answer in answers),
+        checks=(
+            *(answer.check for answer in answers),
+            *((growth_check(profiles, device),) if profiles else ()),
+        ),
         measurements=(
             *judged,
             *beside(comparison, settings),
             *reported.measurements(Case(comparison, settings, comparison.judged)),
+            *measurements(profiles, device),
         ),
         environment=reported.environment(comparison),
         details=PerformanceDetails(
@@ -69,6 +95,13 @@ def summarised(comparison: Comparison, settings: PerformanceSettings, rulings: S
                 *reported.protocol(comparison),
                 *((f"record {ruling.path}", ruling.told) for ruling in rulings),
             ),
-            hazards=(*reported.hazards(comparison), *reported.others_failed(comparison)),
+            hazards=(
+                *reported.hazards(comparison),
+                *reported.others_failed(comparison),
+                *((UNREACHABLE,) if unreachable(profiles, settings.targets.memory_reduction) else ()),
+            ),
+            answers=answered(hazards, profiles),
+            profiles=tuple(profiles) or None,
+            curves=curves(comparison) or None,
         ),
     )
