@@ -28,7 +28,8 @@ from verifygate.subject import Subject
 Progress = Callable[[str], None]
 STATIC, RECORDER, ORACLE, TESTS = "static", "recorder", "oracle", "tests"
 TEST_SECONDS = 120.0
-"""Time limit for the tests of one mutant."""
+SLOWER = 10.0
+"""The tests of one mutant may take so many times what they took in the execution stage, and TEST_SECONDS more."""
 SHOWN = 3
 """Findings and answers that are quoted of one witness."""
 
@@ -145,13 +146,17 @@ def _ask_tests(
     everybody: bool,
     progress: Progress,
 ) -> list[str]:
-    """Run, for every mutant, the tests that execute its function; or all, where nobody knows which these are."""
+    """Run, for every mutant, the tests that execute its function; or all, where nobody knows which these are.
+
+    The quick ones go first: the first that fails is enough.
+    """
     execution = results.get("execution")
     details = execution.details if execution is not None else None
     if not isinstance(details, ExecutionDetails) or not details.tests:
         silent.append(f"{TESTS}: the execution stage has not run any")
         return []
-    passed = [test.id for test in details.tests if test.outcome == "passed"]
+    took = {test.id: test.seconds or 0.0 for test in details.tests}
+    passed = sorted((test.id for test in details.tests if test.outcome == "passed"), key=took.__getitem__)
     waiting = _left(trials, everybody)
     wanted = {id(trial): _tests_of(trial.move, details, passed) for trial in waiting}
     if not waiting:
@@ -161,7 +166,7 @@ def _ask_tests(
     roots = [copies.unbroken, *(copies.of(trial.move) for trial in waiting)]
     chosen = [needed, *(wanted[id(trial)] for trial in waiting)]
     jobs = [
-        Job(shlex.join([*tests, "-x", "-q"]), root, seconds=TEST_SECONDS)
+        Job(shlex.join([*tests, "-x", "-q"]), root, seconds=TEST_SECONDS + SLOWER * sum(map(took.__getitem__, tests)))
         for root, tests in zip(roots, chosen, strict=True)
         if tests
     ]

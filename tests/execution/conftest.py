@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,32 @@ from verifygate.subject import Subject
 SUITES = Path(__file__).parent / "suites"
 
 
+class Clock:
+    """A clock by which every time limit is over as soon as a file is there: a test waits for what happens, however long
+    the machine takes to get there."""
+
+    def __init__(self, marker: Path) -> None:
+        self._marker = marker
+
+    def monotonic(self) -> float:
+        return time.monotonic() + (1e6 if self._marker.exists() else 0.0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+
+@pytest.fixture
+def time_is_up_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """A function that makes every process run until its limit or until a file is there."""
+    return lambda marker: monkeypatch.setattr("verifygate.subject.time", Clock(marker))
+
+
 @pytest.fixture(scope="session")
 def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StageResult]:
     """A function that runs one suite through the stage; settings of `[execution]` are its keyword arguments.
 
-    With `git=True` the suite lies in what looks like a repository. A suite runs once however many tests ask for it
+    With `git=True` the suite lies in what looks like a repository. With `until="NAME"` the time of the run is up when
+    the suite writes a file of that name. A suite runs once however many tests ask for it
     (`copy=2` runs it again, elsewhere). The interpreter is not asked about torch,
     which takes seconds; test_execution_environment.py asks a real one.
     """
@@ -47,6 +69,7 @@ def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
         (root / ".git").mkdir()
         (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (root / "pytest.ini").touch()  # so that pytest looks no higher
+    until = execution.pop("until", "")
     settings = Settings(root=root, today=dt.date(2026, 1, 1), execution=ExecutionSettings(**execution))
     context = StageContext(
         settings, read_sources(root, ["."]), Subject(root, Path(sys.executable), settings.execution.pass_env)
@@ -54,4 +77,6 @@ def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
     with pytest.MonkeyPatch.context() as patch:
         answers = {"pytest": pytest.__version__, "python": "3"}
         patch.setattr("verifygate.execution.stage.ask", lambda *_: Interpreter(answers))
+        if until:
+            patch.setattr("verifygate.subject.time", Clock(root / until))
         return ExecutionStage().run(context)

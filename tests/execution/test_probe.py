@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -77,6 +78,19 @@ def test_a_breach_has_its_line_and_its_events(probe):
     assert finding["steps"][-1]["text"].startswith("event 8, clip of 2 tensors: torch.nn.utils.clip_grad_norm_")
 
 
+@pytest.mark.slow
+def test_a_loss_that_cuda_refuses(probe):
+    """Only where CUDA is emulated does anything show: the CPU computes it."""
+    text = LOOP.replace("UNSCALE", "pass").replace('"cpu"', '"cuda"')
+    text = text.replace("torch.nn.Linear(4, 4)", "torch.nn.Linear(4, 4).cuda()").replace(
+        "model(torch.ones(2, 4)).float().pow(2).mean()",
+        "torch.nn.BCELoss()(model(torch.ones(2, 4).cuda()).sigmoid(), torch.ones(2, 4).cuda())",
+    )
+    code, out, _ = probe(text, "--emulate-cuda")
+    assert code == 1, out
+    assert "train.py:10: AMP404 unsafe-loss [high, certain]" in out
+
+
 def test_the_two_spellings_are_one(probe):
     """The old interface on the CPU: the same events, and the same breach."""
     old = WRONG.replace('torch.autocast("cpu", dtype', "torch.cpu.amp.autocast(dtype").replace(
@@ -116,10 +130,12 @@ def test_nothing_to_judge_is_never_clean(probe, text: str, reason: str):
     assert out.splitlines()[-1] == f"NOT MEASURED: {reason}"
 
 
-def test_a_run_that_is_stopped(probe):
-    code, out, _ = probe(RIGHT.replace("range(6)", "iter(int, 1)"), "--seconds", "12")
+def test_a_run_that_is_stopped(probe, tmp_path: Path, time_is_up_with: Callable[[Path], None]):
+    time_is_up_with(tmp_path / "trained")
+    endless = RIGHT.replace("range(6)", "iter(int, 1)").replace(".update()", '.update(), open("trained", "w").close()')
+    code, out, _ = probe(endless, "--seconds", "600")
     assert code == 0, out
-    assert "clean: stopped at its time limit of 12 s; judged is what was recorded until then" in out
+    assert "clean: stopped at its time limit of 600 s; judged is what was recorded until then" in out
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,14 @@ print(bounded(wanted.grad), wanted.grad)
 def scripted(x: torch.Tensor) -> torch.Tensor:
     return torch.nan_to_num_(torch.clamp_(x, -1.0, 1.0)).clamp_max_(0.5)
 print(torch.jit.script(scripted)(wanted.grad), wanted.grad, torch.fx.symbolic_trace(scripted).code)
+def losses(x, y):
+    filled = torch.where(x > 0, x, -1.0).masked_fill(x > 2, -5.0).clamp(max=9.0)
+    return torch.nn.functional.cross_entropy(filled, y) + torch.nn.functional.mse_loss(x, filled)
+logits, classes = torch.arange(12.0).view(4, 3).requires_grad_(), torch.tensor([0, 1, 2, 0])
+print(losses(logits, classes), torch.compile(losses, fullgraph=True, backend="eager")(logits, classes))
+print(torch.jit.script(torch.nn.CrossEntropyLoss())(logits, classes))
+print(torch.jit.trace(losses, (logits, classes))(logits, classes))
+print(torch.jit.script(torch.nn.BCELoss())(logits.sigmoid(), torch.zeros(4, 3)))
 class Own(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

@@ -19,7 +19,7 @@ from verifygate.subject import Subject
 
 pytest.importorskip("torch")
 CASES = Path(__file__).parent / "cases"
-MODULES = ("order", "gan", "regions")
+MODULES = ("order", "gan", "regions", "forwards")
 NAMED = re.compile(r"^def ([a-z]\w*)\(w\)|# (AMP\d+)$", re.MULTILINE)
 Expected = dict[str, set[tuple[str, int]]]
 
@@ -82,6 +82,7 @@ def test_every_kind_of_event_is_recorded(trace: Trace):
         *("scaler.state_dict", "scaler.load_state_dict", "save", "loader"),
         *("optimizer", "optimizer.step", "scheduler.step", "zero_grad"),
         *("backward", "clip", "touched", "bounded", "autocast", "autocast.exit"),
+        *("loss", "overflow", "handed", "forward"),
     }
 
 

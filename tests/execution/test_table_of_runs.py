@@ -18,7 +18,7 @@ from verifygate.subject import Subject
 SUITES = Path(__file__).parent / "suites"
 PAGE = Path(verifygate.__file__).parent / "docs" / "test-runs.md"
 SETTINGS: dict[str, dict[str, Any]] = {
-    "hang_in_library": {"seconds": 20.0},
+    "hang_in_library": {"seconds": 600.0, "until": "hangs"},
     "loud": {"pytest": ("-s", ".")},
 }
 LEAVES_A_PROCESS = ("grandchild", "daemon")

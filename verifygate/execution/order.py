@@ -190,7 +190,7 @@ class OrderJudge:
         for line in self._of(event):
             move = Move.OPTIMIZER_STEP
             state = line.state.gradients
-            if state is Gradients.UNSCALED and not self._is_inf(line):
+            if state is Gradients.UNSCALED and not (self._is_inf(line) or event.fields.get("unread")):
                 move = Move.CHECKED_STEP  # a hand-written check may stand before it, and what it let through is finite
             if state in (Gradients.SCALED, Gradients.STALE) and self._scale_read.get(line.scaler or 0):
                 line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)  # perhaps divided by hand

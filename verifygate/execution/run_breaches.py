@@ -18,6 +18,7 @@ def breaches(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
     yield from _in_regions(events)
     yield from _single(events, trace)
     yield from _empty_clips(events)
+    yield from _in_forwards(events)
     yield from _schedules(events)
     yield from _new_scalers(events)
     yield from _precision(section, trace, whole=whole)
@@ -73,6 +74,38 @@ def _empty_clips(events: list[Event]) -> Iterator[Hit]:
             if event.fields.get("tensors") == 0 and event.frames in seen:
                 yield Hit("AMP219", event, event, (seen[event.frames], event))
             seen[event.frames] = event
+
+
+def _in_forwards(events: list[Event]) -> Iterator[Hit]:
+    """AMP105, AMP107, AMP110, AMP403, AMP404: what a region did not reach, and what half precision cannot hold."""
+    regions: list[Event] = []  # of the present window
+    losses: list[Hit] = []
+    handed: dict[int, tuple[Event, ...]] = {}
+    elsewhere: list[Hit] = []
+    for event in events:
+        if event.kind == "autocast":
+            regions.append(event)
+            losses = []  # what only evaluates has no backward
+        elif event.kind == "overflow":
+            yield Hit("AMP403", event, event, (*regions[-1:], event))
+        elif event.kind == "loss" and event.fields.get("refused"):
+            yield Hit("AMP404", event, event, (*regions[-1:], event))
+        elif event.kind == "loss" and regions and regions[-1].fields.get("dtype") == "float16":
+            losses.append(Hit("AMP110", event, event, (regions[-1], event)))
+        elif event.kind == "handed":
+            handed[event.number] = (*regions[-1:], event)
+        elif event.kind == "forward" and (given := handed.pop(int(event.fields["handed"]), None)):
+            yield Hit("AMP107", given[-1], given[-1], (*given, event))
+        elif event.kind == "backward":
+            yield from losses
+            devices = set(event.fields.get("devices", ()))
+            if regions and devices and not any(region.fields.get("device") in devices for region in regions):
+                elsewhere.append(Hit("AMP105", regions[-1], event, (regions[-1], event)))
+            losses = []
+        elif event.kind in STEPS:
+            regions, losses = [], []
+    if len(elsewhere) >= REPEATED:
+        yield from elsewhere
 
 
 def _schedules(events: list[Event]) -> Iterator[Hit]:

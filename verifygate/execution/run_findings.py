@@ -143,6 +143,16 @@ def described(event: Event) -> str:
             words = f"{'scaled' if root == 'scaled' else 'plain'} backward"
         case "autocast":
             words = f"enter autocast {fields.get('device')} {fields.get('dtype')}"
+        case "loss":
+            words = f"{fields.get('function')} in float16" if not fields.get("refused") else str(fields.get("function"))
+        case "overflow":
+            words = f"{fields.get('function')} with {fields.get('value'):g}"
+        case "handed":
+            words = f"a {fields.get('what')} for another thread"
+        case "forward":
+            words = f"forward of {fields.get('type')} without autocast"
+        case "optimizer.step" if fields.get("unread"):
+            words = "optimizer.step, with no value read since the backward"
         case "clip":
             words = f"clip of {fields.get('tensors')} tensors"
         case "scaler.step" if fields.get("stepped") is False:

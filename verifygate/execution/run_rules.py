@@ -43,6 +43,24 @@ RULES: dict[str, RunRule] = {
         "this region stayed open over several optimizer steps: every forward in it used the weights of the first",
         "enter the region anew for each forward: end it before the weights change",
     ),
+    "AMP105": RunRule(
+        "autocast-device-mismatch",
+        _H,
+        "this region is for another type of device than the tensors that went through it: it changed nothing",
+        "name the device the tensors are on: `torch.autocast(device.type, ...)`",
+    ),
+    "AMP107": RunRule(
+        "autocast-lost-in-threads",
+        _M,
+        "`{text}` handed a forward to another thread, where this region does not reach: it ran in float32",
+        "enter a region in the function that the thread runs",
+    ),
+    "AMP110": RunRule(
+        "loss-outside-autocast",
+        _M,
+        "the loss of `{text}` was computed in float16, behind the region that gave the outputs",
+        "compute the loss inside the region, or cast the outputs with `.float()`",
+    ),
     "AMP201": RunRule(
         "clip-before-unscale",
         _C,
@@ -174,6 +192,18 @@ RULES: dict[str, RunRule] = {
         _M,
         "`{text}` made a scaler that did not do what was asked for",
         'give the device type by its name: `torch.amp.GradScaler("cuda", enabled=...)`',
+    ),
+    "AMP403": RunRule(
+        "mask-overflow",
+        _H,
+        "a constant of `{text}` is beyond 65504, the largest float16: it raised, or became inf",
+        "use `torch.finfo(x.dtype).min`, or compute in float32",
+    ),
+    "AMP404": RunRule(
+        "unsafe-loss",
+        _H,
+        "`{text}` computed binary cross entropy under CUDA autocast, which refuses it",
+        "use `binary_cross_entropy_with_logits` on the outputs before the sigmoid",
     ),
     "AMP401": RunRule(
         "half-parameters-with-scaler",

@@ -57,6 +57,9 @@ class GradientWatch:
             return None  # a backward inside one: a checkpoint recomputes
         tracks = list(self.recording.tracks)
         self.recording.notice_touched(tracks)
+        for track in tracks:
+            if track.read_before is None:
+                track.read_before = self._steps.reads.count
         tensors = arguments[0] if arguments else keywords.get("tensors")
         weights = argument(arguments, keywords, "grad_tensors")
         root, scaler = self.recording.roots.kind(tensors, weights)
@@ -69,12 +72,21 @@ class GradientWatch:
             if self.recording.sampler is not None:
                 self.recording.sampler.in_backward = False
             reached = []
+            devices = _devices(tensors)
             for track in tracks:
                 if track.changed():
                     reached.append(track.index)
+                    devices |= track.devices
                 else:
                     track.look_closer()
-            self.recording.tell("backward", root=root, scaler=scaler, optimizers=reached, raised=error_name(raised))
+            self.recording.tell(
+                "backward",
+                root=root,
+                scaler=scaler,
+                optimizers=reached,
+                devices=sorted(devices),
+                raised=error_name(raised),
+            )
 
         return after
 
@@ -186,3 +198,9 @@ class GradientWatch:
             self.recording.remember(track)
         if tracks:
             self.recording.tell("zero_grad", optimizers=[track.index for track in tracks], raised=error_name(raised))
+
+
+def _devices(tensors: Any) -> set[str]:
+    """Types of the devices that the roots of a backward lie on."""
+    given = tensors if isinstance(tensors, list | tuple) else [tensors]
+    return {each.device.type for each in given if isinstance(each, torch.Tensor)}

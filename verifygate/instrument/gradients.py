@@ -27,6 +27,10 @@ class Track:
         self._readable = readable
         self.optimizer = weakref.ref(optimizer)
         self.marks: list[float] = []
+        self.unscaled = False
+        """Whether the project called `unscale_` in this window."""
+        self.read_before: int | None = None
+        """How many values the project had read when the first backward of this window began."""
         self._every = False
         self._ids: tuple[int, frozenset[int]] = (-1, frozenset())
 
@@ -62,7 +66,7 @@ class Track:
             if small is None and self._may_read(gradient):
                 small = gradient
         if small is not None:
-            value = small.detach().sum().item()
+            value = torch._C.TensorBase.item(small.detach().sum())  # not Tensor.item: it may be watched
             marks.append(value if value == value else 0.5)  # NaN differs from itself
         return marks
 
@@ -79,6 +83,15 @@ class Track:
         """Whether the gradients differ from the last look; the present one becomes the last."""
         before, self.marks = self.marks, self.look()
         return before != self.marks
+
+    def close(self) -> None:
+        """The window is over: its gradients were used."""
+        self.unscaled, self.read_before = False, None
+
+    @property
+    def devices(self) -> set[str]:
+        """Types of the devices that the parameters lie on."""
+        return {parameter.device.type for parameter in self.parameters}
 
     def look_closer(self) -> None:
         """From now on look at every gradient: a sample may miss the few that a backward reaches."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .forward_watch import ForwardWatch
 from .gradient_watch import GradientWatch
 from .launch import Tell
 from .recording import Recording
@@ -33,6 +34,7 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
     global current
     current = recording = Recording(options)
     steps = StepWatch(recording)
-    for watch in (steps, ScalerWatch(recording, steps), RegionWatch(recording), GradientWatch(recording, steps)):
+    scalers, gradients = ScalerWatch(recording, steps), GradientWatch(recording, steps)
+    for watch in (steps, scalers, RegionWatch(recording), gradients, ForwardWatch(recording)):
         watch.patch()
     return recording

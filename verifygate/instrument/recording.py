@@ -56,14 +56,14 @@ class Recording:
         os.register_at_fork(after_in_child=self._stop)
         atexit.register(self.totals)
 
-    def tell(self, kind: str, **fields: object) -> None:
-        """One event, with what every event has."""
+    def tell(self, kind: str, **fields: object) -> int:
+        """One event, with what every event has; returns its number."""
         if not self.active:
-            return
+            return 0
         told: dict[str, object] = {"at": self.places.here(), "step": self.steps, **fields}
         if autocast := self.autocast():
             told["autocast"] = autocast
-        self.journal.event(kind, {name: value for name, value in told.items() if value is not None})
+        return self.journal.event(kind, {name: value for name, value in told.items() if value is not None})
 
     def failed(self, error: Exception) -> None:
         """An error of the recorder's own: told, and kept from the subject."""
@@ -113,7 +113,7 @@ class Recording:
         """The value of a tensor with one element, where reading it waits for nobody."""
         if tensor is None or tensor.device.type not in self._readable:
             return None
-        return float(tensor)
+        return float(torch._C.TensorBase.item(tensor))  # not Tensor.item: it may be watched
 
     def around(self, owner: Any, name: str, before: Any) -> None:
         replace(owner, name, before, self.failed)

@@ -102,6 +102,8 @@ class ScalerWatch:
         def after(_result: object, raised: BaseException | None) -> None:
             self.recording.leaves("unscale_")
             self.recording.remember(track)
+            if track is not None and not inner:
+                track.unscaled = raised is None
             self.recording.tell(
                 "unscale",
                 scaler=self._scaler(scaler),
@@ -127,6 +129,8 @@ class ScalerWatch:
         def after(_result: object, raised: BaseException | None) -> None:
             self.recording.leaves("step")
             self.recording.remember(track)
+            if track is not None:
+                track.close()
             found = self._found_inf(scaler, optimizer)
             # A fused optimizer's step is called whatever was found, and skips by itself.
             stepped = self.steps.happened if not fused else None if found is None else not found

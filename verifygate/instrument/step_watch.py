@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from .gradients import Track
 from .recording import Arguments, Keywords, Recording, error_name
+from .value_reads import ValueReads
 from .wrapping import After
 
 
@@ -21,6 +23,9 @@ class StepWatch:
         self.recording = recording
         self.happened = False
         """Whether an optimizer's own step began since somebody set this to False."""
+        self.reads = ValueReads(recording)
+        self._unread: dict[int, bool] = {}
+        """Track -> whether nobody had read a value in its window when the step that runs began."""
 
     def patch(self) -> None:
         """Hook into every optimizer there will be, and wrap every scheduler that torch has."""
@@ -42,9 +47,23 @@ class StepWatch:
                 track = self.recording.track(optimizer)
                 if track is not None:
                     self.recording.notice_touched([track])
+                    self._look_for_reads(track)
             self.recording.stepping.append((optimizer, frame))
         except Exception as error:
             self.recording.failed(error)
+
+    def _look_for_reads(self, track: Track) -> None:
+        """A step past the scaler on gradients that it unscaled: was there a look at them? The first one is let pass."""
+        if track.unscaled:
+            known = self.reads.on and track.read_before is not None
+            self._unread[track.index] = known and self.reads.count == track.read_before
+            self.reads.start()
+
+    def _nothing_read(self, track: Track, optimizer: Any) -> bool:
+        """Whether no value left torch from the backward to the step; torch's own optimizers read, but never decide."""
+        unread = self._unread.pop(track.index, False)
+        own = not type(optimizer).__module__.startswith("torch.optim")
+        return unread and not (own and self.reads.count != track.read_before)
 
     def is_running(self) -> bool:
         """Whether a step runs: what happens in there, to gradients say, is the optimizer's own business."""
@@ -63,7 +82,10 @@ class StepWatch:
             if not self.is_running():
                 track = self.recording.track(optimizer)
                 self.recording.remember(track)
-                self.recording.count_step("optimizer.step", track)
+                unread = track is not None and self._nothing_read(track, optimizer)
+                self.recording.count_step("optimizer.step", track, unread=unread or None)
+                if track is not None:
+                    track.close()
         except Exception as error:
             self.recording.failed(error)
 

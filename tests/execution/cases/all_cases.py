@@ -3,6 +3,7 @@
 import sys
 import warnings
 
+import forwards
 import gan
 import order
 import regions
@@ -10,7 +11,7 @@ from world import World
 
 warnings.simplefilter("ignore")
 recording = sys.modules["verifygate_instruments.recorder"].current
-for module in (order, gan, regions):
+for module in (order, gan, regions, forwards):
     for name, case in list(vars(module).items()):
         if getattr(case, "__module__", "") == module.__name__ and not name.startswith("_") and type(case) is not type:
             recording.begin(f"{module.__name__}.{name}")

@@ -291,6 +291,53 @@ def direct_step_on_inf(w):
     w.scaler.update()
 
 
+def direct_step_that_nobody_guards(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.unscale_(w.optimizer)
+        w.clip(w.model.parameters(), 1.0)
+        w.optimizer.step()  # AMP207
+        w.scaler.update()
+
+
+def direct_step_behind_a_check(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.unscale_(w.optimizer)
+        if torch.isfinite(w.clip(w.model.parameters(), 1.0)):
+            w.optimizer.step()
+        w.scaler.update()
+
+
+def direct_step_behind_an_early_check(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        finite = all(parameter.grad.isfinite().all().item() for parameter in w.model.parameters())
+        w.scaler.unscale_(w.optimizer)
+        if finite:
+            w.optimizer.step()
+        w.scaler.update()
+
+
+def direct_step_of_an_optimizer_that_checks(w):
+    class Checking(torch.optim.SGD):
+        @torch.no_grad()
+        def step(self, closure=None):
+            if all(bool(parameter.grad.isfinite().all()) for parameter in self.param_groups[0]["params"]):
+                super().step(closure)
+
+    optimizer = Checking(w.model.parameters(), lr=0.01)
+    for batch in w.batches:
+        optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.unscale_(optimizer)
+        optimizer.step()
+        w.scaler.update()
+
+
 def clipped_inside_the_step(w):
     class Clipping(torch.optim.SGD):
         def step(self, closure=None):

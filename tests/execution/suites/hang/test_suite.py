@@ -1,4 +1,4 @@
-"""The second test never ends, and neither does its child."""
+"""The second test never ends, and neither does its child, which says so in a file."""
 
 import subprocess
 import sys
@@ -9,4 +9,4 @@ def test_fine():
 
 
 def test_hangs():
-    subprocess.run([sys.executable, "-c", "import time; time.sleep(600)"])
+    subprocess.run([sys.executable, "-c", "import time; open('hangs', 'w').close(); time.sleep(600)"])
