@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from verifygate.config import Settings
     from verifygate.model import StageResult
     from verifygate.performance.attestation.making import Measured
+    from verifygate.subject import Subject
 
 config_option = click.option(
     "--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default."
@@ -30,12 +31,51 @@ def bench() -> None:
 
 
 @bench.command("run")
+@click.option(
+    "--against", default="", help="A git revision, measured in the same run; or a record, whose ratios count."
+)
 @config_option
 @format_option
-def bench_run(config: Path | None, fmt: str) -> int:
-    """Measure, and judge by the targets. Exit code 1 where a target is missed or could not be measured."""
+def bench_run(against: str, config: Path | None, fmt: str) -> int:
+    """Measure, and judge by the targets; or by an earlier revision. Exit code 1 where one is missed or not measured."""
     settings = _settings(config)
-    return _shown(settings, _measured(settings), fmt)
+    if not against:
+        return _shown(settings, _measured(settings), fmt)
+    if Path(against).is_file():
+        return _against_record(settings, against, fmt)
+    return _against_revision(settings, against, fmt)
+
+
+def _against_revision(settings: Settings, against: str, fmt: str) -> int:
+    from verifygate import revision
+    from verifygate.performance.regression import measured_against, told
+
+    commit = revision.resolve(settings.root, against, "--against")
+    with progress_line() as progress:
+        return _printed(
+            told(measured_against(_subject(settings), settings, commit, progress), settings.performance), fmt
+        )
+
+
+def _against_record(settings: Settings, against: str, fmt: str) -> int:
+    from verifygate.errors import UsageError
+    from verifygate.performance import summarised
+    from verifygate.performance.against_record import compared
+    from verifygate.performance.attestation.acceptance import sound
+
+    then = sound(Path(against))
+    now = _measured(settings).comparison
+    if now.plan != then.plan:
+        raise UsageError(
+            "it was measured under other settings", where=against, remedy="name a record of these settings"
+        )
+    result = summarised(now, settings.performance)
+    answers = compared(now, then, against, settings.performance)
+    update = {
+        "checks": (*result.checks, *(answer.check for answer in answers)),
+        "measurements": (*(each for answer in answers for each in answer.measurements), *result.measurements),
+    }
+    return _printed(result.model_copy(update=update), fmt)
 
 
 @bench.command("record")
@@ -136,11 +176,9 @@ def _settings(config: Path | None) -> Settings:
 
 def _measured(settings: Settings) -> Measured:
     """Measure here, or on a node of the cluster that the settings name."""
-    from verifygate.gate import interpreter_of
     from verifygate.performance.attestation.making import measure
-    from verifygate.subject import Subject
 
-    subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
+    subject = _subject(settings)
     cluster = settings.performance.cluster
     with progress_line() as progress:
         if not cluster.executor:
@@ -150,6 +188,13 @@ def _measured(settings: Settings) -> Measured:
         progress(f"waiting for a job of {cluster.executor}")
         with Jobs(cluster, settings.root, settings.place("performance", "cluster")) as jobs:
             return jobs.submit(measure, subject, settings).result()
+
+
+def _subject(settings: Settings) -> Subject:
+    from verifygate.gate import interpreter_of
+    from verifygate.subject import Subject
+
+    return Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
 
 
 def _shown(settings: Settings, measured: Measured, fmt: str) -> int:

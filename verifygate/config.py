@@ -204,6 +204,8 @@ class PerformanceSettings(Model):
     """Time limit of one arm's process; no round is begun that would not leave enough of it for what follows."""
     profile: bool = True
     """Whether fp32 and the judged arm are profiled as well: memory anatomy and growth, operators, waits of the host."""
+    slowdown: Positive = 0.05
+    """By how much a step may get slower, or its peak memory larger, against what `bench run --against` names."""
     targets: Targets = Field(default_factory=Targets)
     records: RecordsSettings = Field(default_factory=RecordsSettings)
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)

@@ -24,13 +24,13 @@ def describe(root: Path, paths: Sequence[str]) -> str:
     return f"{text}+changes" if changed is None or changed.strip() else text
 
 
-def resolve(root: Path, revision: str) -> str:
-    """The full name of a commit. Raises UsageError where git knows none by that name."""
+def resolve(root: Path, revision: str, option: str = "--since") -> str:
+    """The full name of a commit. Raises UsageError, about `option`, where git knows none by that name."""
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
         raise UsageError(
             f"git knows no revision `{revision}` here",
-            where="--since",
+            where=option,
             remedy="name a commit, branch or tag that is there; a shallow clone may have to fetch it first",
         )
     return commit.decode().strip()
@@ -69,8 +69,18 @@ def export(folder: Path, commit: str, target: Path) -> None:
         raise UsageError(
             f"git cannot give out the files of `{commit}`", where="--against", remedy="fetch that revision whole"
         )
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(target, filter="data")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(target, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise UsageError(f"the files of `{commit}` cannot be written out: {error}", where="--against") from None
+
+
+def untracked(folder: Path) -> tuple[str, ...]:
+    """Paths below `folder` that git does not keep, ignored ones too; a folder of nothing else stands for its files."""
+    listed = _git(folder, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
+    names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
+    return tuple(sorted(name.rstrip("/") for name in names if name))
 
 
 def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:

@@ -67,7 +67,7 @@ def compare(
             if others:
                 comparison = replace(comparison, arms=(base, amp, *others))
                 arms += [arm for arm in stack.enter_context(started(subject, others, settings.seconds)) if arm.greet()]
-            _Run(arms, comparison, settings.seconds, progress, undecided).follow()
+            Run(arms, comparison, settings.seconds, progress, undecided).follow()
     for record in comparison.arms:
         if record.failure and record.failure.trouble is Trouble.MEMORY:
             progress(f"performance: {record.name} ran out of memory; trying it alone")
@@ -99,7 +99,7 @@ def order_of(number: int, arms: Sequence[ArmProcess]) -> list[ArmProcess]:
     return there + there[::-1]
 
 
-class _Run:
+class Run:
     """One run of the protocol with arms that are up."""
 
     def __init__(
@@ -159,9 +159,10 @@ class _Run:
         return True
 
     def _round(self, number: int) -> bool:
-        blocks: dict[str, list[Round]] = {}
+        blocks: dict[int, list[Round]] = {}
+        """Of each arm, by its identity: two revisions have arms of the same name."""
         for arm in order_of(number, self.running):
-            mine = blocks.setdefault(arm.record.name, [])
+            mine = blocks.setdefault(id(arm), [])
             if arm not in self.running:
                 continue
             steps = self.plan.steps // 2 if not mine else self.plan.steps - self.plan.steps // 2
@@ -170,7 +171,7 @@ class _Run:
             if not self._goes_on(arm):
                 return False
         for arm in self.running:
-            arm.record.rounds.append(joined(*blocks[arm.record.name]))
+            arm.record.rounds.append(joined(*blocks[id(arm)]))
         return True
 
     def _goes_on(self, arm: ArmProcess) -> bool:

@@ -143,6 +143,25 @@ def examined(path: str, terms: Terms) -> Ruling:
     return Ruling(path, tuple(refusals), changed, signed=signed, statement=statement, comparison=comparison)
 
 
+def sound(path: Path) -> Comparison:
+    """What a record holds, whoever made it and of whatever files. Raises UsageError where it contradicts itself."""
+    remedy = "name a record of `verifygate bench record`"
+    try:
+        document = parsed(path.read_bytes())
+        if envelope.is_envelope(document):
+            document = parsed(envelope.payload_of(document))
+        statement = read(document)
+        comparison = loaded(statement.predicate.comparison)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None
+    except (RecordError, envelope.SignatureError, ValueError) as error:
+        raise UsageError(str(error), where=str(path), remedy=remedy) from None
+    if false := disagreements(comparison, statement.predicate.figures):
+        problem = f"its summary disagrees with its samples: {', '.join(false)}"
+        raise UsageError(problem, where=str(path), remedy=remedy)
+    return comparison
+
+
 def found_records(root: Path, patterns: Iterable[str]) -> tuple[str, ...]:
     """Records below the root, relative to it, in order."""
     return settings_files(root, patterns)
