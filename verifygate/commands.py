@@ -13,6 +13,7 @@ import click
 from verifygate import __version__
 from verifygate.bench import bench
 from verifygate.progress import progress_line
+from verifygate.trace_commands import trace
 
 if TYPE_CHECKING:
     from verifygate.config import Settings, StaticSettings
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from verifygate.static.rule import LoadedRule
 
 STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
-REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab")
+REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab", "csv", "matrix")
 CLAIMS_FORMATS = ("text", "json", "md")
 FORMATS_WITH_FIXES = ("json", "sarif")
 """Formats of `check` that say whether a finding can be fixed; `text` counts them where that is quick."""
@@ -44,13 +45,16 @@ def cli() -> None:
 
 
 cli.add_command(bench)
+cli.add_command(trace)
 
 
 @cli.command()
 @click.option("--stage", "stages", multiple=True, type=click.Choice(STAGE_CHOICES), help="Stage to run; repeatable.")
 @click.option("--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default.")
 @click.option("--report-dir", type=click.Path(path_type=Path), help="Where reports go (default: reports/latest).")
-@click.option("--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab.")
+@click.option(
+    "--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab,csv,matrix."
+)
 @click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
 @click.option("--since", default="", help="A git revision: findings that stood there already do not block.")
 @click.option(

@@ -18,7 +18,7 @@ from verifygate.errors import UsageError, VerifygateError
 from verifygate.fix import with_fixes
 from verifygate.merge import Grounds, examined, faults
 from verifygate.model import Changes, Finding, Outcome, Provenance, Report, Run, StageResult
-from verifygate.requirements import read_specification
+from verifygate.requirements import read_lock, read_specification
 from verifygate.scoring import judge
 from verifygate.source import Sources, read_sources
 from verifygate.stage import Stage, StageContext
@@ -57,6 +57,7 @@ def run(
     check_rules(settings)
     if settings.requirements.spec:
         read_specification(settings.root, settings.requirements.spec)
+        read_lock(settings.root, settings.requirements.spec)
     commit = revision.resolve(settings.root, since) if since else ""
     earlier = _findings_at(settings, commit) if commit else ()
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)

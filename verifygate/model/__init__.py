@@ -5,6 +5,7 @@ from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, EvidenceClass, Status
 from verifygate.model.contradiction import Contradiction
 from verifygate.model.finding import Applicability, Certainty, Detail, Finding, PathStep, Severity, Witness
+from verifygate.model.links import Coverage, Link, LinkState, MarkProblem
 from verifygate.model.measurement import Arm, Measurement
 from verifygate.model.mutation import Mutant, MutationReport, Sighting
 from verifygate.model.profile import (
@@ -72,6 +73,7 @@ __all__ = [
     "Construct",
     "ConstructKind",
     "Contradiction",
+    "Coverage",
     "Curve",
     "CurvePoint",
     "Detail",
@@ -86,7 +88,10 @@ __all__ = [
     "HostWait",
     "Island",
     "LineCost",
+    "Link",
+    "LinkState",
     "LowPrecision",
+    "MarkProblem",
     "Measurement",
     "MemoryPart",
     "Model",

@@ -11,6 +11,7 @@ from typing import Any
 from verifygate.model.base import Model
 from verifygate.model.check_report import CheckReport
 from verifygate.model.claims import ClaimsReport
+from verifygate.model.matrix import Matrix
 from verifygate.model.probe_report import ProbeReport
 from verifygate.model.report import Report
 
@@ -18,6 +19,7 @@ SCHEMAS: dict[str, type[Model]] = {
     "report.schema.json": Report,
     "check.schema.json": CheckReport,
     "claims.schema.json": ClaimsReport,
+    "matrix.schema.json": Matrix,
     "probe.schema.json": ProbeReport,
 }
 """File name -> the model it describes."""

@@ -11,6 +11,7 @@ from verifygate.model.architecture import ArchitectureTrees
 from verifygate.model.base import Model, Points, Volatile
 from verifygate.model.check import Check, Evidence, Status
 from verifygate.model.finding import Finding
+from verifygate.model.links import Coverage, Link
 from verifygate.model.measurement import Measurement
 from verifygate.model.profile import Curve, HazardAnswer, Profile
 from verifygate.model.trace import TraceSummary
@@ -227,6 +228,13 @@ class RequirementResult(Model):
     tests: tuple[str, ...] = ()
     measurements: tuple[str, ...] = ()
     remedy: str = ""
+    words: str = ""
+    """Digest of title, text and revision."""
+    links: tuple[Link, ...] = ()
+    suspect: tuple[str, ...] = ()
+    """What changed since the evidence was accepted, a sentence each."""
+    unsuspected: Status | None = None
+    """What the evidence alone comes to, where suspect links lower the status."""
 
 
 class Calculation(Model):
@@ -259,6 +267,7 @@ class RequirementsDetails(Model):
     architecture_actual: tuple[str, ...] = ()
     architecture: ArchitectureTrees | None = None
     """The same as trees, symbol by symbol."""
+    coverage: Coverage = Field(default_factory=Coverage)
     unknown_ids: tuple[str, ...] = ()
     """Requirement ids that tests or code name and the specification does not."""
 

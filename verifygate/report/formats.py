@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from verifygate.errors import UsageError
 from verifygate.model import Report
-from verifygate.report import gitlab, html, junit, markdown, sarif
+from verifygate.report import gitlab, html, junit, markdown, matrix, sarif
 
 Renderer = Callable[[Report, str], dict[str, str]]
 """The report and the prefix of links to the root -> file name and content."""
@@ -20,6 +20,8 @@ FORMATS: Mapping[str, tuple[tuple[str, ...], Renderer]] = MappingProxyType(
         "sarif": (("report.sarif",), lambda report, _prefix: {"report.sarif": sarif.render(report)}),
         "junit": (("junit.xml",), lambda report, _prefix: {"junit.xml": junit.render(report)}),
         "gitlab": (("gitlab.json",), lambda report, _prefix: {"gitlab.json": gitlab.render(report)}),
+        "csv": (("matrix.csv",), lambda report, _prefix: {"matrix.csv": matrix.render_csv(report)}),
+        "matrix": (("matrix.json",), lambda report, _prefix: {"matrix.json": matrix.render(report)}),
     }
 )
 """Format -> the files it makes, and what makes them."""

@@ -16,6 +16,7 @@ from verifygate.model import (
     Construct,
     Evidence,
     Finding,
+    Link,
     Measurement,
     Outcome,
     Reason,
@@ -178,8 +179,27 @@ class Page(View):
         return Markup("<br>".join(rows) or "none")  # noqa: S704
 
     def code_links(self, requirement: RequirementResult) -> Markup:
-        """`path:line symbol` as a link to the line; anything else as it stands."""
-        return Markup("<br>".join(self._code_link(code) for code in requirement.code) or "none")  # noqa: S704
+        """The linked symbols with what links them; then the functions that its tests go through, counted.
+
+        A report from before there were links has `path:line symbol`, shown as a link to the line.
+        """
+        linked = [link for link in requirement.links if link.role == "code" and link.by]
+        if not linked:
+            return Markup("<br>".join(self._code_link(code) for code in requirement.code) or "none")  # noqa: S704
+        shown = [self._linked(link) for link in linked]
+        executed = len(set(requirement.code) - {code for code in requirement.code if self._is_linked(code, linked)})
+        if executed:
+            shown.append(escape.md_text(f"and {executed} more that its tests execute"))
+        return Markup("<br>".join(shown))  # noqa: S704
+
+    def _linked(self, link: Link) -> str:
+        name = link.symbol.rpartition("::")[2]
+        loud = f" **{link.state.value}**" if link.state.is_suspect else ""
+        return f"{self.link(link.path, link.line)} {escape.md_code(name)} ({escape.md_text(', '.join(link.by))}){loud}"
+
+    def _is_linked(self, code: str, links: Sequence[Link]) -> bool:
+        path, _, line = code.partition(" ")[0].rpartition(":")
+        return line.isdecimal() and any(link.path == path and link.line <= int(line) <= link.end_line for link in links)
 
     def _code_link(self, code: str) -> str:
         place, _, symbol = code.partition(" ")

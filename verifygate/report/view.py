@@ -18,12 +18,15 @@ from verifygate.model import (
     Construct,
     ExecutionDetails,
     Finding,
+    Link,
+    LinkState,
     Measurement,
     Outcome,
     PerformanceDetails,
     PolicySetting,
     Reason,
     Report,
+    RequirementResult,
     RequirementsDetails,
     ScorePart,
     Severity,
@@ -112,6 +115,29 @@ class View:
 
     def count(self, stage: StageResult, severity: str) -> int:
         return self.count_of(stage.findings, severity)
+
+    # --- requirements
+
+    @property
+    def suspect(self) -> list[RequirementResult]:
+        return [requirement for requirement in self.requirements.requirements if requirement.suspect]
+
+    @property
+    def moved(self) -> list[Link]:
+        every = (link for requirement in self.requirements.requirements for link in requirement.links)
+        return [link for link in every if link.state is LinkState.MOVED]
+
+    def events(self, requirement: RequirementResult) -> list[str]:
+        """What recorded runs did in the code that the requirement is linked to: `clip train.py:88`."""
+        traces = (self.execution.trace, self.execution.emulated_trace)
+        visits = {(visit.path, visit.line, visit.event) for trace in traces if trace for visit in trace.visits}
+        linked = [link for link in requirement.links if link.role == "code" and link.by]
+        inside = [
+            visit
+            for visit in sorted(visits)
+            if any(visit[0] == link.path and link.line <= visit[1] <= link.end_line for link in linked)
+        ]
+        return [f"{event} {path}:{line}" for path, line, event in inside]
 
     # --- checks
 

@@ -15,11 +15,13 @@ from verifygate.requirements.architecture import Comparison, compare
 from verifygate.requirements.calculations import calculations
 from verifygate.requirements.facts import Facts
 from verifygate.requirements.gates import quality_gates
+from verifygate.requirements.lock import read_lock
+from verifygate.requirements.matrix import linked
 from verifygate.requirements.spec import Specification, read_specification
 from verifygate.requirements.trace import numbered, trace, unknown_ids
 from verifygate.stage import StageContext, not_configured
 
-__all__ = ["RequirementsStage", "Specification", "gates_check", "quality_gates", "read_specification"]
+__all__ = ["RequirementsStage", "Specification", "gates_check", "quality_gates", "read_lock", "read_specification"]
 
 
 class RequirementsStage:
@@ -36,14 +38,17 @@ class RequirementsStage:
         spec = specification.spec
         context.progress(f"tracing {len(spec.requirements)} requirements")
         facts = Facts(context.results, tuple(file.path for file in context.sources))
-        traced = trace(specification, facts)
+        lock = read_lock(context.settings.root, path)
+        traced, coverage, link_checks = linked(
+            specification, trace(specification, facts), facts, context.sources, lock, context.settings.root
+        )
         rows = tuple(row for row, _ in traced)
         compared = compare(spec.architecture, facts)
         worked_out = calculations(facts)
         gates = quality_gates(rows, worked_out, spec.gates)
         strangers, unknown = unknown_ids(specification, facts)
         checks = [check for _, check in traced]
-        checks += [*_architecture(compared), _calculations(worked_out), gates_check(gates), unknown]
+        checks += [*_architecture(compared), _calculations(worked_out), gates_check(gates), unknown, *link_checks]
         return StageResult(
             stage=self.name,
             outcome=Outcome.COMPLETED,
@@ -56,6 +61,7 @@ class RequirementsStage:
                 architecture_expected=compared.expected,
                 architecture_actual=compared.actual,
                 architecture=compared.trees,
+                coverage=coverage,
                 unknown_ids=strangers,
             ),
         )

@@ -23,7 +23,7 @@ def construct(query: Query, facts: Facts) -> Answer:
     if isinstance(static, Missing):
         return static.answer
     assert kind is not None  # noqa: S101 - a query of this kind has one
-    found = in_order(item for item in static.constructs if item.kind is kind and in_scope(item.path, query.within))
+    found = places(query, facts)
     if found and query.absent:
         actual = f"{counted(len(found), 'place')}: {listed(place(item) for item in found)}"
         return Answer(Status.FAIL, actual, cited(found), symbols(found), remedy="remove it")
@@ -36,6 +36,13 @@ def construct(query: Query, facts: Facts) -> Answer:
         actual = f"nowhere in {counted(_files(facts, query.within), 'file')}"
         return Answer(Status.PASS, actual, (Cite(EvidenceClass.STATIC, actual),))
     return _not_there(kind, static, query.within)
+
+
+def places(query: Query, facts: Facts) -> list[Construct]:
+    """The AMP code in scope that a query for a construct names."""
+    static = facts.static
+    constructs = () if isinstance(static, Missing) else static.constructs
+    return in_order(item for item in constructs if item.kind is query.code and in_scope(item.path, query.within))
 
 
 def rule(query: Query, facts: Facts) -> Answer:

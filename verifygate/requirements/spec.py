@@ -21,7 +21,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Group = Literal["acceptance", "business", "edge-case", "data-integrity", "regulatory", "other"]
 TRACED_STAGES = ("execution", "static", "performance")
 """The stages whose checks a query may name."""
-RESERVED = frozenset({"architecture", "calculations", "quality-gates", "unknown-ids"})
+RESERVED = frozenset({"architecture", "calculations", "quality-gates", "unknown-ids", "marks", "suspect-links"})
 """Checks beside those of the requirements: an id must not be one of them."""
 
 
