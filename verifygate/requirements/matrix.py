@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from verifygate.model import Check, Coverage, EvidenceClass, LinkState, MarkProblem, RequirementResult, Status
@@ -70,7 +70,7 @@ def _coverage(
     )
 
 
-def _has_no_code(row: RequirementResult, roles: set[str]) -> bool:
+def _has_no_code(row: RequirementResult, roles: Collection[str]) -> bool:
     return "code" not in roles and bool(roles or row.measurements)
 
 
