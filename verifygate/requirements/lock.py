@@ -64,7 +64,7 @@ def words_digest(title: str, text: str, revision: int) -> str:
 
 def proved(row: RequirementResult) -> bool:
     """Whether the evidence itself shows the requirement: suspect links do not count here, for they are the question."""
-    return (row.unsuspected or row.status) is Status.PASS
+    return row.status is Status.PASS or (row.status is Status.PARTIAL and row.unsuspected is Status.PASS)
 
 
 def accepted(row: RequirementResult, at: str) -> Accepted:
