@@ -67,9 +67,10 @@ class Analysis:
             for made in module.classes.values():
                 yield from ((node, module.body) for node in made.own_nodes)
 
-    def calls(self) -> Iterator[tuple[ast.Call, Function]]:
+    @cached_property
+    def calls(self) -> list[tuple[ast.Call, Function]]:
         """Every call in the picked modules."""
-        return ((node, function) for node, function in self.nodes() if isinstance(node, ast.Call))
+        return [(node, function) for node, function in self.nodes() if isinstance(node, ast.Call)]
 
     @cached_property
     def hot(self) -> Hot:

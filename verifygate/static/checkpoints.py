@@ -33,7 +33,7 @@ class Checkpoints:
         self.sources = sources
         self.roles = roles
         self.nesting = nesting
-        self.functions = [function for function in functions if b"state" in function.module.file.data]
+        self.functions = [function for function in functions if function.module.mentions(b"state")]
 
     @cached_property
     def saved(self) -> list[Place]:

@@ -27,13 +27,17 @@ class Companions:
             for target in targets:
                 self._importers.setdefault(target, set()).add(path)
         self._closures: dict[str, frozenset[str]] = {}
+        self._programs: dict[str, list[frozenset[str]]] = {}
+        self._entries: dict[str, bool] = {}
 
     def programs(self, path: str) -> list[frozenset[str]]:
         """The files of each program that the file is part of: one for every entry point that leads to it."""
-        leading = _reach(path, self._importers)
-        entries = sorted(each for each in leading if self._is_entry(each)) or [path]
-        found = {self.closure(entry) for entry in entries[:_MAX_ENTRIES]}
-        return sorted(found, key=lambda files: (len(files), sorted(files)))
+        if path not in self._programs:
+            leading = _reach(path, self._importers)
+            entries = sorted(each for each in leading if self._is_entry(each)) or [path]
+            found = {self.closure(entry) for entry in entries[:_MAX_ENTRIES]}
+            self._programs[path] = sorted(found, key=lambda files: (len(files), sorted(files)))
+        return self._programs[path]
 
     def closure(self, entry: str) -> frozenset[str]:
         """The file and everything that it imports, directly or not."""
@@ -42,8 +46,11 @@ class Companions:
         return self._closures[entry]
 
     def _is_entry(self, path: str) -> bool:
-        file = self.sources.get(path)
-        return not self._importers.get(path, set()) - {path} or (file is not None and bool(_MAIN.search(file.data)))
+        if path not in self._entries:
+            file = self.sources.get(path)
+            starts = file is not None and b"__name__" in file.data and bool(_MAIN.search(file.data))
+            self._entries[path] = starts or not self._importers.get(path, set()) - {path}
+        return self._entries[path]
 
     def _imported(self, file: SourceFile) -> set[str]:
         found: set[str] = set()

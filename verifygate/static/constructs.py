@@ -37,7 +37,7 @@ def constructs(analysis: Analysis) -> tuple[Construct, ...]:
     """Every piece of AMP code in the files that mention AMP, in order of place."""
     found: dict[tuple[str, int, str], Construct] = {}
     signals = Signals(analysis.roles)
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         if not function.module.file.mentions_amp:
             continue
         frame = analysis.evaluator.root_frame(function)

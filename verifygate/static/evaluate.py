@@ -41,11 +41,10 @@ _NOTHING_KNOWN: Values = frozenset({UNKNOWN})
 
 def _same(expr: ast.expr) -> Hashable:
     """What two expressions of one frame share that have the same values: bindings count, not where a name stands."""
-    match expr:
-        case ast.Name():
-            return expr.id
-        case ast.Attribute(value=ast.Name(id=base)):
-            return base, expr.attr
+    if isinstance(expr, ast.Name):
+        return expr.id
+    if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name):
+        return expr.value.id, expr.attr
     return id(expr)
 
 
@@ -422,8 +421,11 @@ class Evaluator:
                 entered.arguments[keyword.arg] = Bound(keyword.value, frame)
         return entered
 
-    def callees(self, call: ast.Call, frame: Frame) -> list[FunctionValue]:
+    def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
+        known = frame.callees.get(call)
+        if known is not None:
+            return known
         found: dict[Function, FunctionValue] = {}
         for value in self.values(call.func, frame):
             match value:
@@ -435,7 +437,10 @@ class Evaluator:
                     self._add_method(found, value.made, "__call__", Bound(call.func, frame))
                     if not any("__call__" in base.methods for base in self.linearised(value.made)):
                         self._add_method(found, value.made, "forward", Bound(call.func, frame))
-        return list(found.values())
+        callees = tuple(found.values())
+        if not self._busy:  # inside a cycle there may be more to it
+            frame.callees[call] = callees
+        return callees
 
     def _add_method(self, found: dict[Function, FunctionValue], made: Class, name: str, receiver: Bound) -> None:
         for base in self.linearised(made):

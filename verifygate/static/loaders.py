@@ -84,7 +84,7 @@ class Loader:
 
 def loaders(analysis: Analysis) -> Iterator[Loader]:
     """Every DataLoader that the picked modules build."""
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         if getattr(call.func, "attr", getattr(call.func, "id", "")).endswith("DataLoader"):
             frame = analysis.evaluator.root_frame(function)
             if analysis.roles.known_name(call.func, frame) in DATA_LOADERS:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from verifygate.static.program import Function, FunctionNode
+from verifygate.static.syntax import FIELDS
 
 Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -65,10 +66,9 @@ def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, Around]]:
         node = stack.pop()
         if node is not root and isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
             continue
-        for part, value in ast.iter_fields(node):
-            if node is root and part != "body":
-                continue
+        for part in FIELDS[node.__class__] if node is not root else ("body",):
+            value = getattr(node, part)
             for child in value if isinstance(value, list) else (value,):
-                if isinstance(child, ast.AST):
+                if child is not None:
                     yield child, Around(node, part)
                     stack.append(child)

@@ -18,6 +18,8 @@ class Reach:
         self.roles = roles
         self._known: dict[Function, bool] = {}
         self._callees: dict[Function, set[Function]] = {}
+        self._named: dict[Module, bool] = {}
+        self._aliases: dict[Module, set[str]] = {}
 
     def has_events(self, function: Function) -> bool:
         """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""
@@ -35,7 +37,9 @@ class Reach:
 
     def has_own_events(self, function: Function) -> bool:
         """Whether the function's own body, without what it calls, may hold an event."""
-        words = torch_api.EVENT_WORDS | _aliases(function.module)
+        aliases = self._aliases.get(function.module)
+        if aliases is None:
+            aliases = self._aliases[function.module] = _aliases(function.module)
         frame = self.roles.evaluator.root_frame(function)
         for node in function.own_nodes:
             if isinstance(node, ast.Attribute) and (node.attr == "grad" or node.attr in torch_api.EVENT_WORDS):
@@ -43,7 +47,7 @@ class Reach:
             if not isinstance(node, ast.Call):
                 continue
             name = last_name(node.func)
-            if name in words:
+            if name in torch_api.EVENT_WORDS or name in aliases:
                 return True
             common = name in torch_api.COMMON_WORDS and isinstance(node.func, ast.Attribute)
             if common and self._plays_a_part(node.func.value, frame):  # type: ignore[attr-defined]
@@ -66,9 +70,14 @@ class Reach:
 
     def candidates(self, modules: list[Module]) -> list[Function]:
         """The functions with events; a file without a word of events only calls what is looked at for itself."""
-        named = (module for module in modules if _EVENT.search(module.file.data))
+        named = [module for module in modules if self._names_events(module)]
         functions = (function for module in named for function in (module.body, *module.functions.values()))
         return [function for function in functions if self.has_events(function)]
+
+    def _names_events(self, module: Module) -> bool:
+        if module not in self._named:
+            self._named[module] = _EVENT.search(module.file.data) is not None
+        return self._named[module]
 
     def roots(self, modules: list[Module]) -> list[Function]:
         """Functions with events that nothing in the project calls: module bodies, entry points, hooks of frameworks."""

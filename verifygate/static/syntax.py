@@ -27,16 +27,22 @@ FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
 """Kind of node -> its fields that hold nodes or lists of nodes, in source order."""
 
 
+LEAVES = frozenset(kind for kind, names in FIELDS.items() if not names)
+"""Kinds of nodes that hold no others: half of a tree."""
+_WITH_GAPS = frozenset({ast.Dict, ast.arguments})
+"""Kinds whose lists hold None for what is not there: `**other` has no key."""
+
+
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node, in the order of its fields."""
     found: list[ast.AST] = []
     for name in FIELDS[node.__class__]:
         value = getattr(node, name)
         if value.__class__ is list:
-            found += [each for each in value if each is not None]
+            found += value
         elif value is not None:
             found.append(value)
-    return found
+    return [each for each in found if each is not None] if node.__class__ in _WITH_GAPS else found
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
@@ -44,7 +50,7 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
     level = [root]
     while level:
         yield from level
-        level = [child for node in level for child in children(node)]
+        level = _below(level)
 
 
 def deeper_than(tree: ast.AST, levels: int) -> bool:
@@ -53,5 +59,9 @@ def deeper_than(tree: ast.AST, levels: int) -> bool:
     for _ in range(levels):
         if not level:
             return False
-        level = [child for node in level for child in children(node)]
+        level = _below(level)
     return bool(level)
+
+
+def _below(level: list[ast.AST]) -> list[ast.AST]:
+    return [child for node in level if node.__class__ not in LEAVES for child in children(node)]

@@ -107,7 +107,7 @@ class Bound:
     frame: Frame
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Frame:
     """A function as entered from one place: what its parameters are bound to there."""
 
@@ -122,6 +122,8 @@ class Frame:
     fixed: dict[str, Bound] = field(default_factory=dict)
     """What the variables of a loop are in the turn at hand, where its turns are told apart."""
     memo: dict[Hashable, Values] = field(default_factory=dict)
+    callees: dict[ast.Call, tuple[FunctionValue, ...]] = field(default_factory=dict)
+    """What is known of values, and of the functions that calls run, in this frame."""
 
     @property
     def depth(self) -> int:

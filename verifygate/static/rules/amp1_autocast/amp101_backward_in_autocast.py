@@ -116,7 +116,7 @@ def _guessed(analysis: Analysis) -> Iterator[Match]:
 
 def _backwards(function: Function, analysis: Analysis) -> Iterator[ast.Call]:
     """The backwards of tensors in a method of a module."""
-    if function.owner is None or b".backward(" not in function.module.file.data:
+    if function.owner is None or not function.module.mentions(b".backward("):
         return
     for node in function.own_nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":

@@ -81,7 +81,7 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterable[Match]:
     """What is built and dropped, then decorators, then re-entry."""
     for function in analysis.functions:
-        if b"autocast" not in function.module.file.data:
+        if not function.module.mentions(b"autocast"):
             continue
         yield from _dropped(function, analysis)
         yield from _decorators(function, analysis)

@@ -100,7 +100,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
     if not any(call.method in ("scale", "step") for call in analysis.scaler_calls):
         return
     seen: set[ast.AST] = set()
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         if last_name(call.func) != "grad" or not _is_penalty(call, function, analysis):
             continue
         if _stays_scaled(call, function, analysis):

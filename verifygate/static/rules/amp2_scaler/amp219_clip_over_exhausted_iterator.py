@@ -86,7 +86,7 @@ _PEEKS = frozenset({"print", "isinstance", "type", "id", "iter"})
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Clips over local generators."""
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         name = last_name(call.func)
         if name not in torch_api.CLIP_FUNCTIONS or not call.args or not isinstance(call.args[0], ast.Name):
             continue

@@ -79,8 +79,7 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every cast of a model to half that surely comes before a scaler's step in the same function."""
     for function in analysis.functions:
-        data = function.module.file.data
-        if b"caler" not in data or not (b"half" in data or b"float16" in data):
+        if not (function.module.mentions(b"caler") and function.module.mentions(b"half", b"float16")):
             continue
         casts = [node for node in function.own_nodes if _casts_to_half(node, function, analysis)]
         steps = _steps(function, analysis) if casts else []

@@ -134,10 +134,11 @@ def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Plac
 
 def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call | ast.Assign, Function, ast.expr]]:
     """What brings a tensor together with a constant beyond the range of float16."""
-    for function in (each for each in analysis.functions if _LARGE_ITEM.search(each.module.file.data)):
+    with_items = {module for module in analysis.modules if _LARGE_ITEM.search(module.file.data)}
+    for function in (each for each in analysis.functions if each.module in with_items):
         yield from ((node, function, tensor) for node, tensor in _assignments(function, analysis))
     fills: dict[Function, tuple[str, str]] = {}
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         if not isinstance(call.func, ast.Attribute):
             continue
         if (subject := _overflowing(call, function, analysis)) is not None:

@@ -90,8 +90,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     if not any(region.is_active for region in analysis.written_regions.all):
         return
     for function in analysis.functions:
-        data = function.module.file.data
-        if b"BCELoss" not in data and b"binary_cross_entropy" not in data:
+        if not function.module.mentions(b"BCELoss", b"binary_cross_entropy"):
             continue
         for node in function.own_nodes:
             if isinstance(node, ast.Call) and (unsafe := _is_unsafe(node, function, analysis)) is not None:

@@ -111,7 +111,7 @@ def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analys
 
 def _uses(analysis: Analysis) -> Iterator[tuple[ast.expr, ast.expr, Function]]:
     """What is called, and what decorates without a call: the node to report, and the name to look up."""
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         yield call, call.func, function
     for function in analysis.functions:
         for decorator in getattr(function.node, "decorator_list", ()):

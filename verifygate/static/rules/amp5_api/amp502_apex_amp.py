@@ -68,8 +68,8 @@ RULE = Rule(
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every call of something in apex.amp."""
-    for call, function in analysis.calls():
-        if b"apex" not in function.module.file.data:
+    for call, function in analysis.calls:
+        if not function.module.mentions(b"apex"):
             continue
         name = analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))
         if name.startswith("apex.amp."):

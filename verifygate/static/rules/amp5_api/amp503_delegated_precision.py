@@ -72,7 +72,7 @@ RULE = Rule(
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every call that switches a framework's mixed precision on."""
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         name = analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))
         if delegates(name, call):
             yield Match(Place(function, call), f"mixed precision is delegated to `{name}`")

@@ -208,7 +208,7 @@ def _written_out(analysis: Analysis, path: ast.expr, home: Frame) -> str:
 
 def _saves(analysis: Analysis) -> Iterator[_Save]:
     """Every save; one of what its function is handed counts where that function is called."""
-    for call, function in analysis.calls():
+    for call, function in analysis.calls:
         frame = analysis.evaluator.root_frame(function)
         if getattr(call.func, "attr", getattr(call.func, "id", "")) != "save" or not call.args:
             continue

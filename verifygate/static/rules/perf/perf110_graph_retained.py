@@ -87,7 +87,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Sums and lists of losses that outlive a turn of a hot loop."""
     seen = set()
     for loop in analysis.hot.loops:
-        if not loop.trains and any(word in loop.function.module.file.data for word in _SWITCHES):
+        if not loop.trains and loop.function.module.mentions(*_SWITCHES):
             continue
         tensors = StepTensors(analysis.hot, loop)
         for spot in analysis.hot.spots(loop.function):
@@ -136,7 +136,7 @@ def _match(analysis: Analysis, loop: HotLoop, spot: Spot) -> Match | None:
     calls = analysis.hot.sites(loop.function)
     if any(call.without_gradients for call in calls):
         return None
-    frozen = any(word in loop.function.module.file.data for word in _FROZEN)
+    frozen = loop.function.module.mentions(*_FROZEN)
     return Match(
         spot.place,
         f"`{text}` keeps the whole graph of every batch: no backward frees it, and nothing here turns autograd off",
