@@ -135,7 +135,7 @@ def check(
         update={"select": select or settings.static.select, "ignore": (*settings.static.ignore, *ignore)}
     )
     sources = _sources(paths, settings)
-    outcome = analyse(sources, static)
+    outcome = analyse(sources, static, with_constructs=False)
     report = _report_of(outcome)
     if fmt in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults: a person asks for them with `fix`
         report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
@@ -363,7 +363,7 @@ def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
     """What the static analysis says of these files."""
     from verifygate.static.engine import analyse
 
-    return _report_of(analyse(sources, static))
+    return _report_of(analyse(sources, static, with_constructs=False))
 
 
 def _report_of(outcome: Outcome) -> CheckReport:

@@ -38,6 +38,9 @@ LARGE_BUT_FINE = {
     + "".join(
         f"    if a.x{i}: scaler.scale(a).backward()\n    if a.y{i}: scaler.step(optimizer)\n" for i in range(200)
     ),
+    "patterns": USE
+    + "    match a:\n        case True: scaler.step(optimizer)\n        case {'k': None, **rest}: pass\n"
+    "        case [1, *_] | -1 | GradScaler(a=2): scaler.update()",
     "classes-in-a-circle": "class A(B): pass\nclass B(A): pass\na = A()\na.scaler.step(a.optimizer)",
     "names-in-a-circle": "a = b\nb = a\na, b = b, a\na.step(b)\nGradScaler(a)",
     "dicts-in-a-circle": "d = {**e}\ne = {**d}\nprint(d['k'])\nd = {**d}\nprint(d['q'])",

@@ -48,8 +48,11 @@ class Outcome:
     """Rules that were asked for, and are silent: they ask for a newer torch than the project's lowest."""
 
 
-def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
-    """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass."""
+def analyse(sources: Sources, settings: StaticSettings, *, with_constructs: bool = True) -> Outcome:
+    """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
+
+    The list of constructs is for reports; whoever only wants findings saves it.
+    """
     asked = chosen(settings.select, settings.ignore)
     loaded = {code: each for code, each in asked.items() if not too_new(each, settings.torch_version)}
     if not loaded:
@@ -76,7 +79,7 @@ def analyse(sources: Sources, settings: StaticSettings) -> Outcome:
             not_followed=tuple(
                 sorted(set(analysis.not_followed), key=lambda each: (each.path, each.line, each.reason))
             ),
-            constructs=constructs(analysis),
+            constructs=constructs(analysis) if with_constructs else (),
             rules=tuple(loaded),
             too_new=tuple(code for code in asked if code not in loaded),
         )

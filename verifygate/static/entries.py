@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from verifygate.static.program import Function, calls_by_name
@@ -13,12 +13,31 @@ if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
 
+@dataclass
+class _Sites:
+    """The calls of one name, by number in the order of the source."""
+
+    open: dict[int, tuple[ast.Call, Function]] = field(default_factory=dict)
+    """Those of which it is not settled yet what they run."""
+    settled: dict[Function, dict[int, tuple[ast.Call, Function]]] = field(default_factory=dict)
+    """Function -> those that run it."""
+    no_module: set[int] = field(default_factory=set)
+    """Those on something that is no import: they run no function of a module."""
+
+    def of(self, function: Function) -> list[tuple[int, tuple[ast.Call, Function]]]:
+        """The calls that may run the function, in order."""
+        if not self.settled:
+            return list(self.open.items())
+        return sorted((self.open | self.settled.get(function, {})).items())
+
+
 class Entries:
     """Finds, for a function entered from nowhere in particular, the frames in which the project's calls enter it."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._known: dict[Function, list[Frame]] = {}
+        self._by_name: dict[str, _Sites] | None = None
 
     def of(self, function: Function) -> list[Frame]:
         """The function as each of the calls that pass it something enters it."""
@@ -26,28 +45,43 @@ class Entries:
             return self._known[function]
         evaluator, found = self._evaluator, []
         cuts = evaluator.cuts
-        for call, caller in self._sites.get(function.name, ()):
-            if not (call.args or call.keywords) or not self._may_lead(call, function, caller):
-                continue
+        sites = self._sites.get(function.name, _Sites())
+        for number, (call, caller) in sites.of(function):
             home = evaluator.root_frame(caller)
-            callees = [callee for callee in evaluator.callees(call, home) if callee.function is function]
-            found += [entered for callee in callees if (entered := evaluator.enter(callee, call, home)) is not None]
+            if function.owner is None and not self._may_lead(number, call, home, sites):
+                continue
+            for callee in (callees := evaluator.callees(call, home)):
+                if callee.function is function and (entered := evaluator.enter(callee, call, home)) is not None:
+                    found.append(entered)
+            if call in home.callees and number in sites.open:
+                del sites.open[number]
+                for callee in callees:
+                    sites.settled.setdefault(callee.function, {})[number] = (call, caller)
         if evaluator.cuts == cuts:  # else inside a cycle: asked from elsewhere there may be more
             self._known[function] = found
         return found
 
-    @cached_property
-    def _sites(self) -> dict[str, list[tuple[ast.Call, Function]]]:
-        return calls_by_name(self._evaluator.modules)
+    @property
+    def _sites(self) -> dict[str, _Sites]:
+        """Name of a function -> the calls of that name that pass something."""
+        if self._by_name is None:
+            self._by_name = {}
+            for name, calls in calls_by_name(self._evaluator.modules).items():
+                passing = [(call, caller) for call, caller in calls if call.args or call.keywords]
+                self._by_name[name] = _Sites(dict(enumerate(passing)))
+        return self._by_name
 
-    def _may_lead(self, call: ast.Call, function: Function, caller: Function) -> bool:
+    def _may_lead(self, number: int, call: ast.Call, home: Frame, sites: _Sites) -> bool:
         """Whether `a.b.function(...)` can be about a function of a module: not where `a` is no import."""
+        if number in sites.no_module:
+            return False
         base = call.func
-        if function.owner is not None or not isinstance(base, ast.Attribute):
+        if not isinstance(base, ast.Attribute):
             return True
         while isinstance(base, ast.Attribute):
             base = base.value
-        if not isinstance(base, ast.Name):
-            return False
-        found = self._evaluator.lookup(base.id, self._evaluator.root_frame(caller))
-        return found is not None and any(binding.kind in ("module", "member") for binding in found[0])
+        found = self._evaluator.lookup(base.id, home) if isinstance(base, ast.Name) else None
+        if found is not None and any(binding.kind in ("module", "member") for binding in found[0]):
+            return True
+        sites.no_module.add(number)
+        return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
@@ -12,16 +13,26 @@ from verifygate.static.syntax import walk
 
 def guarded(node: ast.Subscript, key: str, function: Function) -> bool:
     """Whether the function asks for the key first, or catches what its absence raises."""
-    return any(
-        (isinstance(each, ast.Compare) and isinstance(each.left, ast.Constant) and each.left.value == key)
-        or (isinstance(each, ast.Call) and last_name(each.func) in ("get", "pop") and _names(each, key))
-        or (isinstance(each, ast.Try) and _catches_key_error(each) and _within(node, each.body))
-        for each in function.own_nodes
-    )
+    asked, tries = _guards_of(function)
+    return key in asked or any(_within(node, each.body) for each in tries)
 
 
-def _names(call: ast.Call, key: str) -> bool:
-    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == key
+@lru_cache(maxsize=8)  # the keys of one function are asked about one after the other
+def _guards_of(function: Function) -> tuple[frozenset[str], tuple[ast.Try, ...]]:
+    """The keys that a function asks for anywhere, and the statements that catch what their absence raises."""
+    asked: set[str] = set()
+    tries: list[ast.Try] = []
+    for node in function.own_nodes:
+        first: ast.expr | None = None
+        if isinstance(node, ast.Compare):
+            first = node.left
+        elif isinstance(node, ast.Call) and node.args and last_name(node.func) in ("get", "pop"):
+            first = node.args[0]
+        elif isinstance(node, ast.Try) and _catches_key_error(node):
+            tries.append(node)
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            asked.add(first.value)
+    return frozenset(asked), tuple(tries)
 
 
 def _catches_key_error(node: ast.Try) -> bool:

@@ -12,7 +12,7 @@ from verifygate.static.syntax import FIELDS
 Loop = ast.For | ast.AsyncFor | ast.While
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Around:
     """One node around another, and the field of it that leads there (`body`, `orelse`, `test`, ...)."""
 

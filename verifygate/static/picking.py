@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from verifygate.source import SourceFile, Sources
 from verifygate.static import delegated, passive
@@ -19,6 +20,7 @@ _FACTS = tuple(word.encode() for word in (*delegated.WORDS, *passive.WORDS))
 """What a file names of which the report tells, whichever rules are selected."""
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
+Alternatives = tuple[re.Pattern[bytes], ...]
 
 
 def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
@@ -30,7 +32,7 @@ def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
     core = set().union(*(named[word] for word in _CORE))
     callers = _Callers([file for file in sources if file.path in core])
     beside = [
-        tuple(re.compile(part.encode()) for part in rule.beside)
+        tuple(_alternatives(part) for part in rule.beside)
         for rule in rules
         if rule.beside and any(named[word.encode()] for word in rule.words)
     ]
@@ -38,8 +40,25 @@ def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
     return sorted(picked | {file.path for file in left if _has_any(file.data, beside) or callers.has(file)})
 
 
-def _has_any(data: bytes, beside: list[tuple[re.Pattern[bytes], ...]]) -> bool:
-    return any(all(part.search(data) for part in parts) for parts in beside)
+def _has_any(data: bytes, beside: list[tuple[Alternatives, ...]]) -> bool:
+    return any(all(any(each.search(data) for each in part) for part in parts) for parts in beside)
+
+
+@cache
+def _alternatives(pattern: str) -> Alternatives:
+    """The alternatives of a pattern, each by itself.
+
+    One that begins with plain text is looked for five times as fast alone as together with others.
+    """
+    parts, depth, in_set = [""], 0, False
+    for piece in re.findall(r"\\.|[^\\]", pattern, re.DOTALL):
+        in_set = piece == "[" or (in_set and piece != "]")
+        depth += 0 if in_set else (piece == "(") - (piece == ")")
+        if piece == "|" and not depth and not in_set:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return tuple(re.compile(part.encode()) for part in parts)
 
 
 class _Callers:

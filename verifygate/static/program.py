@@ -124,7 +124,7 @@ class Function:
 
     @cached_property
     def calls(self) -> list[ast.Call]:
-        return [node for node in self.own_nodes if node.__class__ is ast.Call]  # type: ignore[misc]
+        return [node for node in self.own_nodes if node.__class__ is ast.Call]
 
     @cached_property
     def returns(self) -> list[ast.expr]:
@@ -209,9 +209,12 @@ class Module:
     def mentions(self, *words: bytes) -> bool:
         """Whether one of the words stands anywhere in the file: rules ask that of each of its functions."""
         for word in words:
-            if word not in self._words:
-                self._words[word] = word in self.file.data
-        return any(self._words[word] for word in words)
+            found = self._words.get(word)
+            if found is None:
+                found = self._words[word] = word in self.file.data
+            if found:
+                return True
+        return False
 
     @cached_property
     def function_of(self) -> dict[ast.AST, Function]:

@@ -24,7 +24,7 @@ class Test:
     """What runs only where the condition decides so."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Spot:
     """A call, an assignment, a `with` or a `return`, and what decides whether it runs."""
 
@@ -39,6 +39,10 @@ class Spot:
     contexts: tuple[ast.expr, ...] = ()
     leaves: bool = False
     """In a handler of exceptions, or on a way that ends the loop or the function: it runs once at most."""
+
+    def at(self, node: ast.AST) -> Spot:
+        """The same for another node of the statement."""
+        return Spot(node, self.statement, self.function, self.block, self.loops, self.tests, self.contexts, self.leaves)
 
     @property
     def place(self) -> Place:
@@ -88,7 +92,7 @@ def _statement(node: ast.stmt, here: Spot) -> Iterator[Spot]:
             yield from _block(node.body, replace(here, loops=(*here.loops, node)))
             yield from _block(node.orelse, here)
         case ast.With() | ast.AsyncWith():
-            yield replace(here, node=node)
+            yield here.at(node)
             for item in node.items:
                 yield from _expression(item.context_expr, here)
             entered = tuple(item.context_expr for item in node.items)
@@ -105,7 +109,7 @@ def _statement(node: ast.stmt, here: Spot) -> Iterator[Spot]:
                 yield from _block(case.body, _under(here, node.subject, case.body))
         case _:
             if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return):
-                yield replace(here, node=node)
+                yield here.at(node)
             yield from _expression(node, here)
 
 
@@ -125,7 +129,7 @@ def _expression(node: ast.AST, here: Spot) -> Iterator[Spot]:
     if isinstance(node, ast.Lambda | FunctionNode | ast.ClassDef):
         return
     if isinstance(node, ast.Call):
-        yield replace(here, node=node)
+        yield here.at(node)
     if isinstance(node, ast.IfExp):
         yield from _expression(node.test, here)
         for arm in (node.body, node.orelse):

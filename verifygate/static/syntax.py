@@ -9,14 +9,14 @@ import ast
 from collections.abc import Iterator
 
 _PLAIN = frozenset(
-    """arg asname attr conversion ctx id is_async kind kwd_attrs level module name op ops rest simple
+    """arg asname attr conversion ctx id is_async kind kwd_attrs level module name op ops rest simple str
     type_comment type_ignores""".split()  # noqa: SIM905
 )
 """Fields that hold text, numbers, or nodes without fields of their own."""
 
 
 def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    if kind in (ast.Constant, ast.Global, ast.Nonlocal):
+    if kind in (ast.Constant, ast.Global, ast.Nonlocal, ast.MatchSingleton):
         return ()
     return tuple(name for name in kind._fields if name not in _PLAIN)
 
@@ -35,14 +35,16 @@ _WITH_GAPS = frozenset({ast.Dict, ast.arguments})
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node, in the order of its fields."""
-    found: list[ast.AST] = []
+    found: list[ast.AST | None] = []
     for name in FIELDS[node.__class__]:
         value = getattr(node, name)
         if value.__class__ is list:
             found += value
         elif value is not None:
             found.append(value)
-    return [each for each in found if each is not None] if node.__class__ in _WITH_GAPS else found
+    if node.__class__ not in _WITH_GAPS:
+        return found  # type: ignore[return-value]
+    return [each for each in found if each is not None]
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
@@ -50,18 +52,21 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
     level = [root]
     while level:
         yield from level
-        level = _below(level)
+        level = [child for node in level for child in children(node)]
 
 
 def deeper_than(tree: ast.AST, levels: int) -> bool:
-    """Whether some node lies more than so many levels below the root."""
-    level = [tree]
+    """Whether some node lies so many levels below the root, or more."""
+    level: list[ast.AST] = [tree]
+    below: list[ast.AST | None] = []
     for _ in range(levels):
-        if not level:
-            return False
-        level = _below(level)
-    return bool(level)
-
-
-def _below(level: list[ast.AST]) -> list[ast.AST]:
-    return [child for node in level if node.__class__ not in LEAVES for child in children(node)]
+        below = []
+        for node in level:
+            for name in FIELDS[node.__class__]:
+                value = getattr(node, name)
+                if value.__class__ is list:
+                    below += value
+                else:
+                    below.append(value)
+        level = [node for node in below if node is not None and node.__class__ not in LEAVES]
+    return any(node is not None for node in below)

@@ -3,6 +3,9 @@
 Values are sets, because a name may be bound twice (`scaler = GradScaler() if amp else None`). An expression is
 evaluated in a frame: the function it stands in, and what the caller at hand passed to it. A frame holds
 expressions, not values, so nothing is evaluated until something asks.
+
+None of the classes is frozen, though nothing ever changes one: building frozen ones takes three times as long, and an
+analysis builds a hundred thousand.
 """
 
 from __future__ import annotations
@@ -14,24 +17,24 @@ from dataclasses import dataclass, field
 from verifygate.static.program import Class, Function, Module
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Unknown:
     """Anything."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Literal:
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Known:
     """A name outside the project, for example `torch.cuda.amp.GradScaler`."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Made:
     """What a call of an outside name gives, for example a GradScaler; `calls` has the partial's call first."""
 
@@ -39,7 +42,7 @@ class Made:
     calls: tuple[tuple[ast.Call, Frame], ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Partial:
     """`functools.partial` of an outside name."""
 
@@ -47,17 +50,17 @@ class Partial:
     calls: tuple[tuple[ast.Call, Frame], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class ModuleValue:
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class ClassValue:
     made: Class
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class FunctionValue:
     """A function of the project; `receiver` is what its first parameter is bound to, for a method."""
 
@@ -65,7 +68,7 @@ class FunctionValue:
     receiver: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Object:
     """An instance of a class of the project."""
 
@@ -74,7 +77,7 @@ class Object:
     """The call of the class that made it, where that is known."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Items:
     """A tuple or list written out."""
 
@@ -82,7 +85,7 @@ class Items:
     frame: Frame
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class DictLiteral:
     """A dict written out, as `{...}` or `dict(key=...)`."""
 
@@ -99,7 +102,7 @@ READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
 """Stands for the call that reading a property makes."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Bound:
     """An expression and the frame to evaluate it in."""
 

@@ -87,7 +87,7 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterator[Match]:
     """Every `with model.no_sync()`."""
     for node, function in analysis.nodes():
-        if not (function.module.mentions(b"no_sync") and isinstance(node, ast.With | ast.AsyncWith)):
+        if not isinstance(node, ast.With | ast.AsyncWith):
             continue
         for item in node.items:
             if (model := _unsynced(item.context_expr)) is not None:

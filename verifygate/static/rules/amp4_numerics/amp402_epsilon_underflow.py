@@ -75,7 +75,7 @@ RULE = Rule(
     summary="an epsilon that is zero in float16 guards a logarithm or a division",
     remedy="compute it in float32 (`.float()`), or use an epsilon above 6e-8",
     words=("autocast",),
-    beside=(r"\de-(?:0?[89]|[1-9]\d)", r"log(?:2|10|_)?\(|sqrt|reciprocal|clamp|/ *\("),
+    beside=(r"e-(?<=\de-)(?:0?[89]|[1-9]\d)", r"log(?:2|10|_)?\(|sqrt|reciprocal|clamp|/ *\("),
     proof="update-norm",
 )
 

@@ -85,6 +85,8 @@ RULE = Rule(
     words=("autocast", *WORDS),
     beside=(
         r"fill|clamp|where|\] *= *",
+        # follows from the next one, and is looked for ten times as fast
+        r"e(?<=[\d.]e)\+?(?:[5-9]|[1-3]\d)\b|-[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
         r"[^\w.\"']\d[\d.]*e\+?(?:[5-9]|[1-3]\d)\b|-[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),

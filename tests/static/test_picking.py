@@ -1,0 +1,72 @@
+"""Which files are looked at, and how trees are gone through: fast ways give what the plain ways give."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from verifygate.static.picking import _alternatives
+from verifygate.static.registry import load_rules
+from verifygate.static.syntax import LEAVES, children, deeper_than, walk
+
+EVERY_KIND = """
+from __future__ import annotations
+import a.b as c, d
+@decorated
+class A(B, metaclass=M):
+    x: int = 1
+    async def f(self, p, /, q=1, *args, r=2, s, **rest) -> None:
+        async with a as b, c: pass
+        async for i in j: await k
+        return (yield)
+def g():
+    global x
+    x += 1; del x
+    nonlocal_ = lambda y: (yield from y)
+    try: assert x, "m"
+    except (E, F) as e: raise G from e
+    else: pass
+    finally: pass
+    while not a < b <= c: break
+    else: continue_ = {**d, 'k': [*l], None: {1, 2}}
+    match x:
+        case True | None | -1: pass
+        case {'k': 1, **others}: pass
+        case [1, *_, (2 as y)]: pass
+        case C(1, z=2) if z: pass
+        case "s": pass
+    return f"{x!r:>{w}}" if (n := a[1:2, ...]) else [i for i in j if k for l in m]
+"""
+
+
+def test_trees_are_gone_through_like_the_standard_library_does() -> None:
+    tree = ast.parse(EVERY_KIND)
+    shared = ast.expr_context | ast.operator | ast.unaryop | ast.boolop | ast.cmpop
+    assert list(walk(tree)) == [node for node in ast.walk(tree) if not isinstance(node, shared)]
+    assert all(not children(node) for node in walk(tree) if node.__class__ in LEAVES)
+
+
+def test_the_depth_is_that_of_the_deepest_node() -> None:
+    depth, level = 0, [ast.parse(EVERY_KIND)]
+    while level := [child for node in level for child in children(node)]:
+        depth += 1
+    assert deeper_than(ast.parse(EVERY_KIND), depth)
+    assert not deeper_than(ast.parse(EVERY_KIND), depth + 1)
+
+
+@pytest.mark.parametrize("pattern", sorted({each for rule in load_rules().values() for each in rule.rule.beside}))
+def test_alternatives_find_what_the_pattern_finds(pattern: str) -> None:
+    parts = _alternatives(pattern)
+    assert "|".join(part.pattern.decode() for part in parts) == pattern
+    for text in (
+        b"x / (1e-12)",
+        b"x[m] = -100000",
+        b" 1e5",
+        b"def masked_fill(x):",
+        b"torch.load(f)",
+        b"BCELoss()",
+        b"",
+    ):
+        assert any(part.search(text) for part in parts) == bool(re.search(pattern.encode(), text))
