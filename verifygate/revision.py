@@ -59,7 +59,7 @@ def files_at(folder: Path, commit: str) -> Iterator[SourceFile]:
 
 def file_at(folder: Path, commit: str, path: str) -> bytes | None:
     """The bytes of a file of a commit, by its path below `folder`; None where there is none, or no git."""
-    return _git(folder, "cat-file", "blob", f"{commit}:./{path}")
+    return _git(folder, "cat-file", "blob", "--end-of-options", f"{commit}:./{path}")
 
 
 def export(folder: Path, commit: str, target: Path) -> None:

@@ -174,7 +174,12 @@ def _toml_lines(text: str) -> dict[Where, int]:
     counts: dict[Where, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if header := _TABLE.match(line):
-            table = _dotted(header[2])
+            *around, last = _dotted(header[2])
+            table = ()
+            for part in around:  # what lies below the last table of an array belongs to that table
+                table = (*table, part)
+                table = (*table, counts[table]) if table in counts else table
+            table = (*table, last)
             if header[1] == "[[":
                 lines.setdefault(table, number)
                 index = counts[table] = counts.get(table, -1) + 1

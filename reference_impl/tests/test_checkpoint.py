@@ -35,6 +35,7 @@ def same(a: object, b: object) -> bool:
 
 
 @pytest.mark.requirement("CKPT-01")
+@pytest.mark.requirement("CKPT-02")
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_resuming_equals_never_having_stopped(small: Small, tmp_path: Path, precision: str) -> None:
     # Dropout needs the generator's state; a scale that overflows at first and grows after three clean steps needs
@@ -80,7 +81,7 @@ def test_the_file_holds_everything_under_named_keys_and_loads_as_plain_data(smal
     assert state["config"]["width"] == 32
 
 
-@pytest.mark.requirement("CKPT-01")
+@pytest.mark.requirement("CKPT-02")
 @pytest.mark.parametrize("other", ["fp32", "bf16"])
 def test_another_precision_is_refused(small: Small, other: str) -> None:
     train(small(precision="fp16", steps=4, stop_at=2))

@@ -59,7 +59,7 @@ def test_an_epoch_shows_every_item_once_and_the_next_one_in_another_order(window
     assert epoch(0) != epoch(3)
 
 
-@pytest.mark.requirement("CKPT-01")
+@pytest.mark.requirement("CKPT-02")
 def test_a_window_does_not_depend_on_what_was_drawn_before(windows: Windows) -> None:
     in_order = [windows.window(n) for n in range(5)]
     for n in (4, 0, 3):

@@ -50,6 +50,7 @@ def test_the_log_begins_with_the_circumstances(small: Small) -> None:
 
 
 @pytest.mark.requirement("AMP-04")
+@pytest.mark.requirement("LOG-01")
 @pytest.mark.parametrize(("precision", "scales"), [("fp32", [1.0] * 3), ("fp16", [2.0**31, 2.0**30, 2.0**29])])
 def test_the_loss_scale_is_read_from_the_scaler_each_time(small: Small, precision: str, scales: list[float]) -> None:
     cfg = small(precision=precision, steps=8, log_every=1, init_scale=2.0**32)  # far too large: halved at first

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from verifygate.execution.run_findings import Ownership
 from verifygate.execution.trace import Event, Section, Trace
+from verifygate.execution.trace_summary import not_float32
 from verifygate.model import OwnEvents, StepOrder
 
 ORDERS = 50
@@ -21,9 +22,11 @@ def own_events(trace: Trace, ownership: Ownership) -> OwnEvents:
 
     own = [event for event in trace.events if _is_own(event, ownership) and not event.raised]
     regions = {f"{event.fields.get('device')} {event.fields.get('dtype')}" for event in own if event.kind == "autocast"}
+    made = {event.optimizers()[0] for event in own if event.kind == "optimizer"}
     return OwnEvents(
         counts=tuple(sorted(Counter(event.kind for event in own).items())),
         regions=tuple(sorted(regions)),
+        not_float32=not_float32(trace, made & set(trace.optimizers)),
         orders=_counted((window for section in trace.sections for window in _windows(section)), ownership),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from verifygate.execution.scrub import count
@@ -48,7 +48,7 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
         scales=_changes(scales),
         low_precision=sampled,
         not_sampled="" if sampled else str(trace.sample.get("why_not") or "no steps were sampled"),
-        not_float32=_not_float32(trace),
+        not_float32=not_float32(trace, trace.optimizers),
         remarks=tuple(_remarks(events, trace)),
         visits=_visits(visits, relative),
         problems=tuple(trace.problems),
@@ -114,10 +114,11 @@ def _island(told: Mapping[str, Any], path: str, line: int) -> Island:
     )
 
 
-def _not_float32(trace: Trace) -> tuple[str, ...]:
+def not_float32(trace: Trace, optimizers: Iterable[int]) -> tuple[str, ...]:
+    """What these optimizers step that is no float32."""
     lines = [
         f"{fact['type']}: {number} of {fact['tensors']} tensors {name}"
-        for _, fact in sorted(trace.optimizers.items())
+        for _, fact in sorted((number, trace.optimizers[number]) for number in optimizers)
         for name, number in fact.get("dtypes", {}).items()
         if name != "float32"
     ]

@@ -221,6 +221,7 @@ class RequirementResult(Model):
     severity: str
     group: str
     """`acceptance`, `business`, `edge-case`, `data-integrity` or `other`."""
+    revision: int = 1
     status: Status
     queries: tuple[QueryResult, ...]
     code: tuple[str, ...] = ()
@@ -257,9 +258,22 @@ class QualityGate(Model):
     status: Status
 
 
+class Deviation(Model):
+    """Something in which a specification asks for other than the catalogue that it extends."""
+
+    requirement: str
+    what: str
+    direction: Literal["tightened", "loosened", "changed"]
+    reason: str = ""
+    """Why, as the specification says."""
+
+
 class RequirementsDetails(Model):
     kind: Literal["requirements"] = "requirements"
     spec: str = ""
+    extends: str = ""
+    """The catalogue whose requirements the specification takes over."""
+    deviations: tuple[Deviation, ...] = ()
     requirements: tuple[RequirementResult, ...] = ()
     calculations: tuple[Calculation, ...] = ()
     gates: tuple[QualityGate, ...] = ()

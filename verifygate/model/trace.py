@@ -76,6 +76,8 @@ class OwnEvents(Model):
     """Events by what they are."""
     regions: tuple[str, ...] = ()
     """What its autocast regions were: `cpu float16`."""
+    not_float32: tuple[str, ...] = ()
+    """Parameters of the optimizers that it made that are no float32."""
     orders: tuple[StepOrder, ...] = ()
     """Every order in which it took a step."""
 

@@ -17,7 +17,8 @@ from verifygate.requirements.facts import Facts
 from verifygate.requirements.gates import quality_gates
 from verifygate.requirements.lock import read_lock
 from verifygate.requirements.matrix import linked
-from verifygate.requirements.spec import Specification, read_specification
+from verifygate.requirements.read import read_specification
+from verifygate.requirements.spec import Specification
 from verifygate.requirements.trace import numbered, trace, unknown_ids
 from verifygate.stage import StageContext, not_configured
 
@@ -33,11 +34,12 @@ class RequirementsStage:
         """Trace every requirement. Raises UsageError where the specification cannot be meant as it stands."""
         path = context.settings.requirements.spec
         if not path:
-            return not_configured(self.name, "name a YAML specification in [requirements] spec")
+            return not_configured(self.name, "name a YAML or TOML specification in [requirements] spec")
         specification = read_specification(context.settings.root, path)
         spec = specification.spec
         context.progress(f"tracing {len(spec.requirements)} requirements")
-        facts = Facts(context.results, tuple(file.path for file in context.sources))
+        paths = tuple(file.path for file in context.sources)
+        facts = Facts(context.results, paths, context.settings.root, context.settings.today)
         lock = read_lock(context.settings.root, path)
         traced, coverage, link_checks = linked(
             specification, trace(specification, facts), facts, context.sources, lock, context.settings.root
@@ -49,12 +51,15 @@ class RequirementsStage:
         strangers, unknown = unknown_ids(specification, facts)
         checks = [check for _, check in traced]
         checks += [*_architecture(compared), _calculations(worked_out), gates_check(gates), unknown, *link_checks]
+        checks += _inherited(specification)
         return StageResult(
             stage=self.name,
             outcome=Outcome.COMPLETED,
             checks=tuple(checks),
             details=RequirementsDetails(
                 spec=path,
+                extends=specification.extends,
+                deviations=specification.deviations,
                 requirements=rows,
                 calculations=worked_out,
                 gates=gates,
@@ -117,3 +122,22 @@ def gates_check(gates: tuple[QualityGate, ...]) -> Check:
         actual="; ".join([f"{met} of {len(counting)} gates met", *missed]),
         remedy="meet the requirements named here" if missed else "",
     )
+
+
+def _inherited(specification: Specification) -> tuple[Check, ...]:
+    """Says in what the specification asks for less than the catalogue: visible, and up to the people who read it."""
+    if not specification.extends:
+        return ()
+    loosened = [each for each in specification.deviations if each.direction == "loosened"]
+    told = [f"{each.requirement}: {each.what}" for each in loosened]
+    check = Check(
+        id="requirements.inherited",
+        title=f"The specification asks for all that {specification.extends} asks",
+        status=Status.PARTIAL if loosened else Status.PASS,
+        required=False,
+        weight=0,
+        expected=f"nothing of {specification.extends} is left out or loosened",
+        actual="; ".join(told) or f"{len(specification.deviations)} tightened or reworded, none loosened",
+        remedy="look at the reasons in the requirements report, and decide whether they hold" if loosened else "",
+    )
+    return (check,)

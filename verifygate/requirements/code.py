@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from verifygate.model import Certainty, Construct, ConstructKind, EvidenceClass, Finding, StaticDetails, Status
 from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, counted, in_scope, listed
-from verifygate.requirements.spec import Query
+from verifygate.requirements.queries import Query
 
 MISMATCH = (
     "specification mismatch: the specification asks for explicit AMP in the project's own loop; "

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 
 from verifygate.model import (
+    EmulatedTest,
     EvidenceClass,
     ExecutionDetails,
     Outcome,
     StageResult,
     StaticDetails,
     Status,
+    TestOutcome,
 )
 
 SHOWN = 5
@@ -42,6 +46,8 @@ class Answer:
     tests: tuple[str, ...] = ()
     measurements: tuple[str, ...] = ()
     remedy: str = ""
+    declared: bool = False
+    """Whether nothing but somebody's word stands behind it."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +63,32 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class Test:
+    """A test as it ended, and what that is worth: `executed`, `emulated`, or `declared` by a file from elsewhere."""
+
+    __test__ = False
+
+    outcome: TestOutcome
+    kind: EvidenceClass
+    source: str = ""
+    """The file that tells of it, where the gate did not run it."""
+
+    @property
+    def id(self) -> str:
+        return self.outcome.id
+
+
+@dataclass(frozen=True)
 class Facts:
     """The results of the earlier stages and the paths of the audited sources."""
 
     results: Mapping[str, StageResult]
     paths: tuple[str, ...] = ()
+    root: Path | None = None
+    """Where files that a person reviewed lie."""
+    today: dt.date = dt.date.min
+    foreign: tuple[Test, ...] = ()
+    """Tests that a JUnit file from elsewhere tells of."""
 
     def stage(self, name: str) -> StageResult | Missing:
         """The stage's result where it completed. A half-done stage proves nothing, so its result counts as missing."""
@@ -92,9 +119,43 @@ class Facts:
             return result.details
         return Missing("the execution stage gave no details", "run with --stage all")
 
+    @cached_property
+    def tests(self) -> tuple[Test, ...]:
+        """Every test that ran here or elsewhere; one skipped for want of CUDA as it ended where CUDA is emulated.
+
+        A file that was skipped as a whole gives way to the tests in it that ran there.
+        """
+        execution = self.execution
+        if isinstance(execution, Missing):
+            return self.foreign
+        emulated = {one.id: Test(_as_test(one), EvidenceClass.EMULATED) for one in execution.emulated}
+        files = {identifier.partition("::")[0] for identifier in emulated} - set(emulated)
+        stand = {
+            test.id: emulated.get(test.id, Test(test, EvidenceClass.EXECUTED))
+            for test in execution.tests
+            if test.id not in files
+        }
+        return (*(stand | emulated).values(), *self.foreign)
+
+    @cached_property
+    def marked(self) -> Mapping[str, tuple[Test, ...]]:
+        """Id of a requirement -> the tests that name it."""
+        found: dict[str, list[Test]] = {}
+        for test in self.tests:
+            for identifier in dict.fromkeys(test.outcome.requirements):
+                found.setdefault(identifier, []).append(test)
+        return {identifier: tuple(tests) for identifier, tests in found.items()}
+
     def covers(self, within: str | None) -> bool:
         """Whether any audited file lies within the pattern: of no files, everything is true."""
         return any(in_scope(path, within) for path in self.paths)
+
+
+def _as_test(one: EmulatedTest) -> TestOutcome:
+    outcome = {"passed": "passed", "failed": "failed"}.get(one.standing, "skipped")
+    return TestOutcome(
+        id=one.id, outcome=outcome, reason=one.reason, path=one.path, line=one.line, requirements=one.requirements
+    )
 
 
 def in_scope(path: str, within: str | None) -> bool:

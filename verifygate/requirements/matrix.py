@@ -29,15 +29,15 @@ def linked(
     found = marks(sources, symbols, known)
     ran = tested(facts)
     done: list[tuple[RequirementResult, Check]] = []
-    for index, (requirement, (row, check)) in enumerate(zip(specification.spec.requirements, rows, strict=True)):
+    for requirement, (row, check) in zip(specification.spec.requirements, rows, strict=True):
         entry = lock.requirements.get(requirement.id) if lock else None
-        words = words_digest(row.title, row.text, 1)
+        words = words_digest(row.title, row.text, row.revision)
         links = compared(targets(requirement, row, found, facts, symbols), entry, symbols)
         row = row.model_copy(update={"words": words, "links": links})
         said = doubts(words, links, entry)
         same_words = entry is None or entry.words == words
         shown = same_words and is_shown_afresh(requirement, row, links, ran)
-        line = specification.line("requirements", index, "id")
+        line = specification.lines[requirement.id].requirement
         home = Cite(EvidenceClass.DECLARED, f"{requirement.id} stands here", specification.path, line)
         done.append(held_back(row, check, said, shown=shown, home=home))
     coverage = _coverage([row for row, _ in done], found, known, specification.path, lock)

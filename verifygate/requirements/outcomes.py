@@ -1,13 +1,17 @@
-"""Answers from the execution stage: the tests that a requirement names, and the tests that name the requirement."""
+"""Answers from tests: those that a requirement names, and those that name the requirement.
+
+Most ran here, in the execution stage; some are told of by a JUnit file from elsewhere. What such a file only declares
+proves nothing when it passed, and counts when it failed.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from verifygate.model import EmulatedTest, EvidenceClass, ExecutionDetails, Status, TestOutcome
-from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, counted, listed, matches, together
-from verifygate.requirements.spec import MarkedTests, Query
+from verifygate.model import EvidenceClass, Status
+from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, Test, counted, listed, matches, together
+from verifygate.requirements.queries import MarkedTests, Query
 
 PROVES = {
     "passed": Status.PASS,
@@ -32,101 +36,92 @@ REMEDIES = {
 
 def named(query: Query, facts: Facts) -> Answer:
     """Whether the tests that the query names ran and passed."""
-    execution, wanted = facts.execution, query.test or ""
+    wanted = query.test or ""
+    found = [test for test in facts.tests if matches(test.id, wanted)]
+    if found:
+        return _judged(found, facts)
+    execution = facts.execution
     if isinstance(execution, Missing):
         return execution.answer
-    found = [test for test in tests_of(execution) if matches(test.id, wanted)]
-    if not found:
-        left_out = f" ran ({execution.deselected} deselected)" if execution.deselected else ""
-        return Answer(Status.FAIL, f"no such test{left_out}: {wanted}", remedy="write the test, or correct its id")
-    return _judged(found, execution)
+    left_out = f" ran ({execution.deselected} deselected)" if execution.deselected else ""
+    return Answer(Status.FAIL, f"no such test{left_out}: {wanted}", remedy="write the test, or correct its id")
 
 
 def marked(identifier: str, asked: MarkedTests, facts: Facts) -> Answer:
     """Whether enough tests are marked with the requirement's id, and all of them ran and passed."""
+    found = facts.marked.get(identifier, ())
+    functions = len({_function(test.id) for test in found if test.kind is not EvidenceClass.DECLARED})
+    if functions >= asked.at_least:
+        return _judged(found, facts)
     execution = facts.execution
     if isinstance(execution, Missing):
         return execution.answer
-    found = [test for test in tests_of(execution) if identifier in test.requirements]
-    functions = len({_function(test.id) for test in found})
     mark = f'@pytest.mark.requirement("{identifier}")'
-    if functions < asked.at_least:
-        answer = _judged(found, execution) if found else Answer(Status.FAIL, "")
-        actual = f"{functions} of at least {asked.at_least} tests marked with {identifier}"
-        return Answer(Status.FAIL, actual, answer.cites, answer.code, answer.tests, remedy=f"mark a test {mark}")
-    return _judged(found, execution)
+    answer = _judged(found, facts) if found else Answer(Status.FAIL, "")
+    actual = f"{functions} of at least {asked.at_least} tests marked with {identifier}"
+    return Answer(Status.FAIL, actual, answer.cites, answer.code, answer.tests, remedy=f"mark a test {mark}")
 
 
 def marking(identifier: str, facts: Facts) -> tuple[str, ...]:
     """Ids of the tests that name the requirement, whatever became of them."""
-    execution = facts.execution
-    if isinstance(execution, Missing):
-        return ()
-    return tuple(test.id for test in tests_of(execution) if identifier in test.requirements)
+    return tuple(test.id for test in facts.marked.get(identifier, ()))
 
 
-def unknown(known: set[str], facts: Facts) -> dict[str, TestOutcome]:
+def unknown(known: set[str], facts: Facts) -> dict[str, Test]:
     """Ids that tests name and the specification does not, each with the first test that names it."""
-    execution = facts.execution
-    if isinstance(execution, Missing):
-        return {}
-    found: dict[str, TestOutcome] = {}
-    for test in tests_of(execution):
-        for identifier in test.requirements:
-            if identifier not in known:
-                found.setdefault(identifier, test)
-    return dict(sorted(found.items()))
+    return {identifier: tests[0] for identifier, tests in sorted(facts.marked.items()) if identifier not in known}
 
 
-def tests_of(execution: ExecutionDetails) -> list[TestOutcome]:
-    """Every test; one that was skipped for want of CUDA as it ended where CUDA is emulated.
-
-    A file that was skipped as a whole gives way to the tests in it that ran there.
-    """
-    emulated = {one.id: _as_test(one) for one in execution.emulated}
-    files = {identifier.partition("::")[0] for identifier in emulated} - set(emulated)
-    stand = {test.id: emulated.get(test.id, test) for test in execution.tests if test.id not in files}
-    return list((stand | emulated).values())
+def _proves(test: Test) -> Status:
+    status = PROVES[test.outcome.outcome]
+    declared = test.kind is EvidenceClass.DECLARED
+    return Status.NOT_MEASURED if declared and status in (Status.PASS, Status.PARTIAL) else status
 
 
-def _as_test(one: EmulatedTest) -> TestOutcome:
-    outcome = {"passed": "passed", "failed": "failed"}.get(one.standing, "skipped")
-    return TestOutcome(
-        id=one.id, outcome=outcome, reason=one.reason, path=one.path, line=one.line, requirements=one.requirements
-    )
-
-
-def _judged(found: Sequence[TestOutcome], execution: ExecutionDetails) -> Answer:
-    status = together(PROVES[test.outcome] for test in found)
-    with_cuda_emulated = {one.id for one in execution.emulated}
-    ranked = sorted(found, key=lambda test: WORST_FIRST.index(PROVES[test.outcome]))
-    counts = Counter(test.outcome for test in ranked)
+def _judged(every: Sequence[Test], facts: Facts) -> Answer:
+    """What these tests show together; a mere word that one passed is left aside where others ran."""
+    ran = [test for test in every if test.kind is not EvidenceClass.DECLARED or _proves(test) is Status.FAIL]
+    found = ran or every
+    status = together(_proves(test) for test in found)
+    ranked = sorted(found, key=lambda test: WORST_FIRST.index(_proves(test)))
+    counts = Counter(test.outcome.outcome for test in ranked)
     actual = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
-    if problems := [test for test in ranked if PROVES[test.outcome] is not Status.PASS]:
+    if problems := [test for test in ranked if _proves(test) is not Status.PASS]:
         actual += f": {listed(test.id for test in problems)}"
-    if emulated := [test for test in found if test.id in with_cuda_emulated]:
-        actual += f"; {len(emulated)} with CUDA emulated"
+    for kind, words in ((EvidenceClass.EMULATED, "with CUDA emulated"), (EvidenceClass.DECLARED, "only declared")):
+        if number := sum(test.kind is kind for test in found):
+            actual += f"; {number} {words}"
+    for source in dict.fromkeys(test.source for test in found if test.source):
+        actual += f"; told by {source}"
     identifiers = {test.id for test in found}
-    executed = [item for item in execution.functions if identifiers & set(item.tests)]
+    execution = facts.execution
+    functions = () if isinstance(execution, Missing) else execution.functions
+    executed = [item for item in functions if identifiers & set(item.tests)]
+    declared = all(test.kind is EvidenceClass.DECLARED for test in found) and status is Status.NOT_MEASURED
     return Answer(
         status,
         f"{counted(len(found), 'test')}: {actual}",
-        tuple(_cite(test, execution) for test in ranked[:SHOWN]),
+        tuple(_cite(test) for test in ranked[:SHOWN]),
         code=tuple(f"{item.path}:{item.line} {item.symbol}".rstrip() for item in executed),
         tests=tuple(test.id for test in found),
-        remedy=REMEDIES[status],
+        remedy="run these tests in the gate: a file's word proves nothing" if declared else REMEDIES[status],
     )
 
 
-def _cite(test: TestOutcome, execution: ExecutionDetails) -> Cite:
-    if any(test.id == one.id for one in execution.emulated):
-        why = f": {test.reason}" if test.reason else ""
-        standing = "not measured" if test.outcome == "skipped" else test.outcome
-        summary = f"{test.id} {standing} with CUDA emulated{why}"
-        return Cite(EvidenceClass.EMULATED, summary, test.path or None, test.line or None)
-    why = f" ({test.reason})" if test.reason else ""
-    ended = "started, and the run died in it" if test.outcome == "started" else test.outcome
-    return Cite(EvidenceClass.EXECUTED, f"{test.id} {ended}{why}", test.path or None, test.line or None)
+def _cite(test: Test) -> Cite:
+    outcome = test.outcome
+    if test.source:
+        summary = f"{test.id} {outcome.outcome}, as {test.source} tells"
+        return Cite(test.kind, summary, test.source, 1)
+    if test.kind is EvidenceClass.EMULATED:
+        why = f": {outcome.reason}" if outcome.reason else ""
+        standing = "not measured" if outcome.outcome == "skipped" else outcome.outcome
+        return Cite(
+            test.kind, f"{test.id} {standing} with CUDA emulated{why}", outcome.path or None, outcome.line or None
+        )
+    why = f" ({outcome.reason})" if outcome.reason else ""
+    ended = "started, and the run died in it" if outcome.outcome == "started" else outcome.outcome
+    return Cite(test.kind, f"{test.id} {ended}{why}", outcome.path or None, outcome.line or None)
 
 
 def _function(identifier: str) -> str:

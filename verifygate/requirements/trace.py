@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 from verifygate.model import Check, Evidence, EvidenceClass, QueryResult, RequirementResult, Severity, Status
-from verifygate.requirements import code, figures, outcomes
+from verifygate.requirements import code, figures, outcomes, reviews, runs
 from verifygate.requirements.facts import Answer, Cite, Facts, listed, together
-from verifygate.requirements.spec import Query, QueryKind, Requirement, Specification
+from verifygate.requirements.queries import Query, QueryKind
+from verifygate.requirements.spec import Requirement, Specification
 
 WEIGHTS = {Severity.CRITICAL: 4, Severity.HIGH: 3, Severity.MEDIUM: 2, Severity.LOW: 1, Severity.INFO: 1}
 _TELLING_FIRST = (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL, Status.PASS)
 
 
-def answered(query: Query, identifier: str, facts: Facts) -> Answer:
+def answered(query: Query, requirement: Requirement, facts: Facts) -> Answer:
     """Put one query of the requirement to the evidence."""
     match query.kind:
         case QueryKind.CONSTRUCT:
@@ -24,79 +27,118 @@ def answered(query: Query, identifier: str, facts: Facts) -> Answer:
             return outcomes.named(query, facts)
         case QueryKind.MARKED_TESTS:
             assert query.marked_tests is not None  # noqa: S101 - the kind says so
-            return outcomes.marked(identifier, query.marked_tests, facts)
+            return outcomes.marked(requirement.id, query.marked_tests, facts)
+        case QueryKind.RUN:
+            return runs.run(query, facts)
         case QueryKind.MEASUREMENT:
             return figures.measurement(query, facts)
         case QueryKind.CHECK:
             return figures.check(query, facts)
+        case QueryKind.REVIEW:
+            return reviews.review(query, facts, suffices=requirement.review_suffices)
 
 
 def trace(specification: Specification, facts: Facts) -> list[tuple[RequirementResult, Check]]:
     """One row and one check for each requirement, in the order of the specification."""
-    return [
-        _row(requirement, index, specification, facts)
-        for index, requirement in enumerate(specification.spec.requirements)
-    ]
+    traced: dict[str, _Traced] = {}
+    requirements = {requirement.id: requirement for requirement in specification.spec.requirements}
+    for identifier in TopologicalSorter({each.id: each.depends for each in requirements.values()}).static_order():
+        requirement = requirements[identifier]
+        unmet = [(name, traced[name].status) for name in requirement.depends if traced[name].status is not Status.PASS]
+        traced[identifier] = _traced(requirement, unmet, specification, facts)
+    return [(traced[identifier].row, _check(traced[identifier])) for identifier in requirements]
 
 
-def _row(
-    requirement: Requirement, index: int, specification: Specification, facts: Facts
-) -> tuple[RequirementResult, Check]:
-    pairs = [(query, answered(query, requirement.id, facts)) for query in requirement.verify]
+@dataclass(frozen=True)
+class _Traced:
+    """A requirement with the answers to its queries, the most telling first."""
+
+    requirement: Requirement
+    row: RequirementResult
+    telling: tuple[QueryResult, ...]
+    held_back: str
+    """Why it is no PASS although all its queries are; empty where they are not, or it is."""
+    home: Cite
+
+    @property
+    def status(self) -> Status:
+        return self.row.status
+
+
+def _traced(
+    requirement: Requirement, unmet: Sequence[tuple[str, Status]], specification: Specification, facts: Facts
+) -> _Traced:
+    pairs = [(query, answered(query, requirement, facts)) for query in requirement.verify]
     answers = [answer for _, answer in pairs]
-    status = together(answer.status for answer in answers)
+    lines = specification.lines[requirement.id]
     queries: list[QueryResult] = []
     for position, (query, answer) in enumerate(pairs):
-        line = specification.line("requirements", index, "verify", position)
-        asked = Cite(EvidenceClass.DECLARED, f"{requirement.id} asks for it here", specification.path, line)
+        asked = Cite(
+            EvidenceClass.DECLARED, f"{requirement.id} asks for it here", specification.path, lines.queries[position]
+        )
         cites = answer.cites if any(cite.path for cite in answer.cites) else (*answer.cites, asked)
         evidence = numbered(f"{requirement.id}:{position + 1}", cites)
         queries.append(QueryResult(query=query.words, status=answer.status, actual=answer.actual, evidence=evidence))
+    status, held_back, advice = _settled(answers, unmet)
     telling = sorted(zip(queries, answers, strict=True), key=lambda pair: _TELLING_FIRST.index(pair[0].status))
-    remedies = _once(answer.remedy for _, answer in telling if answer.status is not Status.PASS and answer.remedy)
-    remedy = "; ".join(remedies) if answers else "add `verify:` queries to the requirement"
+    remedies = [answer.remedy for _, answer in telling if answer.status is not Status.PASS and answer.remedy]
+    why_not, way_out = specification.as_written.get(requirement.id, ("", "add `verify:` queries to the requirement"))
     row = RequirementResult(
         id=requirement.id,
         title=requirement.title,
         text=requirement.text,
         severity=requirement.severity.value,
         group=requirement.group,
+        revision=requirement.revision,
         status=status,
         queries=tuple(queries),
         code=_once(item for answer in answers for item in answer.code),
         tests=_once((*(item for answer in answers for item in answer.tests), *outcomes.marking(requirement.id, facts))),
         measurements=_once(item for answer in answers for item in answer.measurements),
-        remedy=remedy,
+        remedy="; ".join(_once([*remedies, *advice])) if answers else way_out,
     )
-    line = specification.line("requirements", index, "id")
-    return row, _check(
-        row,
-        requirement,
-        [result for result, _ in telling],
-        Cite(EvidenceClass.DECLARED, f"{requirement.id} stands here", specification.path, line),
-    )
+    home = Cite(EvidenceClass.DECLARED, f"{requirement.id} stands here", specification.path, lines.requirement)
+    return _Traced(requirement, row, tuple(result for result, _ in telling), held_back or why_not, home)
 
 
-def _check(row: RequirementResult, requirement: Requirement, telling: Sequence[QueryResult], home: Cite) -> Check:
+def _settled(answers: Sequence[Answer], unmet: Sequence[tuple[str, Status]]) -> tuple[Status, str, list[str]]:
+    """The row's status; why it is held back where its queries alone would let it PASS, and what to do about it."""
+    status = together(answer.status for answer in answers)
+    if status is not Status.PASS:
+        return status, "", []
+    if all(answer.declared for answer in answers):
+        return (
+            Status.PARTIAL,
+            "declared only: nothing that was run or measured shows it",
+            ["add a query that is run or measured, or waive it by name until a date"],
+        )
+    if unmet:
+        named = ", ".join(f"{name} ({ended})" for name, ended in unmet)
+        return Status.PARTIAL, f"depends on {named}", [f"meet {', '.join(name for name, _ in unmet)}"]
+    return status, "", []
+
+
+def _check(traced: _Traced) -> Check:
     """The row as a check; what is wrong comes first, so that the first place cited is the one to look at."""
+    row, telling = traced.row, traced.telling
     wrong = [result for result in telling if result.status is not Status.PASS]
-    if not telling:
-        actual = "no way to verify it is given"
-    elif wrong:
+    if wrong:
         actual = "; ".join(f"{result.query}: {result.actual}" for result in wrong)
+    elif telling:
+        actual = traced.held_back or f"{len(telling)} of {len(telling)} queries PASS"
     else:
-        actual = f"{len(telling)} of {len(telling)} queries PASS"
+        actual = traced.held_back or "no way to verify it is given"
     evidence = tuple(item for result in telling for item in result.evidence)
     return Check(
         id=f"requirements.{row.id}",
         title=f"{row.id} {row.title}",
         status=row.status,
-        required=requirement.required,
-        weight=WEIGHTS[requirement.severity],
+        required=traced.requirement.required,
+        weight=WEIGHTS[traced.requirement.severity],
         expected=row.text,
         actual=actual,
         measurement=next(iter(row.measurements), None),
-        evidence=evidence or numbered(row.id, (home,)),
+        evidence=evidence or numbered(row.id, (traced.home,)),
         remedy=row.remedy,
     )
 
@@ -105,7 +147,12 @@ def unknown_ids(specification: Specification, facts: Facts) -> tuple[tuple[str, 
     """Ids that tests name and the specification does not: such a mark proves nothing for anybody."""
     found = outcomes.unknown({requirement.id for requirement in specification.spec.requirements}, facts)
     cites = tuple(
-        Cite(EvidenceClass.EXECUTED, f"{test.id} is marked with {identifier}", test.path or None, test.line or None)
+        Cite(
+            test.kind,
+            f"{test.id} is marked with {identifier}",
+            test.source or test.outcome.path or None,
+            1 if test.source else test.outcome.line or None,
+        )
         for identifier, test in found.items()
     )
     return tuple(found), Check(
