@@ -20,6 +20,8 @@ from pydantic.fields import FieldInfo
 
 from verifygate import config
 from verifygate.model.schema import SCHEMAS, json_schema
+from verifygate.requirements import inherit
+from verifygate.requirements.spec import Requirement
 from verifygate.static.registry import load_rules
 from verifygate.static.rule import LoadedRule
 
@@ -34,6 +36,14 @@ error, and so is a number in quotes: a setting that is not understood is never s
 first file; `verifygate/docs/schemas/config.schema.json` is the schema for editors.
 """
 
+_CATALOGUE_HEAD = """\
+# The catalogue {name}: {title}
+
+{count} requirements that come with verifygate. A specification takes them over with `extends: {name}`, leaves some
+out or asks for more with `select` and `override`, and adds its own: [requirements.md](requirements.md) says how. Below
+each requirement stand the queries that verify it; `marked tests` are tests that carry its id.
+"""
+
 
 def pages() -> dict[str, str]:
     """Path below docs/ -> content, for every generated file."""
@@ -41,6 +51,8 @@ def pages() -> dict[str, str]:
     found["schemas/config.schema.json"] = json_schema(config.FileSettings)
     found["config.md"] = config_page()
     found["rules.md"] = rules_page()
+    for name in inherit.names():
+        found[f"{name}.md"] = catalogue_page(name)
     for code, loaded in load_rules().items():
         found[f"rules/{code}.md"] = rule_page(loaded)
     return found
@@ -68,6 +80,22 @@ def rules_page() -> str:
     ]
     head = ["# Rules", "", "`verifygate explain CODE` prints a page; `verifygate rules` prints this list.", ""]
     return "\n".join([*head, "| Code | Name | Severity | What it is |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def catalogue_page(name: str) -> str:
+    """A catalogue of requirements: what each asks for, and by which queries it is verified."""
+    file = inherit.catalogue(name)
+    groups: dict[str, list[Requirement]] = {}
+    for requirement in file.requirements:
+        groups.setdefault(requirement.group, []).append(requirement)
+    parts = [_CATALOGUE_HEAD.format(name=name, title=file.title, count=len(file.requirements))]
+    for group, requirements in groups.items():
+        parts.append(f"## {group.replace('-', ' ').capitalize()}\n")
+        for each in requirements:
+            asked = "\n".join(f"- {query.words}" for query in each.verify)
+            about = f"{each.severity.value}, revision {each.revision}"
+            parts.append(f"### {each.id}: {each.title}\n\n{each.text} ({about})\n\n{asked}\n")
+    return "\n".join(parts)
 
 
 def config_page() -> str:

@@ -19,11 +19,13 @@ from verifygate.model import (
     Finding,
     Measurement,
     Outcome,
+    PerformanceDetails,
     RequirementsDetails,
     StageResult,
     StaticDetails,
     Status,
     TestOutcome,
+    TraceSummary,
 )
 from verifygate.requirements import RequirementsStage
 from verifygate.source import SourceFile, Sources
@@ -57,6 +59,10 @@ class World:
             outcome_of("tests/test_config.py::test_default[fp32]", "R-MARKED", line=2),
         ]
         self.deselected = 0
+        self.run: TraceSummary | None = None
+        self.emulated_run: TraceSummary | None = None
+        self.oracles: list[Check] = []
+        self.protocol: PerformanceDetails | None = None
         self.measurements = [speedup()]
         self.checks = [check("performance.memory-reduction")]
         self.missing: dict[str, Outcome | None] = {}
@@ -64,9 +70,16 @@ class World:
 
     def results(self) -> dict[str, StageResult]:
         details = StaticDetails(files_checked=2, constructs=tuple(self.constructs), rules=self.rules, **self.static)
-        tests = ExecutionDetails(tests=tuple(self.tests), deselected=self.deselected)
+        tests = ExecutionDetails(
+            tests=tuple(self.tests),
+            deselected=self.deselected,
+            trace=self.run,
+            emulated_trace=self.emulated_run,
+        )
         found = {
-            "execution": StageResult(stage="execution", outcome=Outcome.COMPLETED, details=tests),
+            "execution": StageResult(
+                stage="execution", outcome=Outcome.COMPLETED, details=tests, checks=tuple(self.oracles)
+            ),
             "static": StageResult(
                 stage="static", outcome=Outcome.COMPLETED, findings=tuple(self.findings), details=details
             ),
@@ -75,6 +88,7 @@ class World:
                 outcome=Outcome.COMPLETED,
                 checks=tuple(self.checks),
                 measurements=tuple(self.measurements),
+                details=self.protocol,
             ),
         }
         for name, outcome in self.missing.items():

@@ -93,7 +93,7 @@ class Oracle(StrEnum):
 
 
 class RunQuery(Model):
-    """`run:` what the recorded tests, or an oracle's run, did. It has one of these keys, and `device` beside `dtype`."""
+    """`run:` what the recorded tests, or an oracle's run, did. It has one of these keys; `device` goes with `dtype`."""
 
     order: Annotated[tuple[RunEvent, ...], Field(min_length=2)] | None = None
     """Audited code takes its steps in this order, at least once with all of these events and never otherwise."""
@@ -220,13 +220,14 @@ class ReviewQuery(Model):
 
     by: str
     """Who signs."""
-    on: dt.date
+    date: dt.date
     said: str
     """What was looked at, and found."""
     of: str
-    """Path of the file that was reviewed."""
+    """What was reviewed: a file, or a function or class in it, `train.py::Trainer.step`."""
     digest: str = ""
-    """sha256 of that file as it was reviewed, or its first 12 digits or more; the report prints the present one."""
+    """Digest of it as it was reviewed, or its first 12 digits or more; where it differs, the report says the present
+    one. A file's is its sha256; a symbol's is that of its syntax, which formatting and comments leave alone."""
     commit: str = ""
     """The commit at which it was reviewed, in place of `digest`."""
     until: dt.date | None = None
@@ -242,16 +243,16 @@ class ReviewQuery(Model):
     @model_validator(mode="after")
     def _of_something(self) -> ReviewQuery:
         if bool(self.digest) == bool(self.commit):
-            raise ValueError("say what was reviewed: the `digest` of the file, or a `commit`")
+            raise ValueError("say what was reviewed: the `digest`, or a `commit`")
         if self.digest and not _DIGEST.fullmatch(self.digest):
-            raise ValueError("`digest` is 12 to 64 hexadecimal digits of the file's sha256")
-        if self.until and self.until < self.on:
-            raise ValueError("`until` lies before `on`")
+            raise ValueError("`digest` is 12 to 64 hexadecimal digits")
+        if self.until and self.until < self.date:
+            raise ValueError("`until` lies before `date`")
         return self
 
     @property
     def words(self) -> str:
-        return f"of {self.of} by {self.by} on {self.on}"
+        return f"of {self.of} by {self.by} on {self.date}"
 
 
 class Query(Model):
