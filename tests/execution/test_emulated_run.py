@@ -9,7 +9,7 @@ import pytest
 from verifygate.model import Check, EmulatedTest, EvidenceClass, ExecutionDetails, StageResult, Status
 from verifygate.requirements.facts import Facts
 from verifygate.requirements.outcomes import named
-from verifygate.requirements.spec import Query
+from verifygate.requirements.queries import Query
 
 Run = Callable[..., StageResult]
 

@@ -9,7 +9,8 @@ from verifygate.model import ExecutionDetails, RequirementResult
 from verifygate.requirements import code
 from verifygate.requirements.facts import Facts, Missing, is_test_file
 from verifygate.requirements.marks import Mark
-from verifygate.requirements.spec import QueryKind, Requirement
+from verifygate.requirements.queries import QueryKind
+from verifygate.requirements.spec import Requirement
 from verifygate.symbols import Symbol, Symbols
 
 

@@ -18,7 +18,8 @@ from verifygate.model import Check, EvidenceClass, Link, LinkState, RequirementR
 from verifygate.requirements.facts import Cite, listed
 from verifygate.requirements.links import Target, Tested, test_symbol
 from verifygate.requirements.lock import Accepted
-from verifygate.requirements.spec import QueryKind, Requirement
+from verifygate.requirements.queries import QueryKind
+from verifygate.requirements.spec import Requirement
 from verifygate.requirements.trace import numbered
 from verifygate.symbols import MODULE, Symbols
 
