@@ -6,9 +6,10 @@ import datetime as dt
 import importlib.metadata
 import os
 import platform
+import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
@@ -17,10 +18,10 @@ from verifygate.config import Settings
 from verifygate.errors import UsageError, VerifygateError
 from verifygate.fix import with_fixes
 from verifygate.merge import Grounds, examined, faults
-from verifygate.model import Changes, Finding, Outcome, Provenance, Report, Run, StageResult
+from verifygate.model import Changes, Finding, Outcome, Provenance, Report, Run, StageResult, Witness
 from verifygate.requirements import read_lock, read_specification
 from verifygate.scoring import judge
-from verifygate.source import Sources, read_sources
+from verifygate.source import SourceFile, Sources, read_sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stages import STAGES
 from verifygate.static.registry import check_rules, chosen
@@ -74,8 +75,10 @@ def run(
         mutation = mutate(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
-    inherited = {finding.fingerprint for finding in earlier}
     merged = examined(list(results.values()), _grounds(settings, sources))
+    inherited = {finding.fingerprint for finding in earlier}
+    if commit:
+        inherited |= _seen_by_runs_before(settings, subject, merged.stages, commit, progress)
     judgement = judge(
         merged.stages, settings.verdict, settings.waivers, settings.today, inherited, merged.contradictions
     )
@@ -90,7 +93,7 @@ def run(
         parts=judgement.parts,
         waivers=judgement.waivers,
         contradictions=merged.contradictions,
-        changes=_changes(judgement.stages, earlier, commit) if commit else None,
+        changes=_changes(judgement.stages, earlier, inherited, commit) if commit else None,
         policy=settings.policy,
         mutation=mutation,
         provenance=provenance,
@@ -117,16 +120,16 @@ def _grounds(settings: Settings, sources: Sources) -> Grounds:
     )
 
 
-def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], commit: str) -> Changes:
-    """What became of the findings that the static rules have at a revision."""
+def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], inherited: Set[str], commit: str) -> Changes:
+    """What became of the findings that the static rules have at a revision; `inherited` are those that stood then."""
     before = {finding.fingerprint: finding for finding in earlier}
     now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}
     looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
     gone = tuple(finding for key, finding in before.items() if key not in now)
     return Changes(
         against=f"the source at {commit}",
-        new=tuple(finding for key, finding in now.items() if key not in before),
-        open=tuple(finding for key, finding in now.items() if key in before),
+        new=tuple(finding for key, finding in now.items() if key not in inherited),
+        open=tuple(finding for key, finding in now.items() if key in inherited),
         fixed=gone if looked else (),
         cannot_tell=() if looked else gone,
     )
@@ -136,14 +139,31 @@ def _findings_at(settings: Settings, commit: str) -> tuple[Finding, ...]:
     """What the static rules of today say of the files as they were at a revision."""
     from verifygate.static.engine import analyse
 
+    return analyse(Sources(_audited_at(settings, commit)), settings.static).findings
+
+
+def _audited_at(settings: Settings, commit: str) -> list[SourceFile]:
     inside = [PurePosixPath(path) for path in settings.sources]
-    files = [
+    return [
         file
         for file in revision.files_at(settings.root, commit)
         if any(PurePosixPath(file.path).is_relative_to(path) for path in inside)
         and not any(fnmatch(file.path, pattern) for pattern in settings.project.exclude)
     ]
-    return analyse(Sources(files), settings.static).findings
+
+
+def _seen_by_runs_before(
+    settings: Settings, subject: Subject, stages: Sequence[StageResult], commit: str, progress: Progress
+) -> frozenset[str]:
+    """Fingerprints of findings that only a run shows, and that a run shows at the revision as well."""
+    alone = [each for stage in stages for each in stage.findings if each.witnesses == (Witness.RUN,)]
+    if not alone:
+        return frozenset()
+    from verifygate.execution.earlier import stood_before
+
+    progress(f"what runs alone show: did it stand at {commit[:12]}?")
+    with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
+        return stood_before(settings, subject, _audited_at(settings, commit), alone, Path(folder))
 
 
 def _run_stage(stage: Stage, context: StageContext) -> StageResult:

@@ -8,20 +8,19 @@ the unbroken project: a finding that is new, an answer that is worse, a test tha
 from __future__ import annotations
 
 import difflib
-import os
 import shlex
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.config import OraclesSettings, Settings
+from verifygate.execution.copies import copy_project
 from verifygate.execution.oracles.runs import EntryError, Job, Seen, run_jobs
 from verifygate.execution.oracles.witness import Witnessed, ask_oracles, ask_recorder
 from verifygate.model import ExecutionDetails, Finding, Mutant, MutationReport, Sighting, StageResult
 from verifygate.mutation import Move, mutants_of
-from verifygate.source import SKIPPED_FOLDERS, Sources
+from verifygate.source import Sources
 from verifygate.static.engine import analyse
 from verifygate.subject import Subject
 
@@ -218,22 +217,7 @@ class _Copies:
         return self._made[id(move)]
 
     def _copy(self, name: str) -> Path:
-        target = self.folder / name
-        for here, folders, files in os.walk(self._root):
-            inside = [Path(here, each) for each in sorted(folders)]
-            folders[:] = [each.name for each in inside if each != self.folder and not _left_out(each)]
-            there = target / Path(here).relative_to(self._root)
-            there.mkdir(parents=True, exist_ok=True)
-            for file in files:
-                if file.endswith(".py"):
-                    shutil.copyfile(Path(here, file), there / file)
-                else:
-                    (there / file).symlink_to(Path(here, file))
-        return target
-
-
-def _left_out(folder: Path) -> bool:
-    return folder.name.startswith(".") or folder.name in SKIPPED_FOLDERS or (folder / "pyvenv.cfg").exists()
+        return copy_project(self._root, self.folder / name, apart=self.folder)
 
 
 def _made(folder: Path) -> Path:

@@ -13,6 +13,8 @@ from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
 from verifygate.source import Sources
 
 SHOWN_EVENTS = 8
+SEEN_IN = "seen in"
+"""Label of the detail that lists the tests."""
 SHOWN_SECTIONS = 5
 
 
@@ -119,7 +121,7 @@ def _seen(same: list[tuple[str, Hit]]) -> Detail:
     if not names:
         return Detail(label="seen in step", values=tuple(str(hit.shown.step + 1) for _, hit in same[:SHOWN_SECTIONS]))
     more = [f"and {len(names) - SHOWN_SECTIONS} more"] if len(names) > SHOWN_SECTIONS else []
-    return Detail(label="seen in", values=(*names[:SHOWN_SECTIONS], *more))
+    return Detail(label=SEEN_IN, values=(*names[:SHOWN_SECTIONS], *more))
 
 
 def _steps(hit: Hit, ownership: Ownership) -> tuple[PathStep, ...]:
