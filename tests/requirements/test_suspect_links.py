@@ -25,7 +25,7 @@ from verifygate.model import (
     TestOutcome,
 )
 from verifygate.requirements import RequirementsStage
-from verifygate.requirements.lock import accept, read_lock, written
+from verifygate.requirements.lock import accept, changed_since, read_lock, written
 from verifygate.source import read_sources
 from verifygate.stage import StageContext
 from verifygate.static.engine import analyse
@@ -462,6 +462,18 @@ def test_a_requirement_without_evidence_cannot_be_accepted(project: Project) -> 
     failing = {name: row for name, row in rows.items() if name == "R-RATE"}
     with pytest.raises(UsageError, match="no requirement of the report is PASS"):
         accept(None, failing, [], "beef")
+
+
+def test_what_a_change_accepts_itself_is_listed_for_its_reviewers(project: Project) -> None:
+    """Also what it takes out of the lock; a lock that could not be read then accepts everything now."""
+    before = (project.root / "spec.lock.json").read_bytes()
+    assert changed_since(read_lock(project.root, "spec.yaml"), before) == ()
+    project.change("train.py", '"cpu"', '"cuda"')
+    project.accept("R-LOOP", at="beef")
+    lock = read_lock(project.root, "spec.yaml")
+    assert changed_since(lock, before) == ("R-LOOP",)
+    assert changed_since(None, before) == tuple(ids(EVERYTHING))
+    assert changed_since(lock, None) == changed_since(lock, b"[") == tuple(ids(EVERYTHING))
 
 
 @pytest.mark.parametrize(

@@ -73,3 +73,5 @@ class Coverage(Model):
     """Requirements that the lock does not name."""
     dropped: tuple[str, ...] = ()
     """Requirements that the lock names and the specification does not."""
+    accepted_here: tuple[str, ...] = ()
+    """With `--since`: requirements that were accepted, or dropped from the lock, in the change itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verifygate import revision
 from verifygate.model import (
     Calculation,
     Check,
@@ -15,7 +16,7 @@ from verifygate.requirements.architecture import Comparison, compare
 from verifygate.requirements.calculations import calculations
 from verifygate.requirements.facts import Facts
 from verifygate.requirements.gates import quality_gates
-from verifygate.requirements.lock import read_lock
+from verifygate.requirements.lock import changed_since, lock_path, read_lock
 from verifygate.requirements.matrix import linked
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
@@ -44,6 +45,9 @@ class RequirementsStage:
         traced, coverage, link_checks = linked(
             specification, trace(specification, facts), facts, context.sources, lock, context.settings.root
         )
+        if context.since:
+            then = revision.file_at(context.settings.root, context.since, lock_path(path))
+            coverage = coverage.model_copy(update={"accepted_here": changed_since(lock, then)})
         rows = tuple(row for row, _ in traced)
         compared = compare(spec.architecture, facts)
         worked_out = calculations(facts)

@@ -56,6 +56,16 @@ def read_lock(root: Path, spec: str) -> Lock | None:
     return read_yaml(root / path, path).validate(Lock)  # JSON is YAML, and this reader knows the lines
 
 
+def changed_since(lock: Lock | None, before: bytes | None) -> tuple[str, ...]:
+    """Ids whose entries are not those of an earlier lock's bytes; of one that cannot be read, all that there are."""
+    try:
+        earlier = Lock.model_validate_json(before or b"{}").requirements
+    except ValueError:
+        earlier = {}
+    now = lock.requirements if lock else {}
+    return tuple(sorted(name for name in now.keys() | earlier.keys() if now.get(name) != earlier.get(name)))
+
+
 def words_digest(title: str, text: str, revision: int) -> str:
     """Digest of what a requirement asks; spaces and line ends do not count."""
     said = json.dumps([" ".join(title.split()), " ".join(text.split()), revision])

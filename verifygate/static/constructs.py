@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from verifygate.model import Construct, ConstructKind
 from verifygate.protocol import Event
-from verifygate.static import torch_api
+from verifygate.source import SourceFile
+from verifygate.static import delegated, torch_api
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Backward, Signal
 from verifygate.static.passive import passive_readings
@@ -37,8 +38,9 @@ def constructs(analysis: Analysis) -> tuple[Construct, ...]:
     """Every piece of AMP code in the files that mention AMP, in order of place."""
     found: dict[tuple[str, int, str], Construct] = {}
     signals = Signals(analysis.roles)
+    looked_at = {module.path for module in analysis.modules if _may_hold(module.file)}
     for call, function in analysis.calls:
-        if not function.module.file.mentions_amp:
+        if function.module.path not in looked_at:
             continue
         frame = analysis.evaluator.root_frame(function)
         for kind in _kinds(call, frame, analysis, signals):
@@ -62,6 +64,11 @@ def constructs(analysis: Analysis) -> tuple[Construct, ...]:
             note=passive.note,
         )
     return tuple(sorted(found.values(), key=lambda each: (each.path, each.line, each.kind)))
+
+
+def _may_hold(file: SourceFile) -> bool:
+    """Whether a file names AMP, or what precision is handed to: `TrainingArguments(fp16=True)` names no AMP."""
+    return file.mentions_amp or any(word.encode() in file.data for word in delegated.WORDS)
 
 
 def _text(node: ast.expr) -> str:
