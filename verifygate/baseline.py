@@ -13,24 +13,24 @@ from verifygate.model.report import seal_of
 MAX_BYTES = 64 * 1024 * 1024
 
 
-def read(path: Path) -> Report:
-    """The report at `path`. Raises UsageError for anything that is not a report.json of this schema."""
+def read(path: Path, shown: str) -> Report:
+    """The report at `path`, which errors call `shown`. Raises UsageError for what is no report.json of this schema."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError("larger than 64 MiB", where=str(path), remedy="this cannot be a report.json")
+            raise UsageError("larger than 64 MiB", where=shown, remedy="this cannot be a report.json")
         return Report.from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        raise UsageError(problem, where=str(path), remedy="give a report.json that an earlier run wrote") from None
+        raise UsageError(problem, where=shown, remedy="give a report.json that an earlier run wrote") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else str(path)
+        where = f"{shown}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else shown
         raise UsageError("not valid JSON", where=where, remedy="give a report.json as a run wrote it") from None
     except ValueError:
         remedy = "give a report.json that `verifygate run` of this version wrote"
-        raise UsageError("not a report of this schema", where=str(path), remedy=remedy) from None
+        raise UsageError("not a report of this schema", where=shown, remedy=remedy) from None
 
 
-def refuse_edited(path: Path) -> None:
+def refuse_edited(path: Path, shown: str) -> None:
     """Raises UsageError where the report at `path` was touched since it was written, or cannot show that it was not."""
     document = json.loads(path.read_text(encoding="utf-8"))
     seal = document["run"].get("seal")
@@ -38,7 +38,7 @@ def refuse_edited(path: Path) -> None:
         return
     known = "it was edited after it was written: its seal is not that of its content"
     problem = known if seal else "it has no seal: an earlier version wrote it, or somebody took it out"
-    raise UsageError(problem, where=str(path), remedy="give a report.json as `verifygate run` of this version wrote it")
+    raise UsageError(problem, where=shown, remedy="give a report.json as `verifygate run` of this version wrote it")
 
 
 def changes(new: Report, old: Report) -> Changes:

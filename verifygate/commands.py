@@ -17,7 +17,6 @@ from verifygate.trace_commands import trace
 
 if TYPE_CHECKING:
     from verifygate.config import Settings, StaticSettings
-    from verifygate.model import Report
     from verifygate.model.check_report import CheckReport
     from verifygate.source import Sources
     from verifygate.static.engine import Outcome
@@ -58,6 +57,10 @@ cli.add_command(trace)
 @click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
 @click.option("--since", default="", help="A git revision: findings that stood there already do not block.")
 @click.option(
+    "--policy-from", default="", help="A git revision whose configuration, specification and waivers count [--since]."
+)
+@click.option("--accept-policy", is_flag=True, help="Judge by the policy of this tree instead; the report says so.")
+@click.option(
     "--mutate",
     is_flag=False,
     flag_value="first",
@@ -77,6 +80,8 @@ def run(
     formats: tuple[str, ...],
     baseline: Path | None,
     since: str,
+    policy_from: str,
+    accept_policy: bool,
     mutate: str,
     emulate_cuda: bool | None,
 ) -> int:
@@ -84,24 +89,33 @@ def run(
     from verifygate import baseline as earlier
     from verifygate.config import load
     from verifygate.gate import run as run_gate
+    from verifygate.merge import handed_in
     from verifygate.model import Verdict
+    from verifygate.policy import ruled
     from verifygate.report import refuse_foreign, render, write_reports
     from verifygate.report.terminal import summary
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
         _one_of(name, REPORT_FORMATS, "--format")
-    settings = load(config, Path.cwd())
-    if emulate_cuda is not None:
-        settings = settings.with_emulation(emulate_cuda)
-    before = _earlier(baseline) if baseline else None
-    folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
-    refuse_foreign(folder)
-    chosen = () if "all" in stages else stages
-    with progress_line() as progress:
-        report = run_gate(
-            settings, stages=chosen, command=_command_line(), since=since, mutants=mutate, progress=progress
-        )
+    asked = ("--policy-from", policy_from) if policy_from else ("--since", since)
+    with ruled(load(config, Path.cwd()), config, baseline, asked, accept=accept_policy) as policy:
+        settings = policy.settings
+        if emulate_cuda is not None:
+            settings = settings.with_emulation(emulate_cuda)
+        before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
+        folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
+        refuse_foreign(folder)
+        with progress_line() as progress:
+            report = run_gate(
+                settings,
+                stages=() if "all" in stages else stages,
+                command=_command_line(),
+                since=since,
+                policy=policy.origin,
+                mutants=mutate,
+                progress=progress,
+            )
     if before is not None:
         report = earlier.compared(report, before)
     prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
@@ -317,27 +331,11 @@ def init(force: bool) -> int:
 def compare(old: Path, new: Path) -> int:
     """Compare two report.json files: which findings are new, open, fixed. Exit code 1 where there are new ones."""
     from verifygate import baseline
+    from verifygate.merge import handed_in
 
-    changes = baseline.changes(_earlier(new), _earlier(old))
+    changes = baseline.changes(handed_in(new), handed_in(old))
     click.echo(baseline.told(changes), nl=False)
     return 1 if changes.new else 0
-
-
-def _earlier(path: Path) -> Report:
-    """An earlier report that still says what its run said. Raises UsageError where it contradicts itself."""
-    from verifygate import baseline
-    from verifygate.errors import UsageError
-    from verifygate.merge import faults
-
-    report = baseline.read(path)
-    for fault in faults(report):
-        raise UsageError(
-            f"the report contradicts itself: {fault}",
-            where=str(path),
-            remedy="give a report.json as `verifygate run` of this version wrote it",
-        )
-    baseline.refuse_edited(path)
-    return report
 
 
 def _sources(paths: tuple[str, ...], settings: Settings) -> Sources:

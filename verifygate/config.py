@@ -261,6 +261,13 @@ class Settings(FileSettings):
     """The configuration file relative to the root; empty where there is none."""
     today: dt.date
     """The day waivers are judged by."""
+    policy_root: Path | None = None
+    """Where the configuration and the specification are read, where that is not the root: a copy of what stood at
+    another revision."""
+
+    @property
+    def policy_folder(self) -> Path:
+        return self.policy_root or self.root
 
     @property
     def name(self) -> str:
@@ -284,8 +291,8 @@ class Settings(FileSettings):
         """`file:line` of a setting, for what turns out to be wrong with it later; None where there is no file."""
         if not self.config:
             return None
-        file = self.root / self.config
-        document = read_toml(file, _shown(file, Path.cwd()))
+        file = self.policy_folder / self.config
+        document = read_toml(file, self.config if self.policy_root else _shown(file, Path.cwd()))
         if file.name == "pyproject.toml":
             document = document.below("tool", "verifygate")
         return document.place(setting)
@@ -293,7 +300,7 @@ class Settings(FileSettings):
     @property
     def digest(self) -> str:
         """sha256 of everything that was set, but for where the project lies and what day it is."""
-        return hashlib.sha256(self.model_dump_json(exclude={"root", "today"}).encode()).hexdigest()
+        return hashlib.sha256(self.model_dump_json(exclude={"root", "today", "policy_root"}).encode()).hexdigest()
 
 
 def _policy(settings: FileSettings) -> dict[str, str]:
@@ -322,16 +329,21 @@ def load(config: Path | None, start: Path) -> Settings:
     if file is None:
         root = start.resolve()
         return Settings(root=root, today=today, static=_with_torch(StaticSettings(), root))
-    shown = _shown(file, start)
+    return read_settings(file, _shown(file, start), file.resolve().parent, today)
+
+
+def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Settings:
+    """The settings in `file` for the project at `root`; the file may be a copy from elsewhere, and errors call it
+    `shown`. Raises UsageError."""
     document = read_toml(file, shown)
     if file.name == "pyproject.toml":
         document = document.below("tool", "verifygate")
     settings = document.validate(FileSettings)
-    _refuse_outside(document, settings, file.resolve().parent)
-    root = file.resolve().parent
+    folder = file.resolve().parent
+    _refuse_outside(document, settings, root, folder)
     named = {name: getattr(settings, name) for name in FileSettings.model_fields}
-    named["static"] = _with_torch(settings.static, root)
-    return Settings(root=root, config=file.name, today=today, **named)
+    named["static"] = _with_torch(settings.static, folder)
+    return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
 
 
 def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
@@ -357,14 +369,14 @@ def find(start: Path) -> Path | None:
     return None
 
 
-def _refuse_outside(document: Document, settings: FileSettings, root: Path) -> None:
+def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:
     """Refuse paths that leave the root: what the gate reads must be part of what it reports on."""
-    named: list[tuple[tuple[str | int, ...], str]] = [
-        (("project", "sources"), path) for path in settings.project.sources
+    named: list[tuple[Path, tuple[str | int, ...], str]] = [
+        (root, ("project", "sources"), path) for path in settings.project.sources
     ]
-    named.append((("requirements", "spec"), settings.requirements.spec))
-    for where, path in named:
-        if path and not (root / path).resolve().is_relative_to(root):
+    named.append((policy, ("requirements", "spec"), settings.requirements.spec))
+    for root, where, path in named:
+        if path and not (root / path).resolve().is_relative_to(root.resolve()):
             raise UsageError(
                 f"`{path}` lies outside the project's root", where=document.place(where), remedy="name a path below it"
             )

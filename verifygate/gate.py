@@ -18,7 +18,17 @@ from verifygate.config import Settings
 from verifygate.errors import UsageError, VerifygateError
 from verifygate.fix import with_fixes
 from verifygate.merge import Grounds, examined, faults
-from verifygate.model import Changes, Finding, Outcome, Provenance, Report, Run, StageResult, Witness
+from verifygate.model import (
+    Changes,
+    Finding,
+    Outcome,
+    PolicyOrigin,
+    Provenance,
+    Report,
+    Run,
+    StageResult,
+    Witness,
+)
 from verifygate.requirements import read_lock, read_specification
 from verifygate.scoring import judge
 from verifygate.source import SourceFile, Sources, read_sources
@@ -37,14 +47,16 @@ def run(
     stages: Sequence[str] = (),
     command: str = "verifygate run",
     since: str = "",
+    policy: PolicyOrigin | None = None,
     mutants: str = "",
     progress: Progress = lambda _text: None,
 ) -> Report:
     """Run the named stages (all, where none is named) and judge what they found.
 
     With `since`, findings that stood at that revision already are shown as open and do not block: a change answers
-    for what it brings. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK.
-    With `mutants` (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed.
+    for what it brings. `policy` says from which revision the settings are, where somebody asked for one. A stage that
+    raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants` (`first` or `all`),
+    the AMP code is broken on purpose, and the report says who noticed.
     Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
@@ -57,7 +69,7 @@ def run(
         )
     check_rules(settings)
     if settings.requirements.spec:
-        read_specification(settings.root, settings.requirements.spec)
+        read_specification(settings.policy_folder, settings.requirements.spec)
         read_lock(settings.root, settings.requirements.spec)
     commit = revision.resolve(settings.root, since) if since else ""
     earlier = _findings_at(settings, commit) if commit else ()
@@ -95,6 +107,7 @@ def run(
         contradictions=merged.contradictions,
         changes=_changes(judgement.stages, earlier, inherited, commit) if commit else None,
         policy=settings.policy,
+        policy_origin=policy,
         mutation=mutation,
         provenance=provenance,
         run=Run(
@@ -116,7 +129,8 @@ def _grounds(settings: Settings, sources: Sources) -> Grounds:
         sources=sources,
         now=read_sources(settings.root, settings.sources, settings.project.exclude),
         rules=frozenset(chosen(settings.static.select, settings.static.ignore)),
-        specification=read_specification(settings.root, path) if path else None,
+        specification=read_specification(settings.policy_folder, path) if path else None,
+        policy_root=settings.policy_root,
     )
 
 

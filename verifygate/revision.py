@@ -36,13 +36,19 @@ def resolve(root: Path, revision: str, option: str = "--since") -> str:
     return commit.decode().strip()
 
 
-def files_at(folder: Path, commit: str) -> Iterator[SourceFile]:
-    """The `*.py` files of a commit below `folder`, with paths relative to it; what the store lacks is left out."""
+def top(folder: Path) -> Path | None:
+    """The root of the repository that a folder is in; None where there is none."""
+    found = _git(folder, "rev-parse", "--show-toplevel")
+    return Path(found.decode("utf-8", "surrogateescape").rstrip("\n")).resolve() if found else None
+
+
+def files_at(folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",)) -> Iterator[SourceFile]:
+    """The files of a commit below `folder`, with paths relative to it; what the store lacks is left out."""
     listed = _git(folder, "ls-tree", "-r", "-z", commit)
     blobs: dict[str, str] = {}
     for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
         meta, _, path = entry.partition("\t")
-        if path.endswith(".py"):
+        if path.endswith(suffixes):
             blobs[path] = meta.split()[2]
     wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
     data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0

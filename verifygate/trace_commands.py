@@ -24,9 +24,9 @@ def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> in
 
     Without ids, all requirements that the report proves are accepted. Commit the lock: reviewers see it in the diff.
     """
-    from verifygate import baseline
     from verifygate.config import load
     from verifygate.errors import UsageError
+    from verifygate.merge import handed_in
     from verifygate.model import RequirementsDetails
     from verifygate.requirements import lock as locks
 
@@ -35,7 +35,7 @@ def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> in
     if not spec:
         raise UsageError("there is no specification", remedy="name a YAML specification in [requirements] spec")
     path = report if report is not None else settings.root / "reports" / "latest" / "report.json"
-    read = baseline.read(path)
+    read = handed_in(path)
     details = next((s.details for s in read.stages if isinstance(s.details, RequirementsDetails)), None)
     if details is None or details.spec != spec:
         problem = f"it traces {f'`{details.spec}`' if details else 'no specification'}, not `{spec}`"

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from pathlib import Path
 
+from verifygate import baseline
+from verifygate.errors import UsageError
 from verifygate.merge.figures import contradicted, unsupported
 from verifygate.merge.grounds import Results
 from verifygate.model import (
@@ -23,6 +26,20 @@ from verifygate.model import (
 )
 
 FULL = Decimal("100.00")
+
+
+def handed_in(path: Path, shown: str = "") -> Report:
+    """A report.json that still says what its run said. Raises UsageError, calling it `shown`, where it does not."""
+    shown = shown or str(path)
+    report = baseline.read(path, shown)
+    for fault in faults(report):
+        raise UsageError(
+            f"the report contradicts itself: {fault}",
+            where=shown,
+            remedy="give a report.json as `verifygate run` of this version wrote it",
+        )
+    baseline.refuse_edited(path, shown)
+    return report
 
 
 def faults(report: Report) -> Iterator[str]:

@@ -68,6 +68,38 @@ class PolicySetting(Model):
         return self.value == self.default
 
 
+class PolicyDifference(Model):
+    """A setting, a waiver or a requirement that a change under review alters."""
+
+    key: str
+    """`performance.targets.speedup`, `waiver of performance.speedup`, `requirement BUS-01: severity`."""
+    here: str
+    """As the change has it."""
+    there: str
+    """As it stands at the revision that the policy is read from."""
+
+
+class PolicyState(StrEnum):
+    BASE = "that of the revision"
+    """What the change alters takes effect once it is merged."""
+    FIRST = "the first one"
+    """The revision has none, so that of the change is in force."""
+    ACCEPTED = "that of the change"
+    """Somebody asked for it: `--accept-policy`."""
+
+
+class PolicyOrigin(Model):
+    """From which revision the policy is: configuration, specification, waivers and baseline."""
+
+    commit: str
+    asked: str
+    """The option that named the revision: `--since main`."""
+    state: PolicyState
+    config: str
+    """The configuration at that revision; empty where there is none."""
+    differences: tuple[PolicyDifference, ...] = ()
+
+
 class Provenance(Model):
     """The inputs of the run: the same provenance and the same machine give the same report."""
 
@@ -129,6 +161,8 @@ class Report(Model):
     """Against an earlier report, where one was given."""
     policy: tuple[PolicySetting, ...] = ()
     """What blocks, how points are shared out, and which rules and files are left out."""
+    policy_origin: PolicyOrigin | None = None
+    """Where the policy was read from another revision, or was asked for: what a change under review alters in it."""
     mutation: MutationReport | None = None
     """Where `--mutate` was given: who noticed code that was broken on purpose. The verdict does not look at it."""
     provenance: Provenance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from verifygate.model import Outcome, Report, StageResult, Verdict
 from verifygate.report.escape import plain
-from verifygate.report.view import points
+from verifygate.report.view import origin_words, points
 
 MOST_REASONS = 5
 
@@ -25,6 +25,14 @@ def summary(report: Report, folder: str) -> str:
         for each in report.policy
         if not each.is_default
     ]
+    if report.policy_origin:
+        lines.append(f"  policy        {plain(origin_words(report.policy_origin), 400)}")
+        lines += [
+            f"    {plain(each.key)}: {plain(each.here)} in this change, {plain(each.there)} there"
+            for each in report.policy_origin.differences[:MOST_REASONS]
+        ]
+        if (more := len(report.policy_origin.differences) - MOST_REASONS) > 0:
+            lines.append(f"    and {more} more")
     lines.append(f"Reports: {folder}/gate.md")
     return "\n".join(lines)
 

@@ -23,7 +23,9 @@ from verifygate.model import (
     Measurement,
     Outcome,
     PerformanceDetails,
+    PolicyOrigin,
     PolicySetting,
+    PolicyState,
     Reason,
     Report,
     RequirementResult,
@@ -276,6 +278,19 @@ def bars(arm: Arm) -> str:
     return "".join(_BARS[round((sample - low) / span * (len(_BARS) - 1))] for sample in shown)
 
 
+def origin_words(origin: PolicyOrigin) -> str:
+    """Whose policy is in force, and whether the change under review would have another."""
+    at = f"{origin.commit[:12]} ({origin.asked})"
+    number = counted(len(origin.differences), "difference")
+    if origin.state is PolicyState.FIRST:
+        return f"{at} has no configuration, so what this change brings is the first policy, and it is in force"
+    if origin.state is PolicyState.ACCEPTED:
+        return f"that of this change, by --accept-policy, with {number} from {at}"
+    if not origin.differences:
+        return f"that of {at}; this change alters nothing in it"
+    return f"that of {at}; this change alters it ({number}), which is not in force before it is merged"
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """`1 finding`, `2 findings`."""
     return f"{count} {one if count == 1 else many or one + 's'}"
@@ -348,6 +363,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "mermaid": lambda trees: as_mermaid(("expected", trees.expected), ("actual", trees.actual)),
         "number": number,
         "noticed_by": lambda mutants, witness: sum(mutant.noticed_by(witness) for mutant in mutants),
+        "origin_words": origin_words,
         "plot": plot,
         "points": points,
         "possible": possible,

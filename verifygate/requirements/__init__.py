@@ -36,7 +36,7 @@ class RequirementsStage:
         path = context.settings.requirements.spec
         if not path:
             return not_configured(self.name, "name a YAML or TOML specification in [requirements] spec")
-        specification = read_specification(context.settings.root, path)
+        specification = read_specification(context.settings.policy_folder, path)
         spec = specification.spec
         context.progress(f"tracing {len(spec.requirements)} requirements")
         paths = tuple(file.path for file in context.sources)
