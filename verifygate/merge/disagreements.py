@@ -155,11 +155,11 @@ def requirements_better_than_answers(results: Results, _grounds: Grounds) -> Ite
         check = results.checks.get(f"requirements.{row.id}")
         problem, to = "", Status.NOT_MEASURED
         worst = [query for query in row.queries if query.status in (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL)]
-        declared = [query for query in row.queries if query.status is Status.PASS and _only_words(query)]
+        declared = [query for query in row.queries if _only_words(query)]
         if row.status is Status.PASS and worst:
             problem, to = f"PASS, and its query `{worst[0].query}` is {worst[0].status}", worst[0].status
-        elif row.status is Status.PASS and declared:
-            problem = f"PASS, and its query `{declared[0].query}` rests on words: {declared[0].evidence[0].kind}"
+        elif row.status is Status.PASS and declared and len(declared) == len(row.queries):
+            problem = f"PASS, and all that speaks for it is words: {declared[0].evidence[0].kind}"
         elif check is not None and check.status is Status.PASS and row.status is not Status.PASS:
             problem, to = f"{row.status} in the matrix, and its check is PASS", row.status
         if problem:
