@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from verifygate.source import SourceFile, Sources, SourceUnreadableError
@@ -161,3 +164,16 @@ def test_symbols_are_found_by_id_and_by_digest():
     assert symbols.get("c.py::f") is None
     same = symbols.by_digest[digest("def f():\n    pass\n", "f")]
     assert [symbol.id for symbol in same] == ["a.py::plain", "b.py::again"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent.parent / "verifygate").glob("*.py")), ids=lambda p: p.name
+)
+def test_real_code_written_out_anew_has_the_same_digests(path: Path):
+    """Python's own printer keeps the syntax and nothing of the layout: no comment, no line and no quote as it was."""
+    text = path.read_text(encoding="utf-8")
+    printed = ast.unparse(ast.parse(text))
+    assert printed != text
+    assert [(symbol.name, symbol.digest) for symbol in read(printed)] == [
+        (symbol.name, symbol.digest) for symbol in read(text)
+    ]

@@ -21,6 +21,9 @@ AMP_WORDS = re.compile(
 )
 """A file that matches none of these holds no AMP code of its own."""
 
+MARK_WORDS = re.compile(rb"#\s*requirement:", re.IGNORECASE)
+"""A file that does not match this marks no code as a requirement's."""
+
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "__pypackages__"})
 """Folders of copies and of other people's code; virtual environments are told by their pyvenv.cfg."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -47,6 +50,11 @@ class SourceFile:
     @cached_property
     def mentions_amp(self) -> bool:
         return AMP_WORDS.search(self.data.replace(b"\0", b"")) is not None  # UTF-16 puts a NUL between the letters
+
+    @cached_property
+    def has_marks(self) -> bool:
+        """Whether a comment in it may say which requirement some code is there for."""
+        return MARK_WORDS.search(self.data) is not None
 
     @cached_property
     def imports(self) -> tuple[tuple[bytes | None, bytes], ...]:

@@ -108,7 +108,7 @@ def test_deprecated_amp_warnings_are_named_once_with_their_line(run_suite: Run) 
 
 
 def test_functions_are_attributed_to_the_tests_that_execute_their_bodies(run_suite: Run) -> None:
-    """A `def` line that an import executes proves nothing; only files that mention AMP are followed."""
+    """A `def` line that an import executes proves nothing; files with AMP or with a mark are followed."""
     result = details(run_suite("attributed"))
     assert result.attribution == ""
     assert {(one.path, one.symbol): [test.split("::")[1] for test in one.tests] for one in result.functions} == {
@@ -117,6 +117,7 @@ def test_functions_are_attributed_to_the_tests_that_execute_their_bodies(run_sui
         ("amp_step.py", "Trainer.__init__"): ["test_empty_run", "test_trainer"],
         ("amp_step.py", "Trainer.run"): ["test_empty_run", "test_trainer"],
         ("amp_step.py", "Trainer.run.one"): ["test_trainer"],
+        ("marked.py", "rate"): ["test_plain"],
     }
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from report_sample import HOSTILE
+from report_sample import HOSTILE, completed_requirements, report
 
-from verifygate.model import Branch
+from verifygate.model import ArchitectureTrees, Branch, RequirementsDetails
+from verifygate.report import render
 from verifygate.report.trees import as_mermaid, as_text
 
 TREE = Branch(
@@ -70,3 +71,20 @@ def test_no_text_can_leave_its_label_or_its_line():
     assert all(nodes)
     assert {line.strip() for line in body if "-->" in line} == {f"t0 --> t0_{n}" for n in range(len(names))}
     assert as_text(Branch(text="a\nb", path="c\nd")) == "a b (c d)"
+
+
+def test_both_pages_show_both_trees_and_the_mismatch():
+    """Markdown with the diagram as well; HTML, which runs no script, without."""
+    stage = completed_requirements()
+    assert isinstance(stage.details, RequirementsDetails)
+    drawn = ArchitectureTrees(expected=Branch(text="explicit <b>AMP</b>"), actual=TREE, mismatch="delegated <here>")
+    told = report((stage.model_copy(update={"details": stage.details.model_copy(update={"architecture": drawn})}),))
+    page = render(told, "md")["requirements.md"].partition("## Architecture")[2].partition("\n## ")[0]
+    assert "**delegated &lt;here&gt;**" in page
+    assert f"```text\n{as_text(TREE)}\n```" in page
+    assert "```text\nexplicit <b>AMP</b>\n```" in page
+    assert "```mermaid\nflowchart LR\n" in page
+    html = render(told, "html")["report.html"].partition("<h3>Architecture</h3>")[2].partition("<h3>")[0]
+    assert "delegated &lt;here&gt;" in html
+    assert "explicit &lt;b&gt;AMP&lt;/b&gt;" in html
+    assert "└── nothing here updates the scale" in html

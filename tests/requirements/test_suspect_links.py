@@ -261,6 +261,9 @@ def test_a_pass_with_cuda_emulated_is_fresh(project: Project) -> None:
     project.tests[0] = outcome_of(TEST_STEP, "R-LOOP", outcome="skipped")
     project.emulated = [EmulatedTest(id=TEST_STEP, standing="passed", outcome="passed", requirements=("R-LOOP",))]
     assert project.trace().lowered == {"R-STATIC": Status.PARTIAL}
+    seen = FunctionCoverage(path="train.py", symbol="step", line=7, end_line=12, tests=(), emulated=(TEST_STEP,))
+    project.functions = [seen]
+    assert project.trace().lowered == {"R-STATIC": Status.PARTIAL}
 
 
 def test_a_failure_is_a_failure_first(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""Say which tests execute which function of the files that hold AMP code.
+"""Say which tests execute which function of the files that hold AMP code, or code marked as a requirement's.
 
 A function counts as executed by a test when a line of its body ran while that test was running. Two things follow,
 and a reader should know them: what a shared fixture runs counts for the first test that asked for it, and what a test

@@ -63,7 +63,8 @@ def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> Watched:
     """Run the tests under the eyes of the plugin, and those that failed once more."""
     settings, root = context.settings.execution, context.subject.root
-    files = tuple(file for file in context.sources if file.mentions_amp) if settings.coverage else ()
+    told_of = (file for file in context.sources if file.mentions_amp or file.has_marks)
+    files = tuple(told_of) if settings.coverage else ()
     context.progress("running the project's tests")
     before = tree_as_read(context)
     session = run_pytest(

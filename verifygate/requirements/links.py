@@ -85,4 +85,7 @@ def _passed(execution: ExecutionDetails) -> frozenset[str]:
 
 
 def _executed(execution: ExecutionDetails) -> dict[tuple[str, int], frozenset[str]]:
-    return {(function.path, function.line): frozenset(function.tests) for function in execution.functions}
+    return {
+        (function.path, function.line): frozenset((*function.tests, *function.emulated))
+        for function in execution.functions
+    }

@@ -41,7 +41,7 @@ def marks(files: Iterable[SourceFile], symbols: Symbols, known: Collection[str])
     return [
         Mark(file.path, line, identifier, *_marked(file, symbols, line, column, alone))
         for file in files
-        if b"requirement" in file.data.lower()
+        if file.has_marks
         for line, column, said, alone in _comments(file)
         for identifier in named(said, known)
     ]

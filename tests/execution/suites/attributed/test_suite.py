@@ -1,4 +1,5 @@
 import amp_step
+import marked
 import plain
 import pytest
 
@@ -18,4 +19,4 @@ def test_empty_run():
 
 
 def test_plain():
-    assert plain.helper() == 1
+    assert plain.helper() == marked.rate() == 1
