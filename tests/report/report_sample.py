@@ -8,6 +8,7 @@ from typing import Any
 from verifygate import scoring
 from verifygate.config import VerdictSettings
 from verifygate.model import (
+    Anatomy,
     Arm,
     Calculation,
     Certainty,
@@ -15,19 +16,27 @@ from verifygate.model import (
     Construct,
     ConstructKind,
     Contradiction,
+    Curve,
+    CurvePoint,
     Detail,
     Evidence,
     EvidenceClass,
     ExecutionDetails,
     Finding,
     FunctionCoverage,
+    Growth,
+    HazardAnswer,
+    HostWait,
     Measurement,
+    MemoryPart,
     NotAnalysed,
     NotFollowed,
+    OperatorTime,
     Outcome,
     PathStep,
     PerformanceDetails,
     PolicySetting,
+    Profile,
     Provenance,
     QualityGate,
     QueryResult,
@@ -280,7 +289,7 @@ def performance() -> StageResult:
     speedup = Measurement(
         id="speedup.fp16",
         title="Speedup of fp16 over fp32",
-        metric="step time",
+        metric="speedup",
         unit="x",
         device="NVIDIA H200",
         status=Status.PASS,
@@ -289,8 +298,8 @@ def performance() -> StageResult:
         low=1.65,
         high=1.8,
         arms=(
-            Arm(name="fp32", unit="ms", samples=(10.0, 10.4, 9.9, 10.1, 10.2), n=5),
-            Arm(name="fp16", unit="ms", samples=(5.9, 6.0, 5.8, 6.1, 5.9), n=5),
+            Arm(name="fp32", unit="s", samples=(0.01, 0.0104, 0.0099, 0.0101, 0.0102), n=5),
+            Arm(name="fp16", unit="s", samples=(0.0059, 0.006, 0.0058, 0.0061, 0.0059), n=5),
         ),
         method="median of the paired ratios",
     )
@@ -330,7 +339,49 @@ def performance() -> StageResult:
         details=PerformanceDetails(
             workload="demo.bench:build",
             protocol=(("Arms", "fp32 and fp16"), ("Order", "alternating"), ("TF32", "off in both")),
+            answers=(
+                HazardAnswer(
+                    rule="PERF101",
+                    path="demo/train_step.py",
+                    line=90,
+                    title="host-sync-in-loop",
+                    answer="confirmed",
+                    why="once in a step, 12.00% of its time",
+                ),
+            ),
+            profiles=(
+                profiled("fp32", 8_000_000),
+                profiled("fp16", 4_500_000),
+                Profile(arm="bf16", reason="no"),
+            ),
+            curves=(
+                Curve(arm="fp32", loss=points((1, 2.3), (50, 0.9), (100, 0.2)), accuracy=points((100, 0.9))),
+                Curve(
+                    arm="fp16",
+                    loss=points((1, 2.3), (50, 1.0), (100, 0.3)),
+                    accuracy=points((100, 0.91)),
+                    scale=points((1, 65536.0), (3, 32768.0), (100, 32768.0)),
+                    skipped=(3,),
+                ),
+            ),
         ),
+    )
+
+
+def points(*pairs: tuple[int, float]) -> tuple[CurvePoint, ...]:
+    return tuple(CurvePoint(step=step, value=value) for step, value in pairs)
+
+
+def profiled(arm: str, activations: int) -> Profile:
+    sizes = {"parameters": 400_000, "gradients": 400_000, "activations": activations}
+    parts = tuple(MemoryPart.model_validate({"kind": kind, "bytes": n, "wide": n}) for kind, n in sizes.items())
+    return Profile(
+        arm=arm,
+        device="cpu",
+        anatomy=Anatomy(peak=sum(sizes.values()), at="sum", phase="the backward", parts=parts),
+        operators=(OperatorTime(name="aten::mm", dtype="float32", calls=42, seconds=0.0177, share=0.3),),
+        waits=(HostWait(path="demo/train_step.py", line=90, call="item()", count=1, seconds=0.0001),),
+        growth=Growth(steps=1, bytes=(1000, 1000, 1000), storages=(10, 10, 10)),
     )
 
 

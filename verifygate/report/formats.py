@@ -14,7 +14,7 @@ Renderer = Callable[[Report, str], dict[str, str]]
 
 FORMATS: Mapping[str, tuple[tuple[str, ...], Renderer]] = MappingProxyType(
     {
-        "md": (markdown.FILES, markdown.render),
+        "md": ((*markdown.FILES, *markdown.SOMETIMES), markdown.render),
         "json": (("report.json",), lambda report, _prefix: {"report.json": report.to_json()}),
         "html": (("report.html",), lambda report, prefix: {"report.html": html.render(report, prefix)}),
         "sarif": (("report.sarif",), lambda report, _prefix: {"report.sarif": sarif.render(report)}),

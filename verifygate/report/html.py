@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: no script, no font, no picture, nothing fetched."""
+"""One HTML page that needs nothing else: no script, no font, nothing fetched; its pictures stand in it as SVG."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from markupsafe import Markup
 from verifygate.model import Report
 from verifygate.report import escape, view
 from verifygate.report.page import evidence_id
+from verifygate.report.pictures import Pictures
 from verifygate.report.view import View
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, prefix: str = "../../") -> str:
-    return _environment().get_template("report.html.j2").render(view=View(report), report=report, prefix=prefix)
+    seen = View(report)
+    drawn = Pictures.of(seen.stage("performance"))
+    template = _environment().get_template("report.html.j2")
+    return template.render(view=seen, report=report, prefix=prefix, pictures=drawn)
 
 
 @cache

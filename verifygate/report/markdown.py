@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from verifygate.model import Report
-from verifygate.report import escape, view
+from verifygate.report import escape, pictures, view
 from verifygate.report.page import Page, evidence_id
+from verifygate.report.pictures import Pictures
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 FILES = ("gate.md", "execution.md", "static.md", "requirements.md", "performance.md")
+SOMETIMES = ("mutation.md", *pictures.FILES)
+"""There where there is something to show."""
 _FENCE = re.compile(r"^(`{3,})[a-z]*$")
 
 
@@ -27,7 +30,12 @@ def render(report: Report, prefix: str = "../../") -> dict[str, str]:
     """All pages: each says so where its stage took no part, so that no link leads nowhere."""
     page = Page(report, prefix)
     files = (*FILES, "mutation.md") if report.mutation is not None else FILES
-    return {name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report)) for name in files}
+    drawn = Pictures.of(page.stage("performance"))
+    pages = {
+        name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report, pictures=drawn))
+        for name in files
+    }
+    return pages | {picture.file: picture.svg for picture in drawn.found}
 
 
 def filled(template: str, **values: object) -> str:
