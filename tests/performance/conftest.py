@@ -27,7 +27,7 @@ QUICK = {
     "train_steps": 3,
     "seconds": 60.0,
     "rounds_max": 3,
-    "seeds": (0,),
+    "seeds": (0, 1, 2),
     "profile": False,
 }
 

@@ -17,7 +17,7 @@ CPU = Host("Linux x86_64", "3.11", "2.13", "cpu", "cpu", True)
 GPU = Host("Linux x86_64", "3.11", "2.13", "cuda", "Some GPU", True)
 TARGETS = Targets(speedup=1.5, memory_reduction=0.4, accuracy_difference=0.01)
 SETTINGS = PerformanceSettings(workload="m:f", rounds=3, steps=4, targets=TARGETS)
-PLAN = Plan("m:f", steps=4, warmup=1, train_steps=60, seeds=(0,), rounds=3, rounds_max=3)
+PLAN = Plan("m:f", steps=4, warmup=1, train_steps=60, seeds=(0, 1, 2), rounds=3, rounds_max=3)
 REPORTED = SETTINGS.model_copy(update={"targets": Targets()})
 
 
@@ -34,7 +34,7 @@ def arm(
     times = [(step * 0.99, step, step, step * (1.01 + number / 1000)) for number in range(3)]
     counted = None if host is CPU else peak
     blocks = [Round(times[index], 4, counted, counted, digests[index + 1]) for index in range(3)]
-    trainings = [Training(0, 60, 60, scores, digests[0])]
+    trainings = [Training(seed, 60, 60, scores, digests[0]) for seed in PLAN.seeds]
     record = ArmRecord(name, host, 8, flags={"threads": "2"}, trainings=trainings, rounds=blocks)
     return replace(record, **more)  # type: ignore[arg-type]
 

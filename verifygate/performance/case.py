@@ -48,6 +48,11 @@ class Case:
         return max((look for look in self.comparison.plan.looks if look <= there), default=0)
 
     @property
+    def looks(self) -> int:
+        """At how many numbers of rounds one planned to look; each of them takes its share of the error."""
+        return len(self.comparison.plan.looks)
+
+    @property
     def failure(self) -> str:
         """Which of the two arms ended early and why, in one line; empty where both are complete."""
         return "; ".join(f"{arm.name}: {arm.failure}" for arm in self.pair if arm.failure)
@@ -84,9 +89,20 @@ class Case:
             return "the arms take different numbers of samples in a step"
         if fp32.weights_digest != amp.weights_digest:
             return "the arms start from different weights"
-        if fp32.digests != amp.digests:
+        seen = self.digests
+        if seen[0] != seen[1]:
             return "the arms saw different data"
         return ""
+
+    @property
+    def digests(self) -> list[tuple[str | None, ...]]:
+        """Each arm's digests of its data, after each training and each round that both arms came to."""
+        trainings = min(len(arm.trainings) for arm in self.pair)
+        rounds = min(len(arm.rounds) for arm in self.pair)
+        return [
+            (*(each.digest for each in arm.trainings[:trainings]), *(each.digest for each in arm.rounds[:rounds]))
+            for arm in self.pair
+        ]
 
     def arms(self, unit: str, pick: Callable[[ArmRecord], Sequence[float]]) -> tuple[Arm, ...]:
         """The samples of each arm that ran to its end. Values that are no numbers are left out: JSON has none."""

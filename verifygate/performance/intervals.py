@@ -1,23 +1,30 @@
-"""95 % confidence intervals for paired comparisons, and what they allow one to say about a target."""
+"""Confidence intervals for paired comparisons, and what they allow one to say about a target.
+
+The quantiles are scipy's, from the extra `performance`; it is imported when the first one is asked for.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist, fmean, median, stdev
+from itertools import pairwise
+from statistics import fmean, median, stdev
 
 from verifygate.model import Status
 
-CONFIDENCE = 0.95
+ERROR = 0.05
+"""How often at most the true value may lie outside an interval, on either side together, over all looks at it."""
+COARSE_TICK = 0.01
 MIN_GRADED_ITEMS = 10
 """Below this many graded (not yes-or-no) scores their spread says nothing."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate, and the ends between which the true value lies in 95 of 100 such measurements."""
+    """An estimate, and the ends between which the true value lies in at least 95 of 100 such measurements."""
 
     value: float
     low: float
@@ -28,21 +35,27 @@ class Interval:
         return all(math.isfinite(end) for end in (self.value, self.low, self.high))
 
 
-def ratio(base: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> Interval | None:
-    """How many times as large `base` is as `other`, from rounds that pair them; None where that cannot be said.
+def missing_library() -> str:
+    """What is to be installed before anything can be judged; empty where it is there."""
+    if importlib.util.find_spec("scipy"):
+        return ""
+    return "judging a measurement needs scipy: `pip install 'verifygate[performance]'`"
 
-    Each round gives the ratio of its two medians. The value is their geometric mean, the interval Student's t on
-    their logarithms: rounds, not steps, are the independent repetitions, and drift between rounds cancels in a pair.
+
+def ratio(base: Sequence[float], other: Sequence[float], *, looks: int = 1) -> Interval | None:
+    """How many times as large `base` is as `other`, from one figure of each per round; None where it cannot be said.
+
+    The value is the geometric mean of the rounds' ratios, the interval Student's t on their logarithms: rounds, not
+    steps, are the independent repetitions, and drift between rounds cancels in a pair.
+    Resampling a handful of rounds (a bootstrap) would give intervals that are too narrow. `looks` is at how many
+    numbers of rounds one planned to look: each of them gets its share of the error (Bonferroni), so that stopping at
+    whichever look decides is wrong no oftener than one look would be.
     """
-    if len(base) != len(other) or len(base) < 2:
+    if len(base) != len(other) or len(base) < 2 or not (positive(base) and positive(other)):
         return None
-    logs = []
-    for left, right in zip(base, other, strict=True):
-        if not (positive(left) and positive(right)):
-            return None
-        logs.append(math.log(median(left) / median(right)))
+    logs = [math.log(left / right) for left, right in zip(base, other, strict=True)]
     centre = fmean(logs)
-    half = student_t(len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+    half = student_t(len(logs) - 1, ERROR / looks) * stdev(logs) / math.sqrt(len(logs))
     return Interval(math.exp(centre), math.exp(centre - half), math.exp(centre + half))
 
 
@@ -56,23 +69,21 @@ def paired_difference(base: Sequence[float], other: Sequence[float]) -> Interval
     if len(base) != len(other) or not base or not all(map(math.isfinite, (*base, *other))):
         return None
     differences = [after - before for before, after in zip(base, other, strict=True)]
+    return mean_difference(differences, yes_or_no(base) and yes_or_no(other))
+
+
+def mean_difference(differences: Sequence[float], of_answers: bool) -> Interval | None:
+    """The mean of the items' differences; `of_answers` where they come from yes-or-no scores."""
     value, n = fmean(differences), len(differences)
-    if yes_or_no(base) and yes_or_no(other):
+    if of_answers:
         total, squares = sum(differences), sum(d * d for d in differences) + 1.0
         centre = total / (n + 2)
-        half = _z() * math.sqrt(max(0.0, squares - total * total / (n + 2))) / (n + 2)
-        return Interval(value, max(-1.0, centre - half), min(1.0, centre + half))
+        half = normal() * math.sqrt(max(0.0, squares - total * total / (n + 2))) / (n + 2)
+        return Interval(value, max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)))
     if n < MIN_GRADED_ITEMS:
         return None
     half = student_t(n - 1) * stdev(differences) / math.sqrt(n)
     return Interval(value, value - half, value + half)
-
-
-def items_needed(interval: Interval, items: int, target: float) -> int | None:
-    """About how many items would decide whether the difference is within `target`; None where it sits on the edge."""
-    gap = abs(abs(interval.value) - target)
-    half = (interval.high - interval.low) / 2
-    return math.ceil(items * (half / gap) ** 2) + 1 if gap > 1e-12 else None
 
 
 def at_least(interval: Interval, target: float) -> Status:
@@ -98,35 +109,33 @@ def positive(samples: Sequence[float]) -> bool:
     return bool(samples) and all(math.isfinite(sample) and sample > 0 for sample in samples)
 
 
+def too_coarse(seconds: Sequence[float]) -> bool:
+    """Whether the clock ticks so slowly that a median of such times is the clock's figure rather than the step's.
+
+    Times off a coarse clock are few values, many times over, a tick apart; one hundredth of a step is a coarse tick.
+    """
+    values = sorted({round(each, 9) for each in seconds})
+    if 2 * len(values) > len(seconds):
+        return False
+    tick = min((after - before for before, after in pairwise(values)), default=values[0])
+    return tick > COARSE_TICK * median(seconds)
+
+
 def yes_or_no(scores: Sequence[float]) -> bool:
     return all(score in (0.0, 1.0) for score in scores)
 
 
 @lru_cache
-def student_t(freedom: int) -> float:
-    """The t that holds the middle 95 % of Student's distribution with `freedom` degrees."""
-    if freedom > 200:  # the first correction to the normal distribution is exact enough here
-        return _z() + (_z() ** 3 + _z()) / (4 * freedom)
-    low, high = 0.0, 20.0
-    while high - low > 1e-10:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _middle_share(middle, freedom) < CONFIDENCE else (low, middle)
-    return high
+def student_t(freedom: int, error: float = ERROR) -> float:
+    """The t outside of which Student's distribution with `freedom` degrees has the share `error`, on both sides."""
+    from scipy.special import stdtrit
 
-
-def _middle_share(t: float, freedom: int) -> float:
-    """Share of Student's distribution between -t and t (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(freedom))
-    odd = freedom % 2
-    term = math.cos(angle) if odd else 1.0
-    series = term if freedom > 1 else 0.0
-    for k in range(2 + odd, freedom - 1, 2):
-        term *= math.cos(angle) ** 2 * (k - 1) / k
-        series += term
-    share = math.sin(angle) * series
-    return (angle + share) * 2 / math.pi if odd else share
+    return float(stdtrit(freedom, 1 - error / 2))
 
 
 @lru_cache
-def _z() -> float:
-    return NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+def normal(error: float = ERROR) -> float:
+    """The same for the normal distribution."""
+    from scipy.special import ndtri
+
+    return float(ndtri(1 - error / 2))

@@ -12,12 +12,11 @@ from verifygate.performance.intervals import (
     MIN_GRADED_ITEMS,
     Interval,
     at_least,
-    items_needed,
-    paired_difference,
     ratio,
+    too_coarse,
     within,
-    yes_or_no,
 )
+from verifygate.performance.parity import Parity, parity
 from verifygate.performance.record import ArmRecord, Comparison, Trouble
 
 LEAST_EFFECTIVE = 0.95
@@ -54,10 +53,11 @@ def speedup(case: Case) -> Answer:
     target, amp = case.settings.targets.speedup, case.amp.name
     interval = None
     if all(math.isfinite(seconds) for arm in case.pair for seconds in arm.step_seconds):
-        interval = ratio(
-            *([(block.effective_step_seconds,) for block in arm.rounds[: case.rounds]] for arm in case.pair)
-        )
+        fp32, half = ([block.effective_step_seconds for block in arm.rounds[: case.rounds]] for arm in case.pair)
+        interval = ratio(fp32, half, looks=case.looks)
     reason = case.obstacle or ("" if interval else "a step time is no positive number, or no timed step took effect")
+    if not reason and any(too_coarse(arm.step_seconds) for arm in case.pair):
+        reason = "the clock is too coarse for steps this short: let a step of the workload do more work"
     measured = Measurement(
         id=f"speedup.{amp}",
         title=f"Speed-up of {amp} over fp32",
@@ -92,7 +92,8 @@ def speedup(case: Case) -> Answer:
 def memory_reduction(case: Case) -> Answer:
     """Share of FP32's peak memory that AMP saves, as the accelerator's own allocator counts it."""
     target, amp = case.settings.targets.memory_reduction, case.amp.name
-    rounds = ratio(*([(peak,) for peak in arm.peak_bytes[: case.rounds]] for arm in (case.amp, case.fp32)))
+    needed, full = case.amp.peak_bytes[: case.rounds], case.fp32.peak_bytes[: case.rounds]
+    rounds = ratio(needed, full, looks=case.looks)
     saved = Interval(1 - rounds.value, 1 - rounds.high, 1 - rounds.low) if rounds else None
     measured = Measurement(
         id=f"memory-reduction.{amp}",
@@ -138,10 +139,11 @@ def least_reduction(fp32: ArmRecord, amp: ArmRecord) -> float | None:
 
 
 def accuracy(case: Case) -> Answer:
-    """Mean score after equal training, item by item; judged on any device."""
-    fp32, amp, target = case.fp32.scores, case.amp.scores, case.settings.targets.accuracy_difference
-    interval = paired_difference(fp32, amp)
-    by_answer = yes_or_no(fp32) and yes_or_no(amp)
+    """Mean score after equal training, item by item and seed by seed; judged on any device."""
+    target = case.settings.targets.accuracy_difference
+    seeds = min(len(arm.trainings) for arm in case.pair)
+    fp32, amp = ([training.scores for training in arm.trainings[:seeds]] for arm in case.pair)
+    found = parity(fp32, amp)
     measured = Measurement(
         id=f"accuracy-difference.{case.amp.name}",
         title=f"Mean score of {case.amp.name} minus fp32",
@@ -150,63 +152,88 @@ def accuracy(case: Case) -> Answer:
         device=case.device,
         status=Status.NOT_MEASURED,
         target=f"within +-{target:g}" if target else "",
-        arms=case.arms("score", lambda arm: arm.scores),
-        method="mean of the paired differences over the same items; "
-        + ("Agresti and Min's interval for paired yes-or-no scores" if by_answer else "Student's t on the differences"),
+        arms=case.arms("score", lambda arm: [score for training in arm.trainings for score in training.scores]),
+        method="mean of the paired differences over the same items and seeds; Student's t on the seeds' differences "
+        "and the interval of the items' differences (of yes-or-no scores: Agresti and Min's), added as independent",
     )
-    if target and not case.obstacle and broken_by_amp(case):
-        reason = f"{case.amp.name} gives scores that are no finite numbers, and fp32 does not"
-        first = measured.model_copy(update={"status": Status.FAIL, "reason": reason})
-    else:
-        status = within(interval, target) if interval and target else Status.NOT_APPLICABLE
-        first = case.judged(measured, interval, status, case.obstacle or ("" if interval else unscored(case)))
     expected = f"the whole 95 % interval of the difference lies within {target:g} of zero" if target else ""
     failed = (
         "look for what AMP changes in the training: findings of the static stage, skipped steps, half-precision sums"
     )
-    if interval and target and first.status is Status.NOT_MEASURED and not case.obstacle:
-        more = enough_items(case, interval, target)
-        noisy = f"evaluate on more items: measurement {more.id} says about how many would decide"
-        return case.answer("accuracy", expected, first, more, failed=failed, noisy=noisy)
-    noisy = f"evaluate at least {MIN_GRADED_ITEMS} items, and let every score be a finite number"
-    return case.answer("accuracy", expected, first, failed=failed, noisy=noisy)
+    if target and not case.obstacle and broken_by_amp(case):
+        reason = f"{case.amp.name} gives scores that are no finite numbers, and fp32 does not"
+        first = measured.model_copy(update={"status": Status.FAIL, "reason": reason})
+        return case.answer("accuracy", expected, first, failed=failed)
+    if found is None or case.obstacle:
+        first = case.judged(measured, None, Status.NOT_MEASURED, case.obstacle or unscored(case))
+        noisy = f"evaluate at least {MIN_GRADED_ITEMS} items, and let every score be a finite number"
+        return case.answer("accuracy", expected, first, failed=failed, noisy=noisy)
+    status = within(found.interval, target) if target else Status.NOT_APPLICABLE
+    if target and found.seeds < 2:
+        status = Status.NOT_MEASURED
+    first = case.judged(measured, found.interval, status, "")
+    if status is Status.NOT_MEASURED and found.seeds < 2:
+        one = "one seed cannot tell a cost of AMP from the luck of a seed; the interval is about these two trainings"
+        first = first.model_copy(update={"reason": one})
+        return case.answer("accuracy", expected, first, failed=failed, noisy="set `performance.seeds` to three or more")
+    if not target or status is not Status.NOT_MEASURED:
+        return case.answer("accuracy", expected, first, *spread(case, found), failed=failed)
+    more = list(enough(case, found, target))
+    noisy = f"more items, more seeds or both: {' and '.join(each.id for each in more)} say about how many would decide"
+    return case.answer("accuracy", expected, first, *spread(case, found), *more, failed=failed, noisy=noisy)
 
 
-def enough_items(case: Case, interval: Interval, target: float) -> Measurement:
-    """How many items would settle the question: the remedy of an evaluation that is too small."""
-    return Measurement(
-        id=f"accuracy-items-needed.{case.amp.name}",
-        title="Items that would decide the accuracy difference, about",
-        metric="accuracy-items-needed",
-        unit="items",
-        device=case.device,
-        status=Status.NOT_APPLICABLE,
-        value=items_needed(interval, len(case.fp32.scores), target),
-        method="the items there are, times the square of (half the interval over the distance from value to target)",
-    )
+def spread(case: Case, found: Parity) -> Iterator[Measurement]:
+    """How far another seed moves fp32 itself: what a difference between the arms has to be compared with."""
+    if found.seed_spread is not None:
+        yield Measurement(
+            id="accuracy-seed-spread.fp32",
+            title="Standard deviation of fp32's mean score from seed to seed",
+            metric="accuracy-seed-spread",
+            unit="score",
+            device=case.device,
+            status=Status.NOT_APPLICABLE,
+            value=found.seed_spread,
+            method=f"of the mean scores of {found.seeds} trainings that differ in nothing but the seed",
+        )
+
+
+def enough(case: Case, found: Parity, target: float) -> Iterator[Measurement]:
+    """How many items and how many seeds would settle the question: the remedy of a test that is too small."""
+    for unit, value in (("items", found.items_needed(target)), ("seeds", found.seeds_needed(target))):
+        yield Measurement(
+            id=f"accuracy-{unit}-needed.{case.amp.name}",
+            title=f"{unit.capitalize()} that would decide the accuracy difference, about",
+            metric=f"accuracy-{unit}-needed",
+            unit=unit,
+            device=case.device,
+            status=Status.NOT_APPLICABLE,
+            value=value,
+            method="so many that items and seeds each leave half of the room between the value and the target",
+        )
 
 
 def broken_by_amp(case: Case) -> bool:
     """Whether AMP alone ended in scores that are no numbers."""
-    return all(map(math.isfinite, case.fp32.scores)) and not all(map(math.isfinite, case.amp.scores))
+    fp32, amp = ([score for training in arm.trainings for score in training.scores] for arm in case.pair)
+    return all(map(math.isfinite, fp32)) and not all(map(math.isfinite, amp))
 
 
 def unscored(case: Case) -> str:
     """Why two arms' scores cannot be compared."""
     for arm in case.pair:
-        if not all(map(math.isfinite, arm.scores)):
+        if not all(math.isfinite(score) for training in arm.trainings for score in training.scores):
             return f"a score of {arm.name} is no finite number"
-    if len(case.fp32.scores) != len(case.amp.scores):
-        return "the arms evaluated different numbers of items"
+    if len({len(training.scores) for arm in case.pair for training in arm.trainings}) > 1:
+        return "not every training was evaluated on the same number of items"
     return f"fewer than {MIN_GRADED_ITEMS} graded items show no spread to judge by"
 
 
 def same_data(case: Case) -> Answer:
     """Whether both arms trained on the same data, by the workload's own digest; not required where it keeps none."""
-    fp32, amp = case.fp32.digests, case.amp.digests
-    common = min(len(fp32), len(amp))
+    fp32, amp = case.digests
     offered = any(digest is not None for digest in (*fp32, *amp))
-    if fp32[:common] != amp[:common]:
+    if fp32 != amp:
         status, actual = Status.FAIL, "the digests differ"
         remedy = "let `seed` alone decide which data a workload draws, and in which order"
     elif case.failure:

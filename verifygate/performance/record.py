@@ -213,11 +213,6 @@ class ArmRecord:
         return self.trainings[0].scores if self.trainings else ()
 
     @property
-    def digests(self) -> tuple[str | None, ...]:
-        """Of the data, after each training and after each round."""
-        return (*(training.digest for training in self.trainings), *(block.digest for block in self.rounds))
-
-    @property
     def peak_bytes(self) -> tuple[float, ...]:
         """Peak of each round; empty where the device does not count."""
         return tuple(float(block.peak_bytes) for block in self.rounds if block.peak_bytes is not None)

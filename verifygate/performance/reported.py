@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean, median
 
 from verifygate.model import Measurement, Status
 from verifygate.performance.case import Case
 from verifygate.performance.intervals import positive, yes_or_no
 from verifygate.performance.record import ArmRecord, Comparison
+
+UNEVEN = 0.1
+"""By how much the ratio of the means may differ from the ratio of the medians without a word."""
 
 
 def measurements(case: Case) -> Iterator[Measurement]:
@@ -44,8 +48,19 @@ def hazards(comparison: Comparison) -> Iterator[str]:
     fp32, amp = comparison.base, comparison.judged
     if fp32.scores and fp32.scores == amp.scores and not yes_or_no(fp32.scores):
         yield f"every graded score is the same in both arms to the last bit: does the workload honour `{amp.name}`?"
+    by_mean, by_median = (_speedup(fp32, amp, middle) for middle in (fmean, median))
+    if by_mean and by_median and abs(by_mean / by_median - 1) > UNEVEN:
+        yield (
+            "the ratio of the arms' mean step times is not that of their medians, by more than a tenth: some steps "
+            "take far longer than most, and the speed-up, which is about medians, leaves them out"
+        )
     if fp32.parameter_bytes and amp.parameter_bytes and amp.parameter_bytes != fp32.parameter_bytes:
         yield f"the parameters of {amp.name} have another size than fp32's: autocast keeps parameters in FP32"
+
+
+def _speedup(fp32: ArmRecord, amp: ArmRecord, middle: Callable[[Sequence[float]], float]) -> float | None:
+    times = fp32.step_seconds, amp.step_seconds
+    return middle(times[0]) / middle(times[1]) if all(map(positive, times)) else None
 
 
 def others_failed(comparison: Comparison) -> Iterator[str]:

@@ -14,6 +14,7 @@ from verifygate.performance.attestation.acceptance import Ruling, examined, foun
 from verifygate.performance.case import Case
 from verifygate.performance.curves import curves
 from verifygate.performance.hazards import answered
+from verifygate.performance.intervals import missing_library
 from verifygate.performance.judgement import beside, judge, undecided
 from verifygate.performance.profiling import hazards_of, profile
 from verifygate.performance.protocol import compare, planned
@@ -41,6 +42,8 @@ class PerformanceStage:
         settings = context.settings.performance
         if not settings.workload:
             return not_configured(self.name, HOW)
+        if missing := missing_library():
+            return StageResult(stage=self.name, outcome=Outcome.ERRORED, reason=missing)
         began = time.monotonic()
         comparison = compare(context.subject, settings, context.progress, lambda so_far: undecided(so_far, settings))
         rulings = () if comparison.accelerated else _consulted(context)
