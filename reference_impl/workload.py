@@ -7,10 +7,11 @@ can be compared step by step and item by item.
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import torch
 
-from reference_impl.config import Config
+from reference_impl.config import Config, read_config
 from reference_impl.data import Windows, make_items
 from reference_impl.model import GPT
 from reference_impl.precision import Precision, choose_precision
@@ -30,7 +31,9 @@ class Workload:
         self.scaler = precision.scaler(cfg.init_scale, cfg.growth_interval)
         self.optimizer = make_optimizer(self.model, cfg)
         self.scheduler = make_scheduler(self.optimizer, cfg)
-        self.samples_per_step = cfg.batch_size * cfg.accumulation  # exact: `build` leaves no short window
+        windows = cfg.train_items // cfg.batch_size
+        assert windows % cfg.accumulation == 0, "a short window would hold fewer samples than the others"
+        self.samples_per_step = cfg.batch_size * cfg.accumulation
         self.effective_steps = 0  # optimizer steps that moved the parameters
         self.skipped = 0  # steps that the scaler skipped
         self._digest = hashlib.sha256()
@@ -61,6 +64,10 @@ class Workload:
 
 
 def build(precision: str, seed: int, device: str = "cpu") -> Workload:
-    """Make a fresh workload in fp32, bf16 or fp16. Raises PrecisionUnavailableError rather than falling back."""
-    cfg = Config(precision=precision, seed=seed, device=device, train_items=12_800)
+    """Make a fresh workload in fp32, bf16 or fp16, of the size that `configs/bench_{device}.toml` gives.
+
+    Raises PrecisionUnavailableError rather than falling back.
+    """
+    size = Path(__file__).parent / "configs" / f"bench_{device}.toml"
+    cfg = read_config([str(size), f"--precision={precision}", f"--seed={seed}", f"--device={device}"])
     return Workload(cfg, choose_precision(device, precision))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from reference_impl.config import Config
+from reference_impl.config import Config, read_config
 from reference_impl.errors import PrecisionUnavailableError
 from reference_impl.precision import choose_precision
 from reference_impl.train import train
@@ -81,8 +83,8 @@ def test_a_skipped_step_is_counted_as_skipped() -> None:
 
 
 def test_it_takes_the_same_steps_as_training(tmp_path: object) -> None:
-    cfg = Config(device="cpu", train_items=12_800, seed=5, stop_at=3, out_dir=str(tmp_path))
-    train(cfg)
+    size = Path(__file__).parents[1] / "configs" / "bench_cpu.toml"
+    train(read_config([str(size), "--device=cpu", "--seed=5", "--stop_at=3", f"--out_dir={tmp_path}"]))
     workload = build("fp32", seed=5)
     for _ in range(3):
         workload.step()
