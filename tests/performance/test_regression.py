@@ -38,7 +38,7 @@ slowdown = 0.5
 
 
 def arm(name: str, step: float, peak: int | None = 1000, **changes: Any) -> ArmRecord:
-    rounds = [Round((step * drift, step * drift), 2, peak, peak, "data") for drift in DRIFT]
+    rounds = [Round((step * drift, step * drift * 1.001), 2, peak, peak, "data") for drift in DRIFT]
     training = Training(0, 1, 1, (1.0, 0.0) * 20, "data", (0.5,))
     return replace(ArmRecord(name, GPU, 8, 400, None, {"threads": "1"}, [training], rounds), **changes)
 

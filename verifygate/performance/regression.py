@@ -168,7 +168,8 @@ def _answer(
     """One figure of two revisions: how many times as large it was before."""
     least = 1 / (1 + settings.slowdown)
     host = regression.comparison.host
-    interval = ratio(*([(value,) for value in values] for values in figures)) if not pair.obstacle else None
+    looks = len(regression.comparison.plan.looks)
+    interval = ratio(*figures, looks=looks) if not pair.obstacle else None
     reason = pair.obstacle or ("" if interval else f"{what} is no positive number")
     status = at_least(interval, least) if interval else Status.NOT_MEASURED
     if interval and status is Status.NOT_MEASURED:
