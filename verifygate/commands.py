@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,16 +18,14 @@ from verifygate.trace_commands import trace
 
 if TYPE_CHECKING:
     from verifygate.config import Settings, StaticSettings
+    from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
     from verifygate.source import Sources
-    from verifygate.static.engine import Outcome
     from verifygate.static.rule import LoadedRule
 
 STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
 REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab", "csv", "matrix")
 CLAIMS_FORMATS = ("text", "json", "md")
-FORMATS_WITH_FIXES = ("json", "sarif")
-"""Formats of `check` that say whether a finding can be fixed; `text` counts them where that is quick."""
 CHECK_FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 
@@ -133,34 +132,29 @@ def run(
 @click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,KEY101.")
 @click.option("--ignore", multiple=True, callback=split_words, help="Not these rules or families.")
 @click.option("--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default.")
+@click.option("--no-cache", is_flag=True, help="Work it out anew, also where nothing has changed since the last time.")
+@click.option("--timings", "timed", is_flag=True, help="Print on stderr where the CPU time went.")
 def check(
-    paths: tuple[str, ...], fmt: str, select: tuple[str, ...], ignore: tuple[str, ...], config: Path | None
+    paths: tuple[str, ...],
+    fmt: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    config: Path | None,
+    no_cache: bool,
+    timed: bool,
 ) -> int:
     """Check sources statically: no configuration, no torch, nothing run. PATHS are files and folders (default: .)."""
-    from verifygate.config import load
-    from verifygate.fix import with_fixes
-    from verifygate.report.findings import render_findings
-    from verifygate.static.engine import analyse
-    from verifygate.static.registry import check_rules, load_rules
+    from verifygate.check import Question
+    from verifygate.check import check as ask
+    from verifygate.timings import Timings
 
-    settings = load(config, Path.cwd())
-    check_rules(settings)
-    static = settings.static.model_copy(
-        update={"select": select or settings.static.select, "ignore": (*settings.static.ignore, *ignore)}
-    )
-    sources = _sources(paths, settings)
-    outcome = analyse(sources, static, with_constructs=False)
-    report = _report_of(outcome)
-    if fmt in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults: a person asks for them with `fix`
-        report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
-    asides = _asides(outcome, static)
-    if fmt == "text" and (fixable := sum(load_rules()[each.rule].rule.fix is not None for each in report.findings)):
-        asides.insert(0, f"{fixable} may be fixable: see `verifygate fix --diff`")
-    click.echo(render_findings(report, fmt, asides), nl=False)
-    _tell_not_analysed(report)
-    if any(lost.mentions_amp for lost in report.not_analysed):
-        return 2
-    return 1 if report.findings else 0
+    timings = Timings(on=timed)
+    answer, lost = ask(Question(paths, fmt, select, ignore, config), timings, cached=not no_cache)
+    click.echo(answer.out, nl=False)
+    _tell_not_analysed(lost)
+    if timed:
+        click.echo(timings.table(), nl=False, err=True)
+    return answer.code
 
 
 @cli.command()
@@ -188,7 +182,7 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     left = [finding for finding in repair.report.findings if finding.rule in wanted]
     for finding, reason in repair.refused:
         click.echo(f"verifygate: not fixed: {finding.path}:{finding.line}: {finding.rule}: {reason}", err=True)
-    _tell_not_analysed(repair.report)
+    _tell_not_analysed(repair.report.not_analysed)
     if as_diff:
         click.echo(unified_diff(repair.changed), nl=False)  # bytes: sources need not be UTF-8
         if left:
@@ -349,34 +343,16 @@ def _sources(paths: tuple[str, ...], settings: Settings) -> Sources:
     return sources
 
 
-def _asides(outcome: Outcome, static: StaticSettings) -> list[str]:
-    """What a person is to know besides the findings."""
-    told = [f"{len(outcome.suppressions)} suppressed"] if outcome.suppressions else []
-    if outcome.too_new:
-        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {static.torch_version}")
-    return told
-
-
 def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
     """What the static analysis says of these files."""
+    from verifygate.check import report_of
     from verifygate.static.engine import analyse
 
-    return _report_of(analyse(sources, static, with_constructs=False))
+    return report_of(analyse(sources, static, with_constructs=False))
 
 
-def _report_of(outcome: Outcome) -> CheckReport:
-    from verifygate.model.check_report import CheckReport
-
-    return CheckReport(
-        files_checked=outcome.files_checked,
-        findings=outcome.findings,
-        not_analysed=outcome.not_analysed,
-        not_followed=outcome.not_followed,
-    )
-
-
-def _tell_not_analysed(report: CheckReport) -> None:
-    for lost in report.not_analysed:
+def _tell_not_analysed(files: Iterable[NotAnalysed]) -> None:
+    for lost in files:
         click.echo(f"verifygate: not analysed: {lost.path}: {lost.reason}", err=True)
 
 

@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
+from verifygate.config_file import find
 from verifygate.errors import UsageError
 from verifygate.model import Model, PolicySetting, Severity, Waiver
 from verifygate.strict import Document, read_toml
 
-CONFIG_NAME = "verifygate.toml"
 STAGE_NAMES = ("execution", "static", "performance", "requirements")
 """In the order in which they run: requirements come last, because they trace to the evidence of all others."""
 BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
@@ -354,19 +354,6 @@ def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
     from verifygate.torch_requirement import lowest_torch
 
     return static.model_copy(update={"torch_version": lowest_torch(data)})
-
-
-def find(start: Path) -> Path | None:
-    """The nearest `verifygate.toml`, or pyproject.toml with `[tool.verifygate]`, in `start` or a folder above."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        if (own := folder / CONFIG_NAME).is_file():
-            return own
-        shared = folder / "pyproject.toml"
-        if shared.is_file() and b"[tool.verifygate" in shared.read_bytes():
-            return shared
-        if (folder / ".git").exists():
-            return None
-    return None
 
 
 def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from verifygate.config import CONFIG_NAME
+from verifygate.config_file import CONFIG_NAME
 
 _TEMPLATE = """\
 # What verifygate audits; every key is explained by `verifygate docs config`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TypeVar
 
 from verifygate.model import NotFollowed
 from verifygate.source import Sources
@@ -32,6 +33,18 @@ from verifygate.static.roles import Roles
 from verifygate.static.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.shapes import Shapes
 from verifygate.static.syntax import walk
+from verifygate.timings import OFF, Timings
+
+T = TypeVar("T")
+
+
+class shared(cached_property[T]):  # noqa: N801 - used like cached_property
+    """What several rules ask for, worked out for the first of them, and timed by itself."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> T:  # type: ignore[override]
+        with instance.timings.part(f"for several rules: {str(self.attrname).strip('_').replace('_', ' ')}"):  # type: ignore[attr-defined]
+            return super().__get__(instance, owner)
+
 
 NODES_AT_LEAST = 20_000
 NODES_PER_MODULE = 1_000
@@ -41,8 +54,9 @@ NODES_PER_MODULE = 1_000
 class Analysis:
     """What the rules see. `modules` are the files that the rules' words picked; others are parsed when imported."""
 
-    def __init__(self, sources: Sources, picked: list[str]) -> None:
-        self.program = Program(sources)
+    def __init__(self, sources: Sources, picked: list[str], timings: Timings = OFF) -> None:
+        self.timings = timings
+        self.program = Program(sources, timings)
         self.modules = [module for path in picked if (module := self.program.module(path)) is not None]
         self.evaluator = Evaluator(self.program, self.modules)
         self.roles = Roles(self.evaluator)
@@ -51,7 +65,7 @@ class Analysis:
         self.halves = Halves(self.roles)
         self.not_followed: list[NotFollowed] = []
 
-    @cached_property
+    @shared
     def functions(self) -> list[Function]:
         """Every function of the picked modules, and the body of each module."""
         return [function for module in self.modules for function in (module.body, *module.functions.values())]
@@ -67,57 +81,57 @@ class Analysis:
             for made in module.classes.values():
                 yield from ((node, module.body) for node in made.own_nodes)
 
-    @cached_property
+    @shared
     def calls(self) -> list[tuple[ast.Call, Function]]:
         """Every call in the picked modules."""
         return [(node, function) for node, function in self.nodes() if isinstance(node, ast.Call)]
 
-    @cached_property
+    @shared
     def hot(self) -> Hot:
         """The loops that train or evaluate, and what runs in every turn of them."""
         return Hot(self.roles, self.modules)
 
-    @cached_property
+    @shared
     def written_regions(self) -> WrittenRegions:
         """The autocast regions as they stand in the source."""
         return WrittenRegions(self.modules, self.roles)
 
-    @cached_property
+    @shared
     def callers(self) -> Callers:
         """Who calls whom in the picked modules."""
         return Callers(self.evaluator, self.modules)
 
-    @cached_property
+    @shared
     def made_scalers(self) -> list[MadeScaler]:
         """Where the picked modules build scalers."""
         return made_scalers(self.evaluator, self.modules)
 
-    @cached_property
+    @shared
     def checkpoints(self) -> Checkpoints:
         """Where optimizers' states are saved and loaded."""
         return Checkpoints(self.program.sources, self.roles, self.nesting, self.functions)
 
-    @cached_property
+    @shared
     def precision(self) -> Precision:
         """Which dtype regions compute in, and which of them a scaler serves."""
         return Precision(self.roles, self.written_regions, self.callers, self.companions, self.nesting)
 
-    @cached_property
+    @shared
     def covered(self) -> Covered:
         """Which functions run inside a region."""
         return Covered(self.roles, self.written_regions, self.callers, self.companions, self.modules)
 
-    @cached_property
+    @shared
     def delegated(self) -> Delegated:
         """Which modules a framework runs in float16."""
         return Delegated(self.evaluator, self.companions, self.modules)
 
-    @cached_property
+    @shared
     def devices(self) -> Devices:
         """Which device types an expression may name."""
         return Devices(self.roles)
 
-    @cached_property
+    @shared
     def accelerators(self) -> Accelerators:
         """Which regions may run on accelerators that their scaler is not for."""
         return Accelerators(self.precision, self.devices, self.companions, self.program.sources)
@@ -131,22 +145,22 @@ class Analysis:
             return frozenset({device})
         return self.devices.types(device.expr, device.frame)
 
-    @cached_property
+    @shared
     def scaler_calls(self) -> list[ScalerCall]:
         """The calls of scalers' methods in the picked modules."""
         return scaler_calls(self.functions, self.roles)
 
-    @cached_property
+    @shared
     def companions(self) -> Companions:
         """Which files run together."""
         return Companions(self.program.sources)
 
     def hits(self, code: str) -> list[Hit]:
         """The breaches of the protocol that bear a rule's code, one per place, in order of place."""
-        return self._hits.get(code, [])
+        return self._protocol.get(code, [])
 
-    @cached_property
-    def _hits(self) -> dict[str, list[Hit]]:
+    @shared
+    def _protocol(self) -> dict[str, list[Hit]]:
         found: dict[tuple[str, str, int, int], Hit] = {}
         for hit in self._walk_all():
             key = (hit.rule, hit.place.path, hit.place.line, hit.place.column)

@@ -24,6 +24,7 @@ from verifygate.static.picking import pick
 from verifygate.static.program import UnparsableError, parse
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
+from verifygate.timings import OFF, Timings
 
 SYNTAX_CHECK_BYTES = 1024 * 1024
 """Files that no rule's words pick are still parsed, to tell broken ones, as long as all of them are below this."""
@@ -48,7 +49,9 @@ class Outcome:
     """Rules that were asked for, and are silent: they ask for a newer torch than the project's lowest."""
 
 
-def analyse(sources: Sources, settings: StaticSettings, *, with_constructs: bool = True) -> Outcome:
+def analyse(
+    sources: Sources, settings: StaticSettings, *, with_constructs: bool = True, timings: Timings = OFF
+) -> Outcome:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
 
     The list of constructs is for reports; whoever only wants findings saves it.
@@ -62,14 +65,19 @@ def analyse(sources: Sources, settings: StaticSettings, *, with_constructs: bool
         )
     with warnings.catch_warnings(), _room_for_nesting():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
-        picked = pick(sources, loaded.values())
-        analysis = Analysis(sources, picked)
-        matches = [(rule, match) for rule in loaded.values() for match in rule.check(analysis)]
+        with timings.part("pick files"):
+            picked = pick(sources, loaded.values())
+        analysis = Analysis(sources, picked, timings)
+        matches = []
+        for code, rule in loaded.items():
+            with timings.part(f"{code} {rule.rule.name}"):
+                matches += [(rule, match) for match in rule.check(analysis)]
         found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
         kept, silenced, idle, problems = _suppress(found, sources, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
-        lost = tuple(_not_analysed(sources, analysis, picked))
+        with timings.part("parse the files that were not picked"):
+            lost = tuple(_not_analysed(sources, analysis, picked))
         return Outcome(
             files_checked=len(sources) - sum(sources.get(each.path) is not None for each in lost),
             findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from verifygate.source import SourceFile, Sources, SourceUnreadableError
 from verifygate.static.syntax import LEAVES, children, deeper_than
+from verifygate.timings import OFF, Timings
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = FunctionNode | ast.Module | ast.Lambda
@@ -247,8 +248,9 @@ class Module:
 class Program:
     """All modules under audit, parsed on demand, and the way from an import to a module."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, timings: Timings = OFF) -> None:
         self.sources = sources
+        self._timings = timings
         self.failures: dict[str, str] = {}
         """Path -> why it could not be parsed."""
         self._modules: dict[str, Module | None] = {}
@@ -261,7 +263,8 @@ class Program:
             module = None
             if file is not None:
                 try:
-                    module = Module(file, parse(file))
+                    with self._timings.part("parse"):
+                        module = Module(file, parse(file))
                 except UnparsableError as error:
                     self.failures[path] = str(error)
             self._modules[path] = module

@@ -1,0 +1,15 @@
+"""What every test needs: nothing of the user's, and nothing of another test's."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+_NUMBERS = count()
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers of `check` that one test leaves behind are no answers to the next, which may have changed a rule."""
+    monkeypatch.setenv("VERIFYGATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"answers-{next(_NUMBERS)}"))

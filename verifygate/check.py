@@ -1,0 +1,147 @@
+"""The command `check`: the static rules over some files, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from verifygate import cache
+from verifygate.cache import Answer
+from verifygate.config_file import find
+from verifygate.source import Sources, read_sources
+from verifygate.timings import Timings
+
+if TYPE_CHECKING:
+    from verifygate.config import Settings, StaticSettings
+    from verifygate.model import NotAnalysed
+    from verifygate.model.check_report import CheckReport
+    from verifygate.static.engine import Outcome
+
+FORMATS_WITH_FIXES = ("json", "sarif")
+"""Formats that say whether a finding can be fixed; `text` counts them where that is quick."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks for."""
+
+    paths: tuple[str, ...]
+    format: str
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    config: Path | None
+
+
+def check(question: Question, timings: Timings, *, cached: bool) -> tuple[Answer, Sequence[NotAnalysed]]:
+    """What to print, the exit code, and the files that could not be looked at. Raises UsageError.
+
+    It comes from the cache where nothing that counts has changed.
+    """
+    start = Path.cwd()
+    file = question.config if question.config is not None else find(start)
+    root = file.resolve().parent if file is not None else start
+    contents = _contents(file, root)
+    # A configuration is always read and judged: what it names may have gone. Without one there is nothing to judge, and
+    # the models that would do it are not even loaded.
+    settings = _settings(question, start, timings) if file is not None else None
+    with timings.part("read the files"):
+        sources = _sources(question, start, settings.project.exclude if settings is not None else ())
+    key = ""
+    if cached:
+        with timings.part("look for an earlier answer"):
+            asked = [question.format, "select", *question.select, "ignore", *question.ignore, *contents]
+            if settings is not None:  # what the file came to, whatever else it may have been made of
+                asked.append(settings.static.model_dump_json())
+            key = cache.key_of(asked, sources)
+            if (known := cache.recall(key)) is not None:
+                return known, ()
+    settings = settings or _settings(question, start, timings)
+    answer, lost = _worked_out(question, settings, sources, timings)
+    # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
+    if cached and not lost and contents == _contents(file, root):
+        with timings.part("keep the answer"):
+            cache.keep(key, answer)
+    return answer, lost
+
+
+def _contents(config: Path | None, root: Path) -> list[str]:
+    """The files that settings come from, by name and bytes; an absent one is told from an empty one."""
+    files = (config, root / "pyproject.toml")
+    return [
+        f"{file.name}\0{file.read_bytes().decode('latin-1')}" if file is not None and file.is_file() else "none"
+        for file in files
+    ]
+
+
+def _settings(question: Question, start: Path, timings: Timings) -> Settings:
+    with timings.part("read the configuration"):
+        from verifygate.config import load
+
+        return load(question.config, start)
+
+
+def _sources(question: Question, start: Path, exclude: tuple[str, ...]) -> Sources:
+    from verifygate.errors import UsageError
+
+    paths = question.paths or (".",)
+    sources = read_sources(start, paths, exclude, confined=False)
+    if not sources.files and not sources.unreadable:
+        raise UsageError("no Python file there", where=", ".join(paths), remedy="name a file or a folder")
+    return sources
+
+
+def _worked_out(
+    question: Question, settings: Settings, sources: Sources, timings: Timings
+) -> tuple[Answer, Sequence[NotAnalysed]]:
+    with timings.part("load the rules"):
+        from verifygate.fix import with_fixes
+        from verifygate.report.findings import render_findings
+        from verifygate.static.engine import analyse
+        from verifygate.static.registry import check_rules
+
+        check_rules(settings)
+    static = settings.static.model_copy(
+        update={
+            "select": question.select or settings.static.select,
+            "ignore": (*settings.static.ignore, *question.ignore),
+        }
+    )
+    with timings.part("put findings together"):
+        outcome = analyse(sources, static, with_constructs=False, timings=timings)
+    report = report_of(outcome)
+    if question.format in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults
+        with timings.part("see what can be fixed"):
+            report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
+    with timings.part("render"):
+        text = render_findings(report, question.format, _asides(question.format, report, outcome, static))
+    if any(lost.mentions_amp for lost in report.not_analysed):
+        return Answer(text, 2), report.not_analysed
+    return Answer(text, 1 if report.findings else 0), report.not_analysed
+
+
+def report_of(outcome: Outcome) -> CheckReport:
+    """What an analysis found, as the formats show it."""
+    from verifygate.model.check_report import CheckReport
+
+    return CheckReport(
+        files_checked=outcome.files_checked,
+        findings=outcome.findings,
+        not_analysed=outcome.not_analysed,
+        not_followed=outcome.not_followed,
+    )
+
+
+def _asides(format: str, report: CheckReport, outcome: Outcome, static: StaticSettings) -> list[str]:  # noqa: A002 - the option's name
+    """What a person is to know besides the findings."""
+    from verifygate.static.registry import load_rules
+
+    told = []
+    if format == "text" and (fixable := sum(load_rules()[each.rule].rule.fix is not None for each in report.findings)):
+        told.append(f"{fixable} may be fixable: see `verifygate fix --diff`")
+    if outcome.suppressions:
+        told.append(f"{len(outcome.suppressions)} suppressed")
+    if outcome.too_new:
+        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {static.torch_version}")
+    return told
