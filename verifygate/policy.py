@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from verifygate import revision
-from verifygate.config import FileSettings, Settings, find, read_settings
+from verifygate.config import FileSettings, Settings, read_settings
+from verifygate.config_file import find
 from verifygate.errors import UsageError
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
 from verifygate.requirements import Specification, read_specification
