@@ -76,6 +76,8 @@ class ExecutionSettings(Model):
     emulate_cuda: bool = True
     """Whether tests that skip for want of CUDA run again where CUDA is emulated on the CPU; what comes of it is told
     apart, as evidence of the class `emulated`."""
+    emulated_capability: Annotated[str, Field(pattern=r"^[1-9]\d?\.\d$")] = "8.0"
+    """Compute capability of the emulated CUDA device. Below `8.0`, `7.5` for example, it has no bfloat16 of its own."""
     oracles: OraclesSettings = Field(default_factory=OraclesSettings)
     retry: bool = True
     """Whether tests that failed run once more, alone, in a fresh process, to tell which are flaky."""
@@ -89,6 +91,12 @@ class ExecutionSettings(Model):
     """How many processes a test run may have at once, Linux only."""
     pass_env: tuple[str, ...] = ()
     """Names of further environment variables that the project's processes inherit, for example `DATA_DIR`."""
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The emulated device's, as two numbers."""
+        major, minor = self.emulated_capability.split(".")
+        return int(major), int(minor)
 
     @field_validator("pass_env")
     @classmethod

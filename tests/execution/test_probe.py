@@ -91,6 +91,24 @@ def test_a_loss_that_cuda_refuses(probe):
     assert "train.py:10: AMP404 unsafe-loss [high, certain]" in out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("options", "told"), [(("--capability", "7.5"), True), ((), False)])
+def test_bfloat16_on_a_device_that_has_none(probe, options: tuple[str, ...], told: bool):
+    """It runs there, as torch lets it, and the report says that it saves no time."""
+    text = RIGHT.replace('"cpu"', '"cuda"').replace("float16", "bfloat16").replace("init_scale=64.0", "enabled=False")
+    text = text.replace("torch.nn.Linear(4, 4)", "torch.nn.Linear(4, 4).cuda()").replace("(2, 4)", "(2, 4).cuda()")
+    code, out, _ = probe(text, "--emulate-cuda", *options)
+    assert code == 0, out
+    assert ("note: bfloat16 ran on a CUDA device that has none of its own" in out) is told
+
+
+@pytest.mark.parametrize("options", [("--capability", "7.5"), ("--emulate-cuda", "--capability", "old")])
+def test_a_capability_belongs_to_an_emulated_device(probe, options: tuple[str, ...]):
+    code, _, error = probe(RIGHT, *options)
+    assert code == 2
+    assert "--capability goes with --emulate-cuda, and is two numbers: 7.5" in error
+
+
 def test_the_two_spellings_are_one(probe):
     """The old interface on the CPU: the same events, and the same breach."""
     old = WRONG.replace('torch.autocast("cpu", dtype', "torch.cpu.amp.autocast(dtype").replace(

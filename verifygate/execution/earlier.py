@@ -54,7 +54,14 @@ def stood_before(
             shown |= _recorded(settings, there, list(tests), run, emulated)
     if any(not _tests(each) for each in findings):
         scrubber, sources = Scrubber(tree, folder), read_sources(tree, settings.sources, settings.project.exclude)
-        asked_there = ask_the_oracles(there, settings.execution.oracles, sources, scrubber, folder / "oracles")
+        asked_there = ask_the_oracles(
+            there,
+            settings.execution.oracles,
+            sources,
+            scrubber,
+            folder / "oracles",
+            capability=settings.execution.capability,
+        )
         shown |= {each.fingerprint for each in asked_there.findings}
     return frozenset(each.fingerprint for each in findings if each.fingerprint in shown)
 
@@ -75,7 +82,10 @@ def _recorded(settings: Settings, subject: Subject, tests: list[str], folder: Pa
         seconds=execution.seconds,
         test_seconds=execution.test_seconds,
         limits=limits_of(execution),
-        instruments=[*([("emulate_cuda", {})] if emulated else []), recorder(emulated=emulated)],
+        instruments=[
+            *([("emulate_cuda", {"capability": execution.capability})] if emulated else []),
+            recorder(emulated=emulated),
+        ],
         only=tests,
     )
     account, _ = account_of(session, Scrubber(subject.root, folder))

@@ -90,7 +90,7 @@ def run_emulated(
         return Emulated(_none(Status.NOT_MEASURED, why, "turn it on, or run the gate on a machine with CUDA"), (), why)
     context.progress(f"running {count(len(skipped), 'test')} again, with CUDA emulated")
     settings = context.settings.execution
-    instruments: list[tuple[str, dict[str, Any]]] = [(INSTRUMENT, {})]
+    instruments: list[tuple[str, dict[str, Any]]] = [(INSTRUMENT, {"capability": settings.capability})]
     instruments += [recorder(emulated=True)] if settings.recorder else []
     folder.mkdir()
     options = (word for word in arguments if not (context.subject.root / word.partition("::")[0]).exists())

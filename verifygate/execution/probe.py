@@ -61,7 +61,15 @@ def parsed(words: Sequence[str]) -> Command:
     return Command(Path(found).absolute(), tuple(options), script)
 
 
-def probe(command: Command, words: Sequence[str], *, seconds: float, emulate_cuda: bool, folder: Path) -> ProbeReport:
+def probe(
+    command: Command,
+    words: Sequence[str],
+    *,
+    seconds: float,
+    emulate_cuda: bool,
+    folder: Path,
+    capability: tuple[int, int] = (8, 0),
+) -> ProbeReport:
     """Run the command in `folder` (where the user is) under the recorder. Raises UsageError where it cannot start."""
     root = folder.resolve()
     if command.script[0] != "-m" and not (script := Path(command.script[0]).resolve()).is_relative_to(root):
@@ -69,7 +77,7 @@ def probe(command: Command, words: Sequence[str], *, seconds: float, emulate_cud
     recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
     instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
     if emulate_cuda:
-        instruments.insert(0, ("emulate_cuda", {}))
+        instruments.insert(0, ("emulate_cuda", {"capability": capability}))
     with tempfile.TemporaryDirectory(prefix="verifygate-probe-", ignore_cleanup_errors=True) as private:
         try:
             launched = launch(

@@ -125,6 +125,7 @@ def tell_the_oracles(watched: Watched) -> Told:
         context.sources,
         watched.scrubber,
         watched.folder / "oracles",
+        capability=context.settings.execution.capability,
     )
     return Told(examined.checks, examined.findings, details={"oracle_entries": examined.entries})
 

@@ -134,6 +134,11 @@ def _remarks(events: list[Event], trace: Trace) -> list[str]:
         remarks.append(f"the loss scale collapsed: it fell to {min(updates):g}, and below 1 something is wrong")
     if (longest := _longest_skip(scaler_steps)) >= STALLED:
         remarks.append(f"{longest} steps in a row were skipped: training stood still")
+    if any(event.fields.get("native") is False for event in events):
+        remarks.append(
+            "bfloat16 ran on a CUDA device that has none of its own (compute capability below 8.0): its share of low "
+            "precision saves memory there, and no time; float16 with a scaler does"
+        )
     if scaler_steps and not any(event.kind == "autocast" for event in events):
         remarks.append("a live scaler stepped, and autocast was never on")
     for number, fact in sorted(trace.scalers.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import torch
@@ -44,7 +45,13 @@ class RegionWatch:
             stack.append(outermost)
             dtype = str(region.fast_dtype).removeprefix("torch.")
             if outermost:
-                self.recording.tell("autocast", device=region.device, dtype=dtype, cache=bool(region._cache_enabled))
+                self.recording.tell(
+                    "autocast",
+                    device=region.device,
+                    dtype=dtype,
+                    cache=bool(region._cache_enabled),
+                    native=False if dtype == "bfloat16" and region.device == "cuda" and _is_emulated() else None,
+                )
             else:
                 state = dtype if region._enabled else "disabled"
                 self.recording.nested[f"{region.device} {state}"] += 1
@@ -81,6 +88,15 @@ class RegionWatch:
         loader = arguments[0]
         self.recording.tell("loader", workers=loader.num_workers, pinned=bool(loader.pin_memory))
         return None
+
+
+@functools.cache
+def _is_emulated() -> bool:
+    """Whether the CUDA device has no units for bfloat16; torch then computes it by other means."""
+    try:
+        return not torch.cuda.is_bf16_supported(including_emulation=False)
+    except TypeError:  # before torch 2.4, where it says no more than this
+        return not torch.cuda.is_bf16_supported()
 
 
 def _holds(value: object, keys: frozenset[str], depth: int) -> bool:

@@ -69,6 +69,7 @@ def test_the_fixed_twin_passes(tmp_path: Path):
     assert {checks[name].status for name in (SCALE, INF)} == {Status.PASS}
     assert "switched on" not in checks[SCALE].actual  # the scaler is live, as it is on CUDA
     assert not examined.findings
+    assert checks["execution.edge-pre-ampere"].status is Status.PASS  # float16 with a scaler needs no bfloat16
     kinds = {evidence.kind for evidence in checks["execution.edge-no-cuda"].evidence}
     assert kinds == {EvidenceClass.EXECUTED}  # a run without CUDA has none emulated
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from verifygate.config import OraclesSettings
-from verifygate.execution.oracles import ask_the_oracles, inf_injection, scale_invariance
+from verifygate.execution.oracles import ask_the_oracles, edge_cases, inf_injection, scale_invariance
 from verifygate.execution.oracles.runs import EntryError, Seen, words
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import Status
@@ -48,6 +48,29 @@ def test_the_tolerance_is_what_equal_runs_differ_by(again: float, high: float, s
     assert answer is not None
     assert answer.status is status
     assert said in answer.actual
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scaler", "status", "said"),
+    [
+        ("bfloat16", False, Status.PARTIAL, "bfloat16 is asked of a GPU that has none of its own"),
+        ("float16", False, Status.FAIL, "float16 without a scaler"),
+        ("float16", True, Status.PASS, "2 steps, with a live scaler, autocast: float16 on cuda"),
+        ("", False, Status.PASS, "2 steps, without a scaler, autocast: off"),
+    ],
+)
+def test_a_gpu_without_bfloat16(dtype: str, scaler: bool, status: Status, said: str):
+    """What a program falls back to there, and whether that is sound."""
+    region = {
+        "event": "autocast",
+        "device": "cuda",
+        "dtype": f"torch.{dtype}",
+        "enabled": bool(dtype),
+        "site": ["a", 1],
+    }
+    made = {"event": "scaler", "asked": scaler, "enabled": scaler, "site": ["a", 2]}
+    answer = edge_cases.pre_ampere(Seen((region, made, *run(1.0, 2.0).events)), scaler)
+    assert (answer.status, said in answer.actual) == (status, True), answer.actual
 
 
 def test_equal_weights_show_nothing_where_the_scale_was_equal_too():

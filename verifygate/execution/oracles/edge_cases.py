@@ -43,6 +43,11 @@ PROBES = (
         "mps-only", "With MPS alone the run copes or says so", "AMP is on and works, is off by choice, or it refuses"
     ),
     Probe(
+        "pre-ampere",
+        "On a GPU without bfloat16 of its own the run copes or says so",
+        "float16 with a scaler, AMP off by choice, or the run refuses",
+    ),
+    Probe(
         "half-parameters", "Float16 parameters are refused", "the run stops: a scaler cannot unscale float16 gradients"
     ),
 )
@@ -137,6 +142,21 @@ def device_missing(seen: Seen, _guarded: bool) -> Answer:
     return Answer(Status.PASS, text, (Fact(text, place(steps[0])),))
 
 
+def pre_ampere(seen: Seen, guarded: bool) -> Answer:
+    """What is computed on an (emulated) GPU that has no units for bfloat16; torch lets it pass there, slowly."""
+    regions = [event for event in seen.of("autocast") if event["enabled"] and event["device"] == "cuda"]
+    brain = next((event for event in regions if event["dtype"] == "torch.bfloat16"), None)
+    half = next((event for event in regions if event["dtype"] == "torch.float16"), None)
+    if seen.error is None and brain is not None:
+        text = "bfloat16 is asked of a GPU that has none of its own: torch computes it there, slower than float16"
+        remedy = "ask `torch.cuda.is_bf16_supported(including_emulation=False)`; else float16, with a scaler"
+        return Answer(Status.PARTIAL, text, (Fact(text, place(brain)),), (), remedy)
+    if seen.error is None and half is not None and not any(event["enabled"] for event in seen.of("scaler")):
+        text = "it falls back to float16 without a scaler: small gradients become 0"
+        return Answer(Status.FAIL, text, (Fact(text, place(half)),), (), "enable the scaler for float16")
+    return device_missing(seen, guarded)
+
+
 def _region(event: dict[str, object]) -> str:
     return f"{str(event['dtype']).removeprefix('torch.')} on {event['device']}"
 
@@ -162,5 +182,6 @@ JUDGES: dict[str, Callable[[Seen, bool], Answer]] = {
     "overflow-streak": overflow_streak,
     "no-cuda": device_missing,
     "mps-only": device_missing,
+    "pre-ampere": pre_ampere,
     "half-parameters": half_parameters,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ from verifygate.model import Status
 from verifygate.subject import Subject
 
 SCALE, INF, SCHEDULE = "oracle-scale-invariance", "oracle-inf-injection", "oracle-schedule"
+CAPABILITY = (8, 0)
+OLD_CAPABILITY = (7, 5)
+"""A device without bfloat16 of its own."""
 SPARE_WINDOWS = 3
 """Windows behind the poisoned one, to see that training goes on."""
 ORDER = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED, Status.PASS, Status.NOT_APPLICABLE)
@@ -30,6 +33,8 @@ class Entry:
     command: str
     emulate: bool = False
     """Whether it needs CUDA, emulated where it is missing."""
+    capability: tuple[int, int] = CAPABILITY
+    """Of the emulated device."""
     seen: Seen = field(default_factory=Seen)
     """The entry without any change."""
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -50,15 +55,15 @@ class Entry:
         return not self.enabled and all(self.seen.first(kind) is not None for kind in ("scale", "updated"))
 
 
-def entries_of(settings: OraclesSettings, root: Path) -> list[Entry]:
+def entries_of(settings: OraclesSettings, root: Path, capability: tuple[int, int] = CAPABILITY) -> list[Entry]:
     """What is configured, to be run in `root`."""
     plain = [Entry(root, command) for command in settings.entries]
-    return plain + [Entry(root, command, emulate=True) for command in settings.emulated_entries]
+    return plain + [Entry(root, command, emulate=True, capability=capability) for command in settings.emulated_entries]
 
 
 def around(entry: Entry) -> list[tuple[str, Mapping[str, Any]]]:
     """The instruments that stand before all others in a run of this entry."""
-    return [(EMULATION, {"if_missing": True})] if entry.emulate else []
+    return [(EMULATION, {"if_missing": True, "capability": entry.capability})] if entry.emulate else []
 
 
 def examine(
@@ -113,6 +118,8 @@ def _plan(settings: OraclesSettings, entry: Entry, edges: bool) -> dict[str, Job
     if edges:
         plan["no-cuda"] = job({"windows": settings.steps, "cuda": False})
         plan["mps-only"] = job({"windows": settings.steps, "cuda": False, "mps": True})
+    if edges and entry.seen.emulated:
+        plan["pre-ampere"] = _job(settings, replace(entry, capability=OLD_CAPABILITY), {"windows": settings.steps})
     if entry.enabled or on:
         watched = {**exact, "windows": settings.steps, "rewrites": True}
         plan["low"] = job({**watched, "init_scale": scale_invariance.LOW})

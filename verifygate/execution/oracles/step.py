@@ -10,7 +10,7 @@ from pathlib import Path
 from verifygate.config import OraclesSettings
 from verifygate.execution.oracles import edge_cases
 from verifygate.execution.oracles.answers import Answer, Blame
-from verifygate.execution.oracles.examine import INF, ORDER, SCALE, SCHEDULE, Entry, entries_of, examine
+from verifygate.execution.oracles.examine import CAPABILITY, INF, ORDER, SCALE, SCHEDULE, Entry, entries_of, examine
 from verifygate.execution.oracles.runs import EntryError
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.scrub import Scrubber
@@ -64,13 +64,22 @@ class Examined:
 
 
 def ask_the_oracles(
-    subject: Subject, settings: OraclesSettings, sources: Sources, scrubber: Scrubber, folder: Path
+    subject: Subject,
+    settings: OraclesSettings,
+    sources: Sources,
+    scrubber: Scrubber,
+    folder: Path,
+    *,
+    capability: tuple[int, int] = CAPABILITY,
 ) -> Examined:
-    """Run the configured entries and judge them. `folder` is private to this call; it is made here."""
+    """Run the configured entries and judge them. `folder` is private to this call; it is made here.
+
+    `capability` is that of the CUDA device where one is emulated.
+    """
     if not settings.commands:
         return Examined(tuple(_check(name, [], scrubber) for name in (SCALE, INF)))
     try:
-        entries = entries_of(settings, subject.root)
+        entries = entries_of(settings, subject.root, capability)
         examine(subject, settings, entries, folder)
     except (EntryError, OSError) as error:
         answer = Answer(Status.NOT_MEASURED, str(error), (), (), HOW)
