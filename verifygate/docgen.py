@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from verifygate import config
 from verifygate.model.schema import SCHEMAS, json_schema
 from verifygate.requirements import inherit
+from verifygate.requirements.lock import Lock
 from verifygate.requirements.spec import Requirement
 from verifygate.static.registry import load_rules
 from verifygate.static.rule import LoadedRule
@@ -49,6 +50,7 @@ def pages() -> dict[str, str]:
     """Path below docs/ -> content, for every generated file."""
     found = {f"schemas/{name}": json_schema(model) for name, model in SCHEMAS.items()}
     found["schemas/config.schema.json"] = json_schema(config.FileSettings)
+    found["schemas/lock.schema.json"] = json_schema(Lock)
     found["config.md"] = config_page()
     found["rules.md"] = rules_page()
     for name in inherit.names():
