@@ -29,7 +29,7 @@ from verifygate.model import (
     StageResult,
     Witness,
 )
-from verifygate.requirements import read_lock, read_specification
+from verifygate.requirements import lock_path, read_lock, read_specification
 from verifygate.scoring import judge
 from verifygate.source import SourceFile, Sources, read_sources
 from verifygate.stage import Stage, StageContext
@@ -215,6 +215,8 @@ def _prefixed(progress: Progress, stage: str) -> Progress:
 
 def _provenance(settings: Settings, sources: Sources) -> Provenance:
     watched = [*settings.sources, *filter(None, (settings.config, settings.requirements.spec))]
+    if settings.requirements.spec:
+        watched.append(lock_path(settings.requirements.spec))
     return Provenance(
         tool_version=__version__,
         commit=revision.describe(settings.root, watched),

@@ -285,6 +285,21 @@ def test_a_measurement_of_this_run_is_fresh(project: Project) -> None:
     assert traced.lowered == {}
 
 
+def test_a_suspect_requirement_holds_back_what_depends_on_it(project: Project) -> None:
+    """Directly or through another one; accepting the first sets all of them free."""
+    first, second = "{id: R-RATE, depends: [R-STATIC],", "{id: R-FAST, depends: [R-RATE],"
+    project.change("spec.yaml", "{id: R-RATE,", first)
+    project.change("spec.yaml", "{id: R-FAST,", second)
+    assert project.trace().lowered == {}
+    project.change("train.py", '"cpu"', '"cuda"')
+    traced = project.trace()
+    assert traced.lowered == dict.fromkeys(("R-STATIC", "R-RATE", "R-FAST"), Status.PARTIAL)
+    assert traced.rows["R-FAST"].suspect == ("it depends on `R-RATE`, which is suspect",)
+    assert traced.checks["R-FAST"].status is Status.PARTIAL
+    project.accept("R-STATIC")
+    assert project.trace().lowered == {}
+
+
 @pytest.mark.parametrize(("old", "new"), [("Be fast.", "Be fast enough."), ("title: Fast", "title: Faster")])
 def test_changed_words_ask_for_acceptance_whatever_ran(project: Project, old: str, new: str) -> None:
     """No run can say whether its evidence fits words that were written after it was chosen."""

@@ -23,7 +23,15 @@ from verifygate.requirements.spec import Specification
 from verifygate.requirements.trace import numbered, trace, unknown_ids
 from verifygate.stage import StageContext, not_configured
 
-__all__ = ["RequirementsStage", "Specification", "gates_check", "quality_gates", "read_lock", "read_specification"]
+__all__ = [
+    "RequirementsStage",
+    "Specification",
+    "gates_check",
+    "lock_path",
+    "quality_gates",
+    "read_lock",
+    "read_specification",
+]
 
 
 class RequirementsStage:

@@ -40,8 +40,27 @@ def linked(
         line = specification.lines[requirement.id].requirement
         home = Cite(EvidenceClass.DECLARED, f"{requirement.id} stands here", specification.path, line)
         done.append(held_back(row, check, said, shown=shown, home=home))
+    _hold_back_dependents(specification, done)
     coverage = _coverage([row for row, _ in done], found, known, specification.path, lock)
     return done, coverage, (_marks_check(coverage), _suspect_check([row for row, _ in done], coverage))
+
+
+def _hold_back_dependents(specification: Specification, done: list[tuple[RequirementResult, Check]]) -> None:
+    """A requirement passes only while those pass that it depends on: a suspect one holds back what rests on it."""
+    requirements = specification.spec.requirements
+    changed = True
+    while changed:
+        changed = False
+        status = {row.id: row.status for row, _ in done}
+        for index, requirement in enumerate(requirements):
+            row, check = done[index]
+            unmet = [name for name in requirement.depends if status[name] is not Status.PASS]
+            if row.status is Status.PASS and unmet:
+                said = (*row.suspect, f"it depends on {listed(f'`{name}`' for name in unmet)}, which is suspect")
+                line = specification.lines[requirement.id].requirement
+                home = Cite(EvidenceClass.DECLARED, f"{requirement.id} stands here", specification.path, line)
+                done[index] = held_back(row, check, said, shown=False, home=home)
+                changed = True
 
 
 def _with_tests(sources: Sources, rows: Rows, root: Path) -> Sources:
