@@ -74,7 +74,7 @@ def test_a_threshold_that_the_change_lowers_is_not_in_force(repository: Path, ca
     found = report(repository)
     assert [reason["check"] for reason in found["reasons"]] == ["requirements.R-1"]
     gates = {gate["title"]: gate for gate in found["stages"][1]["details"]["gates"]}
-    assert gates["Requirements coverage"]["threshold"] == ">= 90%"
+    assert gates["Requirements coverage"]["threshold"] == ">= 90 %"
     assert altered(repository) == {
         "performance.targets.speedup": ("1.1", "1.5"),
         "specification: gates.coverage": ("0.1", "0.9"),

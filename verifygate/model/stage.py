@@ -246,6 +246,8 @@ class Calculation(Model):
     inputs: str
     expected: str
     measurement: str | None = None
+    recomputed: Volatile[float | None] = None
+    """The value that the samples give, by the formula; the nearest to the reported one where there are several ways."""
     status: Status
     reason: str = ""
 

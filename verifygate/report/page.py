@@ -30,7 +30,7 @@ from verifygate.model import (
     WaiverUse,
 )
 from verifygate.report import escape
-from verifygate.report.view import View
+from verifygate.report.view import View, number, spread
 
 _QUIET = (Status.PASS, Verdict.PASS, Status.NOT_APPLICABLE)
 _OUTCOMES = ("passed", "failed", "error", "started", "flaky", "skipped", "xfailed", "xpassed")
@@ -214,7 +214,18 @@ class Page(View):
         return Markup("<br>".join(readings) or "none")  # noqa: S704
 
     def calculated(self, calculation: Calculation) -> str:
-        return self.reading_of(calculation.measurement) or calculation.reason or "nothing"
+        """The value as it was reported, and as the samples give it."""
+        told = self.reading_of(calculation.measurement)
+        if told and calculation.recomputed is not None:
+            told += f"; from the samples: {number(calculation.recomputed)}"
+        failed = calculation.status is Status.FAIL and calculation.reason
+        return (f"{told}; {calculation.reason}" if told and failed else told) or calculation.reason or "nothing"
+
+    def inputs(self, calculation: Calculation) -> str:
+        """How many samples there are, and the median of each arm."""
+        found = self._measurements.get(calculation.measurement or "")
+        medians = [f"{arm.name} {spread(arm)[1]} {arm.unit}" for arm in found.arms if arm.samples] if found else []
+        return f"{calculation.inputs}; medians: {', '.join(medians)}" if medians else calculation.inputs
 
     # --- performance
 

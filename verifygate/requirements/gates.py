@@ -48,13 +48,16 @@ def _gate(title: str, share: float, parts: Sequence[Named], threshold: str = "")
     else:
         status = Status.FAIL if len(parts) - failed < needed else Status.NOT_MEASURED
     return QualityGate(
-        title=title, threshold=threshold or f">= {share:.0%}", actual=_counts(parts, passed), status=status
+        title=title, threshold=threshold or f">= {share * 100:g} %", actual=_counts(parts, passed), status=status
     )
 
 
 def _counts(parts: Sequence[Named], passed: int) -> str:
-    """`7 of 8 PASS; PARTIAL: AMP-04`: whatever is not PASS stands beside the number by name."""
-    told = [f"{passed} of {len(parts)} PASS"]
+    """`7 of 8 PASS (87.5 %); PARTIAL: AMP-04`: whatever is not PASS stands beside the number by name."""
+    if not parts:
+        return "0 of 0: nothing of this kind is asked for"
+    share = passed * 1000 // len(parts) / 10  # cut off, never rounded up to a threshold that was missed
+    told = [f"{passed} of {len(parts)} PASS ({share:g} %)"]
     for status in (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED):
         if names := [name for name, ended in parts if ended is status]:
             told.append(f"{status}: {', '.join(names)}")
