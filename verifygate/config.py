@@ -183,6 +183,9 @@ class ClusterSettings(Model):
     """Where jobs keep their logs and results, relative to the configuration; every node must see it."""
     parameters: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Passed on to submitit, for example `slurm_partition = "gpu"`, `gpus_per_node = 1`, `timeout_min = 30`."""
+    processes: Annotated[int, Field(ge=1)] = 1
+    """Processes of each arm, on any machine: torchrun starts them, a device each, and the workload makes its process
+    group. Steps take as long as the slowest process; memory is that of the one that needs most."""
 
 
 class PerformanceSettings(Model):

@@ -79,7 +79,9 @@ def run(
     for stage in STAGES:
         if not stages or stage.name in stages:
             progress(stage.name)
-            context = StageContext(settings, sources, subject, dict(results), commit, _prefixed(progress, stage.name))
+            told = _prefixed(progress, stage.name)
+            base = policy.commit if policy else commit
+            context = StageContext(settings, sources, subject, dict(results), commit, told, base)
             results[stage.name] = _run_stage(stage, context)
     mutation = None
     if mutants:

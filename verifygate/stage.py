@@ -24,6 +24,8 @@ class StageContext:
     """The commit that the run's change began at; empty where the whole is judged."""
     progress: Callable[[str], None] = lambda _text: None
     """Tells a person at a terminal what is going on."""
+    base: str = ""
+    """The commit whose policy counts: what a change brings with it vouches for nothing. Empty where there is none."""
 
 
 class Stage(Protocol):

@@ -45,9 +45,12 @@ class Arm:
         self.event: Callable[..., Any] | None = None
         self.peak_allocated: Callable[[], int] | None = None
         self.peak_reserved: Callable[[], int] | None = None
+        if self.device == "cuda" and "LOCAL_RANK" in os.environ:  # torchrun: a device for each process
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         if self.device == "cuda":  # bound here for the same reason as the clock
             self.synchronize, self.event = torch.cuda.synchronize, torch.cuda.Event
             self.peak_allocated, self.peak_reserved = torch.cuda.max_memory_allocated, torch.cuda.max_memory_reserved
+        self.imported = Imported()
         self.workload: Any = None
         self.allocated_before = self.reserved_before = 0
         self.orders: dict[str, Callable[..., dict[str, Any]]] = {
@@ -61,6 +64,7 @@ class Arm:
         """What this process runs on."""
         on_cuda = self.device == "cuda"
         return {
+            "rank": int(os.environ.get("RANK", "0")),
             "platform": f"{platform.system()} {platform.machine()}",
             "python": platform.python_version(),
             "torch": str(self.torch.__version__),
@@ -127,7 +131,7 @@ class Arm:
         scores = [float(score) for score in self.workload.evaluate()]
         if not scores:
             raise ContractError("evaluate() returned no score; it returns one number per item")
-        return {"scores": scores, "files": imported_files()}
+        return {"scores": scores, "files": self.imported.files()}
 
     def block(self, warmup: int, steps: int) -> dict[str, Any]:
         """Time `steps` steps one by one, after `warmup` steps that bring caches and clocks back from the other arm."""
@@ -148,7 +152,7 @@ class Arm:
             "reserved_bytes": self._peak_reserved(),
             "flags": flags(self.torch),
             "state": state,
-            "files": imported_files(),
+            "files": self.imported.files(),
         }
 
     def _timed(self, steps: int) -> list[float]:
@@ -263,15 +267,28 @@ def imported(workload: str) -> Any:
     return function
 
 
-def imported_files() -> list[str]:
-    """Paths below the working folder, relative to it, of all modules that are loaded: what a measurement rests on."""
-    root = os.path.realpath(Path.cwd()) + os.sep
-    found = set()
-    for module in tuple(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and (path := os.path.realpath(file)).startswith(root):
-            found.add(Path(path[len(root) :]).as_posix())
-    return sorted(found)
+class Imported:
+    """Paths below the working folder, relative to it, of all modules that are loaded: what a measurement rests on.
+
+    A module is looked at once: there are thousands, and the file system is slow where many arms ask it.
+    """
+
+    def __init__(self) -> None:
+        self.root = os.path.realpath(Path.cwd()) + os.sep
+        self.elsewhere = (str(Path(os.__file__).parent) + os.sep, f"{os.sep}site-packages{os.sep}")
+        self.known: set[str] = set()
+        self.found: set[str] = set()
+
+    def files(self) -> list[str]:
+        """All of them by now, in order."""
+        for name in sys.modules.keys() - self.known:
+            self.known.add(name)
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if not isinstance(file, str) or any(place in file for place in self.elsewhere):
+                continue
+            if (path := os.path.realpath(file)).startswith(self.root):
+                self.found.add(Path(path[len(self.root) :]).as_posix())
+        return sorted(self.found)
 
 
 def set_tf32(torch: Any, on: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import socket
 import tempfile
 import threading
@@ -13,9 +14,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import verifygate
+from verifygate.performance.ranks import command_line, joined
 from verifygate.performance.record import ArmRecord, Failure, Host, Trouble
 from verifygate.subject import GRACE_SECONDS, Completed, Subject
 
@@ -24,20 +26,58 @@ SOCKET_VARIABLE = "VERIFYGATE_ARM_SOCKET"
 """The same name stands in `instrument/arm.py`, which can import nothing from here."""
 PATIENCE_SECONDS = 2 * GRACE_SECONDS
 """How long after its time limit an arm's process may take to be gone."""
+CHUNK = 1 << 16
+FOREIGN = "its answer is not one that the gate's own code gives"
 MAX_SOCKET_FOLDER = 80
 """Socket addresses are short: about a hundred bytes, of which the file's own name takes some."""
+
+
+class Link:
+    """The talk with one process of an arm."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._read = b""
+
+    def send(self, line: bytes) -> None:
+        try:
+            self.connection.settimeout(None)
+            self.connection.sendall(line)
+        except OSError:
+            pass  # the process is gone: reading its answer tells how
+
+    def receive(self) -> str | None:
+        """Read what is there: a whole line, the empty string at the end of the talk, None where more is to come."""
+        try:
+            data = self.connection.recv(CHUNK)
+        except OSError:
+            data = b""
+        self._read += data
+        line, end, rest = self._read.partition(b"\n")
+        if not end:
+            return None if data else ""
+        self._read = rest
+        return line.decode("utf-8", "replace")
 
 
 class ArmProcess:
     """One arm while it runs. A failure goes into its record; from then on there is nothing more to ask."""
 
-    def __init__(self, record: ArmRecord, listener: socket.socket, run: Future[Completed], seconds: float) -> None:
+    def __init__(
+        self,
+        record: ArmRecord,
+        listener: socket.socket,
+        run: Future[Completed],
+        seconds: float,
+        processes: int = 1,
+    ) -> None:
         self.record = record
         self._listener = listener
         self._run = run
         self._deadline = time.monotonic() + seconds + PATIENCE_SECONDS
-        self._link: socket.socket | None = None
-        self._stream: TextIO | None = None
+        self._processes = processes
+        self._links: list[Link] = []
+        """In the order of the processes' ranks, once they have said them."""
 
     @property
     def host(self) -> Host:
@@ -45,48 +85,57 @@ class ArmProcess:
         return self.record.host
 
     def greet(self) -> bool:
-        """Wait until the process is up and has said what it runs on."""
+        """Wait until every process is up and has said what it runs on."""
         self._listener.settimeout(0.1)
-        while self._link is None:
+        while len(self._links) < self._processes:
             try:
-                self._link, _ = self._listener.accept()
+                self._links.append(Link(self._listener.accept()[0]))
             except TimeoutError:
                 if self._run.done() or time.monotonic() > self._deadline:
                     self.record.failure = self._ending("start")
                     return False
-        self._stream = self._link.makefile("rw", encoding="utf-8", newline="\n")
-        if hello := self._answer("start"):
-            self.record.host = Host(**hello)
+        if hellos := self._answers("start"):
+            ranks = [hello.pop("rank") for hello in hellos]
+            self._links = [link for _, link in sorted(zip(ranks, self._links, strict=True), key=lambda each: each[0])]
+            self.record.host = Host(**hellos[0])
         return self.record.failure is None
 
     def ask(self, order: str, **details: Any) -> dict[str, Any] | None:
         """Give an order and wait for what comes of it."""
-        assert self._stream is not None  # noqa: S101 - greeted before
+        for link in self._links:
+            link.send(json.dumps({"order": order, **details}).encode() + b"\n")
+        answers = self._answers(order)
         try:
-            self._stream.write(json.dumps({"order": order, **details}) + "\n")
-            self._stream.flush()
-        except OSError:
-            pass  # the process is gone: reading its answer tells how
-        return self._answer(order)
+            return joined(answers) if answers else None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self.record.failure = Failure(Trouble.TAMPERED, FOREIGN, order)
+            return None
 
     def hang_up(self) -> None:
         """End the talk; the process takes that as its end."""
-        for end in (self._stream, self._link, self._listener):
-            try:
-                if end is not None:
-                    end.close()
-            except OSError:
-                pass  # what could not be sent any more
-        self._stream = self._link = None
+        for end in (*(link.connection for link in self._links), self._listener):
+            end.close()
+        self._links = []
 
-    def _answer(self, order: str) -> dict[str, Any] | None:
-        assert self._link is not None  # noqa: S101
-        assert self._stream is not None  # noqa: S101
-        self._link.settimeout(max(0.1, self._deadline - time.monotonic()))
-        try:
-            line = self._stream.readline()
-        except OSError:
-            line = ""
+    def _answers(self, order: str) -> list[dict[str, Any]] | None:
+        """What each process did, in the order of the links. One that failed ends the wait: others may wait for it."""
+        answers: dict[Link, dict[str, Any]] = {}
+        while len(answers) < len(self._links):
+            waiting = {link.connection: link for link in self._links if link not in answers}
+            patience = max(0.1, self._deadline - time.monotonic())
+            ready, _, _ = select.select([*waiting], [], [], patience)
+            if not ready:
+                self.record.failure = self._ending(order)
+                return None
+            for connection in ready:
+                link = waiting[connection]
+                if (line := link.receive()) is not None:
+                    if (done := self._done(line, order)) is None:
+                        return None
+                    answers[link] = done
+        return [answers[link] for link in self._links]
+
+    def _done(self, line: str, order: str) -> dict[str, Any] | None:
         try:
             answer = json.loads(line) if line else {"failed": None}
             if done := answer.get("done"):
@@ -94,9 +143,7 @@ class ArmProcess:
             told = answer["failed"]
             self.record.failure = self._ending(order) if told is None else _told(told, order)
         except (ValueError, KeyError, TypeError, AttributeError):
-            self.record.failure = Failure(
-                Trouble.TAMPERED, "its answer is not one that the gate's own code gives", order
-            )
+            self.record.failure = Failure(Trouble.TAMPERED, FOREIGN, order)
         return None
 
     def _ending(self, order: str) -> Failure:
@@ -116,8 +163,10 @@ class ArmProcess:
 
 
 @contextmanager
-def started(subject: Subject, records: Sequence[ArmRecord], seconds: float) -> Iterator[list[ArmProcess]]:
-    """Start one process for each record, all at once; on leaving, every one of them is gone."""
+def started(
+    subject: Subject, records: Sequence[ArmRecord], seconds: float, processes: int = 1
+) -> Iterator[list[ArmProcess]]:
+    """Start each record's process, or processes, all at once; on leaving, every one of them is gone."""
     stop = threading.Event()
     with _folder() as folder, ThreadPoolExecutor(len(records)) as pool:
         arms: list[ArmProcess] = []
@@ -126,10 +175,12 @@ def started(subject: Subject, records: Sequence[ArmRecord], seconds: float) -> I
                 address = str(Path(folder, f"{number}.sock"))
                 listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 listener.bind(address)
-                listener.listen(1)
+                listener.listen(processes)
                 environment = {SOCKET_VARIABLE: address}
-                run = pool.submit(subject.run, [str(ARM)], seconds=seconds, env=environment, stop=stop)
-                arms.append(ArmProcess(record, listener, run, seconds))
+                run = pool.submit(
+                    subject.run, command_line(ARM, processes), seconds=seconds, env=environment, stop=stop
+                )
+                arms.append(ArmProcess(record, listener, run, seconds, processes))
             yield arms
         finally:
             for arm in arms:

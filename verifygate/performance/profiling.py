@@ -40,6 +40,9 @@ def profile(
         if arm.failure:
             found.append(Profile(arm=arm.name, reason=f"it did not run to its end: {arm.failure}"))
             continue
+        if comparison.plan.processes > 1:
+            found.append(Profile(arm=arm.name, reason="an arm of several processes is not profiled"))
+            continue
         progress(f"performance: {arm.name}: profiling")
         found.append(_profiled(subject, settings, arm.name, hazards))
     return tuple(found)

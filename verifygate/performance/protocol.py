@@ -42,6 +42,7 @@ def planned(settings: PerformanceSettings) -> Plan:
         seeds=settings.seeds if settings.targets.accuracy_difference else settings.seeds[:1],
         rounds=settings.rounds,
         rounds_max=max(settings.rounds, settings.rounds_max),
+        processes=settings.cluster.processes,
     )
 
 
@@ -57,7 +58,7 @@ def compare(
     comparison = Comparison(plan, (base, amp))
     progress("performance: starting the arms")
     with ExitStack() as stack:
-        arms = stack.enter_context(started(subject, (base, amp), settings.seconds))
+        arms = stack.enter_context(started(subject, (base, amp), settings.seconds, plan.processes))
         greeted = [arm.greet() for arm in arms]  # each of them, whatever the first says
         if all(greeted):
             host = arms[0].host
@@ -66,7 +67,11 @@ def compare(
             others = tuple(ArmRecord(name) for name in dict.fromkeys(names) if name != amp.name)
             if others:
                 comparison = replace(comparison, arms=(base, amp, *others))
-                arms += [arm for arm in stack.enter_context(started(subject, others, settings.seconds)) if arm.greet()]
+                arms += [
+                    arm
+                    for arm in stack.enter_context(started(subject, others, settings.seconds, plan.processes))
+                    if arm.greet()
+                ]
             Run(arms, comparison, settings.seconds, progress, undecided).follow()
     for record in comparison.arms:
         if record.failure and record.failure.trouble is Trouble.MEMORY:
@@ -267,7 +272,7 @@ def plausible(done: dict[str, Any], steps: int, wall: float) -> bool:
 def _alone(subject: Subject, settings: PerformanceSettings, plan: Plan, name: str, failure: Failure) -> Failure:
     """Whether an arm that ran out of memory beside the other one does so by itself too."""
     again, seed = ArmRecord(name), plan.seeds[0]
-    with started(subject, (again,), settings.seconds) as (arm,):
+    with started(subject, (again,), settings.seconds, plan.processes) as (arm,):
         if arm.greet():
             _build(arm, plan, seed)
             _train(arm, plan, seed)

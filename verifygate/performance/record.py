@@ -103,6 +103,8 @@ class Plan:
     """After so many rounds the intervals are looked at first."""
     rounds_max: int
     """No more rounds than these, however wide the intervals."""
+    processes: int = 1
+    """Of each arm, a device each."""
 
     @property
     def looks(self) -> tuple[int, ...]:

@@ -100,8 +100,8 @@ def measured_against(subject: Subject, settings: Settings, commit: str, progress
         regression = Regression(commit, Comparison(plan, tuple(records)))
         progress("starting the arms of both revisions")
         processes = [
-            *stack.enter_context(started(earlier, before, performance.seconds)),
-            *stack.enter_context(started(subject, after, performance.seconds)),
+            *stack.enter_context(started(earlier, before, performance.seconds, plan.processes)),
+            *stack.enter_context(started(subject, after, performance.seconds, plan.processes)),
         ]
         arms = [processes[number] for number in (0, 2, 1, 3)]  # in the order of the records
         greeted = [arm.greet() for arm in arms]  # each of them, whatever the first says

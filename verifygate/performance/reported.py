@@ -78,7 +78,8 @@ def protocol(comparison: Comparison) -> Iterator[tuple[str, str]]:
     plan, names = comparison.plan, [arm.name for arm in comparison.arms]
     there = " ".join(names)
     back = " ".join(reversed(names))
-    yield "arms", f"{', '.join(names)}; a process each, all others asleep while one is measured"
+    each = "a process" if plan.processes == 1 else f"{plan.processes} processes of torchrun"
+    yield "arms", f"{', '.join(names)}; {each} each, all others asleep while one is measured"
     yield "order", f"there and back in each round: {there} {back}, then {back} {there}, ..."
     yield "rounds", f"a look after {', '.join(map(str, plan.looks))}; the error rate is shared out among the looks"
     yield "timed steps", f"{plan.steps} an arm and round, each timed by itself"

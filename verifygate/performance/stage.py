@@ -60,7 +60,7 @@ def _consulted(context: StageContext) -> tuple[Ruling, ...]:
     paths = found_records(settings.root, settings.performance.records.paths)
     if not paths:
         return ()
-    asked = terms(settings, planned(settings.performance), context.since, dt.datetime.now(dt.UTC))
+    asked = terms(settings, planned(settings.performance), context.base, dt.datetime.now(dt.UTC))
     return tuple(examined(path, asked) for path in paths)
 
 
