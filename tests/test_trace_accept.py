@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def gate() -> str:
+def gate(*options: str) -> str:
     """Run the two stages that need nothing else; returns requirements.md."""
-    assert main(["run", "--stage", "static", "--stage", "requirements"]) == 1
+    assert main(["run", "--stage", "static", "--stage", "requirements", *options]) == 1
     return Path("reports/latest/requirements.md").read_text(encoding="utf-8")
 
 
@@ -121,3 +122,24 @@ def test_a_broken_lock_stops_the_run_before_any_stage(project: Path, capsys: pyt
     (project / "spec.lock.json").write_text('{"schema_version": 1,\n "requirement": {}}\n')
     assert main(["run"]) == 2
     assert "spec.lock.json:2: unknown key `requirement` (did you mean `requirements`?)" in capsys.readouterr().err
+
+
+def git(*arguments: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+
+def test_what_a_change_accepts_itself_stands_in_its_report(project: Path) -> None:
+    """A change that edits the code and accepts it in one go is shown to its reviewers, and an untouched lock is not."""
+    gate()
+    assert main(["trace", "accept"]) == 0
+    git("init", "-q")
+    git("add", "train.py", "spec.yaml", "spec.lock.json", "verifygate.toml")
+    git("commit", "-q", "-m", "first")
+    assert "in this very change" not in gate("--since", "HEAD")
+    (project / "train.py").write_text(TRAIN.replace('"cpu"', '"cuda"'))
+    gate()
+    assert main(["trace", "accept"]) == 0
+    page = section(gate("--since", "HEAD"), "Suspect links")
+    assert "- **accepted or dropped in this very change, for its reviewers to judge:** `LOOP-1`" in page.splitlines()
+    assert "+changes" in (project / "spec.lock.json").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from report_sample import HOSTILE, completed_requirements, report
 
 from verifygate.model import ArchitectureTrees, Branch, RequirementsDetails
@@ -71,6 +72,20 @@ def test_no_text_can_leave_its_label_or_its_line():
     assert all(nodes)
     assert {line.strip() for line in body if "-->" in line} == {f"t0 --> t0_{n}" for n in range(len(names))}
     assert as_text(Branch(text="a\nb", path="c\nd")) == "a b (c d)"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("1. first", "#49;#46; first"),
+        ("- step", "#45; step"),
+        ("**all** __init__", "#42;#42;all#42;#42; #95;#95;init#95;#95;"),
+        ("f(x) = 1.5 - 2", "f(x) = 1.5 - 2"),
+    ],
+)
+def test_no_label_is_markdown(text: str, label: str):
+    """Newer versions of Mermaid draw no list and make text bold."""
+    assert f'["{label}"]' in as_mermaid(("actual", Branch(text=text)))
 
 
 def test_both_pages_show_both_trees_and_the_mismatch():

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from verifygate.model import Branch
 from verifygate.report.escape import LONG, plain
 
-_PLAIN = re.compile(r"[A-Za-z0-9 .,/_()=+*:-]")
+_PLAIN = re.compile(r"[A-Za-z0-9 .,/()=+:-]")
 """What a label shows as it stands; anything else becomes its number, which Mermaid turns back."""
+_LIST = re.compile(r"[-+]|\d+[.)]")
+"""What begins a list in Markdown, which newer versions of Mermaid read in labels, and refuse to draw."""
 LABEL = 160
 
 
@@ -57,4 +59,9 @@ def _numbered(branch: Branch, name: str, parent: str) -> Iterator[tuple[str, str
 
 def _label(text: str) -> str:
     """What a quoted label holds: quotes, brackets and entities go in as numbers, so they come out as themselves."""
-    return "".join(each if _PLAIN.fullmatch(each) else f"#{ord(each)};" for each in plain(text, LABEL))
+    text = plain(text, LABEL)
+    head = _LIST.match(text)
+    begins = head.end() if head else 0
+    return "".join(
+        each if _PLAIN.fullmatch(each) and at >= begins else f"#{ord(each)};" for at, each in enumerate(text)
+    )
