@@ -47,6 +47,62 @@ def test_contradictions(first: str, second: str, expected: list[str]):
     assert pair(first, second, ("v1", "v2")) == []
 
 
+MET = "The 1.5x speedup target is met ✅\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (MET, "- Current effective speedup: ~1.2-1.3x (bottlenecks)\n", ["REFUTED"]),
+        (MET, "- Current speedup: 1.45x\n", ["REFUTED"]),
+        (MET, "- Current speedup: ~1.45x\n", []),  # rounded from 1.5, perhaps
+        (MET, "- Current speedup: 1.6x\n", []),
+        (MET, "- Current speedup target: 1.2x\n", []),
+        (MET, "- Potential speedup after fixes: 1.2x\n", []),
+        (MET, "- Previous speedup: 1.2x\n", []),
+        (MET, "- Current memory reduction: 1.2x\n", []),
+        ("Speedup of 1.5x: code checks for this target ✅\n", "- Current speedup: 1.2x\n", []),
+        ("The 1.5x speedup target is not met.\n", "- Current speedup: 1.2x\n", []),
+        ("Latency target of 20 ms: met ✅\n", "- Current latency: 35 ms\n", ["REFUTED"]),
+        ("Latency target of 20 ms: met ✅\n", "- Current latency: 1.4 s\n", []),  # other units are not compared
+    ],
+)
+def test_a_target_met_here_and_missed_there(first: str, second: str, expected: list[str]):
+    """Which of the two is wrong is not said; what may be rounding, or another time, is no contradiction."""
+    assert pair(first, second) == expected
+    assert pair(second, first) == expected
+    assert pair(first, second, ("v1", "v2")) == []
+
+
+def test_a_target_met_and_missed_in_one_report():
+    (claim,) = refuted(audit_texts(f"# R\n\n{MET}\n- Current speedup: 1.2x\n"))
+    assert (claim.line, claim.against[0].line) == (3, 5)
+
+
+BENCHMARK = "## `tools/speed_benchmark.py`\n\n- Warm-up: lines 12-19\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("- Missing: no benchmarking code\n", BENCHMARK, ["REFUTED"]),
+        ("| Speed | FAIL | No benchmark script |\n|---|---|---|\n| a | b | c |\n", BENCHMARK, []),
+        ("No benchmark scripts exist.\n", "See `speed_benchmark.py:12-19`.\n", ["REFUTED"]),
+        ("No benchmark code in `pkg/`.\n", BENCHMARK, []),
+        ("No profiling code\n", BENCHMARK, []),
+        ("No duplicate code\n", "See `duplicate.py:12-19`.\n", []),
+        ("No benchmark code\n", "Add `speed_benchmark.py` with a warm-up.\n", []),
+        ("No benchmark code\n", "## Recommended: add `speed_benchmark.py`\n\nLike lines 12-19 of it.\n", []),
+        ("The benchmark code is missing a warm-up.\n", BENCHMARK, []),
+    ],
+)
+def test_code_that_is_missing_here_and_cited_there(first: str, second: str, expected: list[str]):
+    """A kind of code that a report says there is none of, and a file called so of which another cites lines."""
+    assert pair(first, second) == expected
+    assert pair(second, first) == expected
+    assert pair(first, second, ("v1", "v2")) == []
+
+
 @pytest.mark.parametrize(
     ("versions", "expected"),
     [

@@ -76,6 +76,8 @@ EXPECTED = {
     ("000", "score", 241, "add up to 60"),
     ("001", "count", 409, "not 1.5"),
     ("001", "agreement", 409, "2/8 (25 %)"),
+    ("001", "agreement", 257, "cites lines of `amp_benchmark.py`"),
+    ("002", "agreement", 146, "the present speed-up at ~1.2-1.3x"),
     ("002", "encoding", 11, "Windows-1252"),
     ("002", "agreement", 84, "not thread-safe"),
     ("002", "agreement", 91, "memory leak"),

@@ -15,6 +15,7 @@ from verifygate.claims.identity import Identity, Verdict, one_thing
 from verifygate.claims.ledger import Ledger, short
 from verifygate.claims.markdown import Document, Sentence
 from verifygate.claims.numbers import NUMBER, printed, shown
+from verifygate.claims.opposed import met_and_missed, missing_and_cited
 from verifygate.model.claims import ClaimKind, ClaimVerdict, Passage
 
 _SEVERE = re.compile(r"\b(?:CRITICAL|HIGH|BLOCKING|BLOCKER|SEVERE)\b|\bDETECTED\b|\bFOUND\b")
@@ -60,6 +61,7 @@ def within(identity: Identity, ledger: Ledger) -> None:
     _against_threshold(identity, ledger)
     _rated_and_deducted(identity.document, ledger)
     _denied(identity, identity, ledger, "in one report")
+    met_and_missed(identity.document, ledger, identity.document, ledger, "in one report")
 
 
 def _own_verdicts(identity: Identity, ledger: Ledger) -> None:
@@ -174,6 +176,9 @@ def between(reports: Sequence[Read]) -> None:
             _thread_safety(first, second, why)
             _absent_and_located(first, second, why)
             _absent_and_located(second, first, why)
+            for one, two in ((first, second), (second, first)):
+                met_and_missed(one.identity.document, one.ledger, two.identity.document, two.ledger, why)
+                missing_and_cited(one.identity.document, one.ledger, two.identity.document, two.ledger, why)
 
 
 def _verdicts_of_two(first: Read, second: Read, *, same: bool, why: str) -> None:

@@ -96,7 +96,7 @@ def extract(document: Document, ledger: Ledger) -> None:
         if sentence.role != "row" and (found := _WITH_TARGET.search(repaired(sentence.flat))):
             _beside_target(ledger, sentence, found)
     measured = list(_measurements(document))
-    for sentence, metrics, note in _called_met(document):
+    for sentence, metrics, note in called_met(document):
         for_these = [figure for figure in measured if figure.metric in metrics and figure.sentence is not sentence]
         against = [ledger.passage(figure.sentence) for figure in for_these[:3]]
         if own := _own_figure(sentence, metrics):
@@ -121,7 +121,7 @@ def _own_figure(sentence: Sentence, metrics: Sequence[str]) -> str:
     return next((words for name in metrics for words in _values(text, name)), "")
 
 
-def _called_met(document: Document) -> Iterator[tuple[Sentence, tuple[str, ...], str]]:
+def called_met(document: Document) -> Iterator[tuple[Sentence, tuple[str, ...], str]]:
     """Each sentence that calls a target met, with its metrics and what is said of the way it was met."""
     every = tuple(_METRICS)
     for sentence in document.sentences:
