@@ -137,7 +137,7 @@ def missing_and_cited(denying: Document, ledger: Ledger, other: Document, agains
 
 def _cited(document: Document) -> Iterator[tuple[str, Sentence]]:
     """Files of which lines are cited, each with the sentence that names it; not what is asked for."""
-    named = {}
+    named: dict[tuple[int, str], Sentence] = {}
     for sentence in document.sentences:
         for match in PATH.finditer(sentence.text):
             named.setdefault((sentence.section.line, match["path"]), sentence)
