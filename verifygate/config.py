@@ -129,11 +129,22 @@ class StaticSettings(Model):
             raise ValueError("no version: write for example `2.1`") from None
 
 
+class ForeignResults(Model):
+    """`[[requirements.junit]]`: results of tests that another runner ran."""
+
+    file: str
+    """Path of the JUnit XML file, relative to the configuration."""
+    kind: Literal["declared", "executed"] = Field(default="declared", alias="class")
+    """What its word is worth: `executed` where you trust that it tells of a run of this very code, for example because
+    your CI wrote it; what is only `declared` never lets a requirement PASS."""
+
+
 class RequirementsSettings(Model):
     """`[requirements]`: the specification to trace."""
 
     spec: str = ""
-    """Path of the YAML specification, relative to the configuration."""
+    """Path of the specification, YAML or TOML, relative to the configuration."""
+    junit: tuple[ForeignResults, ...] = ()
 
 
 class Targets(Model):
@@ -326,6 +337,8 @@ def _policy(settings: FileSettings) -> dict[str, str]:
             f"{pattern}: {', '.join(codes)}" for pattern, codes in sorted(static.per_file_ignores.items())
         )
         or "no file",
+        "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
+        or "no file",
         "project.exclude": ", ".join(settings.project.exclude) or "no file",
     }
 
@@ -373,6 +386,10 @@ def _refuse_outside(document: Document, settings: FileSettings, root: Path, poli
         (root, ("project", "sources"), path) for path in settings.project.sources
     ]
     named.append((policy, ("requirements", "spec"), settings.requirements.spec))
+    named += [
+        (root, ("requirements", "junit", index, "file"), each.file)
+        for index, each in enumerate(settings.requirements.junit)
+    ]
     for root, where, path in named:
         if path and not (root / path).resolve().is_relative_to(root.resolve()):
             raise UsageError(

@@ -115,10 +115,11 @@ def _table(model: type[BaseModel], title: str) -> str:
     for name, field in model.model_fields.items():
         nested = _model(field.annotation)
         if nested is not None:
-            inner.append(_table(nested, f"{title[:-1]}.{name}]"))
+            path = f"{title.strip('[]')}.{name}"
+            inner.append(_table(nested, f"[[{path}]]" if get_origin(field.annotation) is tuple else f"[{path}]"))
             continue
         meaning = " ".join(said.get(name, "").split())
-        rows.append(f"| `{name}` | {_type(field.annotation)} | {_default(field)} | {meaning} |")
+        rows.append(f"| `{field.alias or name}` | {_type(field.annotation)} | {_default(field)} | {meaning} |")
     head = [f"## `{title}`", "", "| Key | Type | Default | Meaning |", "|---|---|---|---|"]
     return "\n".join([*head, *rows, "", *inner])
 

@@ -29,7 +29,7 @@ from verifygate.model import (
     StageResult,
     Witness,
 )
-from verifygate.requirements import lock_path, read_lock, read_specification
+from verifygate.requirements import lock_path, read_foreign, read_lock, read_specification
 from verifygate.scoring import judge
 from verifygate.source import SourceFile, Sources, read_sources
 from verifygate.stage import Stage, StageContext
@@ -71,6 +71,7 @@ def run(
     if settings.requirements.spec:
         read_specification(settings.policy_folder, settings.requirements.spec)
         read_lock(settings.root, settings.requirements.spec)
+        read_foreign(settings.root, settings.requirements.junit)
     commit = revision.resolve(settings.root, since) if since else ""
     earlier = _findings_at(settings, commit) if commit else ()
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)

@@ -62,8 +62,8 @@ def test_the_orders_in_which_the_project_steps(result: StageResult):
     own = result.details.trace.own
     assert own is not None
     assert [(order.events, order.times) for order in own.orders] == [
-        (("scale", "backward", "clip", "step", "update"), 3),
-        (("scale", "backward", "unscale", "clip", "step", "update"), 6),
+        (("autocast", "scale", "backward", "clip", "step", "update"), 3),
+        (("autocast", "scale", "backward", "unscale", "clip", "step", "update"), 6),
     ]
     assert {(order.path, order.line) for order in own.orders} == {("loop.py", 24)}
     assert own.regions == ("cpu float16",)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from verifygate.config import RequirementsSettings, Settings
+from verifygate.config import ForeignResults, RequirementsSettings, Settings
 from verifygate.model import (
     Arm,
     Check,
@@ -63,6 +63,7 @@ class World:
         self.emulated_run: TraceSummary | None = None
         self.oracles: list[Check] = []
         self.protocol: PerformanceDetails | None = None
+        self.junit: tuple[ForeignResults, ...] = ()
         self.measurements = [speedup()]
         self.checks = [check("performance.memory-reduction")]
         self.missing: dict[str, Outcome | None] = {}
@@ -102,7 +103,7 @@ class World:
         """Run the stage on a file of specs/, or on a file given by its path."""
         root = SPECS if isinstance(spec, str) else spec.parent
         name = spec if isinstance(spec, str) else spec.name
-        return Traced(run(root, name, self.results(), self.paths))
+        return Traced(run(root, name, self.results(), self.paths, self.junit))
 
 
 class Traced:
@@ -121,8 +122,15 @@ class Traced:
         return {name: self.checks[name].status for name in (*self.rows, "architecture") if name in self.checks}
 
 
-def run(root: Path, spec: str, results: dict[str, StageResult], paths: Iterable[str] = ()) -> StageResult:
-    settings = Settings(root=root, today=dt.date(2026, 1, 1), requirements=RequirementsSettings(spec=spec))
+def run(
+    root: Path,
+    spec: str,
+    results: dict[str, StageResult],
+    paths: Iterable[str] = (),
+    junit: tuple[ForeignResults, ...] = (),
+) -> StageResult:
+    asked = RequirementsSettings(spec=spec, junit=junit)
+    settings = Settings(root=root, today=dt.date(2026, 1, 1), requirements=asked)
     sources = Sources(SourceFile(path, b"") for path in paths)
     subject = Subject.__new__(Subject)  # the stage starts no process, so it needs none that could
     return RequirementsStage().run(StageContext(settings, sources, subject, results))

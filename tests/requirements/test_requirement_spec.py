@@ -42,7 +42,7 @@ def complaint(path: Path) -> str:
         ("- run: {}", "spec.yaml:9: ", "this one has none"),
         ("- run: {dtype: float16, oracle: schedule}", "spec.yaml:9: ", "this one has dtype and oracle"),
         ("- run: {order: [step]}", "spec.yaml:9: ", "at least 2"),
-        ("- run: {order: [step, autocast]}", "spec.yaml:9: ", "`autocast` has no place there"),
+        ("- run: {order: [step, get-scale]}", "spec.yaml:9: ", "`get-scale` has no place there"),
         ("- run: {order: [step, update, step]}", "spec.yaml:9: ", "names an event twice"),
         ("- run: {order: [step, updat]}", "spec.yaml:9: ", "did you mean `update`?"),
         ("- run: {oracle: scale-invarianc}", "spec.yaml:9: ", "'scale-invariance'"),

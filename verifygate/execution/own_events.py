@@ -37,7 +37,7 @@ def _is_own(event: Event, ownership: Ownership) -> bool:
 
 @dataclass
 class _Window:
-    """What happened to one optimizer's gradients from their first backward on, in order."""
+    """What happened to one optimizer's gradients from the forward of their first backward on, in order."""
 
     events: list[tuple[str, Event]] = field(default_factory=list)
     scaler: int | None = None
@@ -55,8 +55,9 @@ class _Window:
         for name, _ in self.events:
             if names[-1:] != [name]:
                 names.append(name)
-            if names[-4:] == ["scale", "backward"] * 2:
-                del names[-2:]
+            for size in (2, 3):
+                if names[-size:] == names[-2 * size : -size]:
+                    del names[-size:]
         return tuple(names)
 
 
@@ -94,7 +95,11 @@ def _windows(section: Section) -> list[_Window]:
             scaler = next((event.scaler for name, event in waiting if name == "scale"), None)
             now[optimizer] = _Window(waiting, scaler)
 
+    entered: Event | None = None
     for event, gap in section.gaps():
+        if event.kind == "autocast":
+            entered = event
+            continue
         if gap:
             now = {optimizer: _Window(whole=False) for optimizer in now}
             ahead.clear()
@@ -105,13 +110,16 @@ def _windows(section: Section) -> list[_Window]:
                 close(optimizer)
             continue
         for optimizer in event.optimizers():
-            _take(event, optimizer, now, ahead, close)
+            _take(event, optimizer, entered, now, ahead, close)
+        if event.kind == "backward":
+            entered = None  # the region that its forward ran in
     return closed + list(now.values())
 
 
 def _take(
     event: Event,
     optimizer: int,
+    entered: Event | None,
     now: dict[int, _Window],
     ahead: dict[int, list[tuple[str, Event]]],
     close: Callable[[int], None],
@@ -119,7 +127,8 @@ def _take(
     window = now.setdefault(optimizer, _Window())
     if event.kind == "backward":
         scaled = event.fields.get("root") == "scaled"
-        made = [("scale", event), ("backward", event)] if scaled else [("backward", event)]
+        made = [("autocast", entered)] if entered is not None else []
+        made += [("scale", event), ("backward", event)] if scaled else [("backward", event)]
         if window.step is not None and window.scaler is None:
             close(optimizer)  # nothing but the step ends a window without a scaler
             window = now.setdefault(optimizer, _Window())

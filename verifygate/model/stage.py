@@ -9,7 +9,7 @@ from pydantic import Field
 
 from verifygate.model.architecture import ArchitectureTrees
 from verifygate.model.base import Model, Points, Volatile
-from verifygate.model.check import Check, Evidence, Status
+from verifygate.model.check import Check, Evidence, EvidenceClass, Status
 from verifygate.model.finding import Finding
 from verifygate.model.links import Coverage, Link
 from verifygate.model.measurement import Measurement
@@ -227,6 +227,8 @@ class RequirementResult(Model):
     code: tuple[str, ...] = ()
     """`path:line symbol` of linked code."""
     tests: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    """Ids of tests that a file from elsewhere tells of, each with the file."""
     measurements: tuple[str, ...] = ()
     remedy: str = ""
     words: str = ""
@@ -236,6 +238,20 @@ class RequirementResult(Model):
     """What changed since the evidence was accepted, a sentence each."""
     unsuspected: Status | None = None
     """What the evidence alone comes to, where suspect links lower the status."""
+
+
+class ForeignFile(Model):
+    """A file of test results from elsewhere, and what became of it."""
+
+    path: str
+    digest: str
+    """sha256 of its bytes."""
+    kind: EvidenceClass
+    """As the settings say; `declared` where it contradicts itself."""
+    tests: int
+    outcomes: tuple[tuple[str, int], ...] = ()
+    problem: str = ""
+    """In what it contradicts itself."""
 
 
 class Calculation(Model):
@@ -284,6 +300,7 @@ class RequirementsDetails(Model):
     architecture: ArchitectureTrees | None = None
     """The same as trees, symbol by symbol."""
     coverage: Coverage = Field(default_factory=Coverage)
+    foreign: tuple[ForeignFile, ...] = ()
     unknown_ids: tuple[str, ...] = ()
     """Requirement ids that tests or code name and the specification does not."""
 

@@ -59,10 +59,11 @@ class LowPrecision(Model):
 
 
 class StepOrder(Model):
-    """The order of events from the first backward to the `update()` after the step; windows that agree are one."""
+    """The order of events from the first forward to the `update()` after the step; windows that agree are one."""
 
     events: tuple[str, ...]
-    """`scale`, `backward`, `unscale`, `clip`, `step` (the scaler's), `optimizer-step`, `update`; what repeats, once."""
+    """`autocast` (a region was entered since the last backward), `scale`, `backward`, `unscale`, `clip`, `step` (the
+    scaler's), `optimizer-step`, `update`; what repeats, once."""
     times: int
     path: str
     line: int

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from verifygate import revision
 from verifygate.model import (
     Calculation,
     Check,
+    ForeignFile,
     Outcome,
     QualityGate,
     RequirementsDetails,
@@ -14,7 +17,8 @@ from verifygate.model import (
 )
 from verifygate.requirements.architecture import Comparison, compare
 from verifygate.requirements.calculations import calculations
-from verifygate.requirements.facts import Facts
+from verifygate.requirements.facts import Cite, Facts
+from verifygate.requirements.foreign import read_foreign
 from verifygate.requirements.gates import quality_gates
 from verifygate.requirements.lock import changed_since, lock_path, read_lock
 from verifygate.requirements.matrix import linked
@@ -29,6 +33,7 @@ __all__ = [
     "gates_check",
     "lock_path",
     "quality_gates",
+    "read_foreign",
     "read_lock",
     "read_specification",
 ]
@@ -48,7 +53,9 @@ class RequirementsStage:
         spec = specification.spec
         context.progress(f"tracing {len(spec.requirements)} requirements")
         paths = tuple(file.path for file in context.sources)
-        facts = Facts(context.results, paths, context.settings.root, context.settings.today)
+        foreign = read_foreign(context.settings.root, context.settings.requirements.junit)
+        told = tuple(test for file in foreign for test in file.tests)
+        facts = Facts(context.results, paths, context.settings.root, context.settings.today, told)
         lock = read_lock(context.settings.root, path)
         traced, coverage, link_checks = linked(
             specification, trace(specification, facts), facts, context.sources, lock, context.settings.root
@@ -63,7 +70,7 @@ class RequirementsStage:
         strangers, unknown = unknown_ids(specification, facts)
         checks = [check for _, check in traced]
         checks += [*_architecture(compared), _calculations(worked_out), gates_check(gates), unknown, *link_checks]
-        checks += _inherited(specification)
+        checks += [*_inherited(specification), *_foreign([each.file for each in foreign])]
         return StageResult(
             stage=self.name,
             outcome=Outcome.COMPLETED,
@@ -79,6 +86,7 @@ class RequirementsStage:
                 architecture_actual=compared.actual,
                 architecture=compared.trees,
                 coverage=coverage,
+                foreign=tuple(each.file for each in foreign),
                 unknown_ids=strangers,
             ),
         )
@@ -151,5 +159,24 @@ def _inherited(specification: Specification) -> tuple[Check, ...]:
         expected=f"nothing of {specification.extends} is left out or loosened",
         actual="; ".join(told) or f"{len(specification.deviations)} tightened or reworded, none loosened",
         remedy="look at the reasons in the requirements report, and decide whether they hold" if loosened else "",
+    )
+    return (check,)
+
+
+def _foreign(files: Sequence[ForeignFile]) -> tuple[Check, ...]:
+    """Says what came from elsewhere, and which of it contradicts itself."""
+    if not files:
+        return ()
+    wrong = [f"{file.path}: {file.problem}" for file in files if file.problem]
+    check = Check(
+        id="requirements.foreign-results",
+        title="Results from elsewhere agree with themselves",
+        status=Status.PARTIAL if wrong else Status.PASS,
+        required=False,
+        weight=0,
+        expected="every suite holds as many tests as it says",
+        actual="; ".join(wrong) or ", ".join(f"{file.tests} tests {file.kind} by {file.path}" for file in files),
+        evidence=numbered("foreign-results", [Cite(file.kind, f"{file.tests} tests", file.path, 1) for file in files]),
+        remedy="let the other runner write it again; until then its word is only declared" if wrong else "",
     )
     return (check,)

@@ -44,6 +44,7 @@ class Answer:
     cites: tuple[Cite, ...] = ()
     code: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
     measurements: tuple[str, ...] = ()
     remedy: str = ""
     declared: bool = False

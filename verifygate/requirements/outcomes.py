@@ -7,7 +7,7 @@ proves nothing when it passed, and counts when it failed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from verifygate.model import EvidenceClass, Status
 from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, Test, counted, listed, matches, together
@@ -59,12 +59,19 @@ def marked(identifier: str, asked: MarkedTests, facts: Facts) -> Answer:
     mark = f'@pytest.mark.requirement("{identifier}")'
     answer = _judged(found, facts) if found else Answer(Status.FAIL, "")
     actual = f"{functions} of at least {asked.at_least} tests marked with {identifier}"
-    return Answer(Status.FAIL, actual, answer.cites, answer.code, answer.tests, remedy=f"mark a test {mark}")
+    return Answer(
+        Status.FAIL, actual, answer.cites, answer.code, answer.tests, answer.foreign, remedy=f"mark a test {mark}"
+    )
 
 
 def marking(identifier: str, facts: Facts) -> tuple[str, ...]:
-    """Ids of the tests that name the requirement, whatever became of them."""
-    return tuple(test.id for test in facts.marked.get(identifier, ()))
+    """Ids of the tests that ran here and name the requirement, whatever became of them."""
+    return tuple(test.id for test in facts.marked.get(identifier, ()) if not test.source)
+
+
+def told(tests: Iterable[Test]) -> tuple[str, ...]:
+    """Those that ran elsewhere, each with the file that tells of it."""
+    return tuple(f"{test.id} ({test.source})" for test in tests if test.source)
 
 
 def unknown(known: set[str], facts: Facts) -> dict[str, Test]:
@@ -103,7 +110,8 @@ def _judged(every: Sequence[Test], facts: Facts) -> Answer:
         f"{counted(len(found), 'test')}: {actual}",
         tuple(_cite(test) for test in ranked[:SHOWN]),
         code=tuple(f"{item.path}:{item.line} {item.symbol}".rstrip() for item in executed),
-        tests=tuple(test.id for test in found),
+        tests=tuple(test.id for test in found if not test.source),
+        foreign=told(found),
         remedy="run these tests in the gate: a file's word proves nothing" if declared else REMEDIES[status],
     )
 

@@ -61,6 +61,7 @@ class RunEvent(StrEnum):
 
 
 ORDERED = (
+    RunEvent.AUTOCAST,
     RunEvent.SCALE,
     RunEvent.BACKWARD,
     RunEvent.UNSCALE,
@@ -69,7 +70,7 @@ ORDERED = (
     RunEvent.OPTIMIZER_STEP,
     RunEvent.UPDATE,
 )
-"""What `order` may name: the events whose place between a backward and the update the record keeps."""
+"""What `order` may name: the events whose place between a forward and the update the record keeps."""
 
 
 class ScaleBehaviour(StrEnum):

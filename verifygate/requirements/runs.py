@@ -88,7 +88,7 @@ def _order(asked: RunQuery, trace: TraceSummary, kind: EvidenceClass) -> Answer:
         order
         for order in own.orders
         # Gradients that no backward of the window made were there before: what came first is not known.
-        if "backward" in order.events and (not with_scaler or any(event in OF_A_SCALER for event in order.events))
+        if "backward" in order.events and any(event in OF_A_SCALER for event in order.events) == with_scaler
     ]
     if not seen:
         scaled = dict(own.counts).get("scale", 0)

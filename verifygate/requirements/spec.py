@@ -20,7 +20,16 @@ from verifygate.requirements.queries import Query, QueryKind
 Share = Annotated[float, Field(ge=0, le=1)]
 Group = Literal["acceptance", "business", "edge-case", "data-integrity", "regulatory", "other"]
 RESERVED = frozenset(
-    {"architecture", "calculations", "inherited", "marks", "quality-gates", "suspect-links", "unknown-ids"}
+    {
+        "architecture",
+        "calculations",
+        "foreign-results",
+        "inherited",
+        "marks",
+        "quality-gates",
+        "suspect-links",
+        "unknown-ids",
+    }
 )
 """Checks beside those of the requirements: an id must not be one of them."""
 

@@ -94,6 +94,12 @@ def _traced(
         queries=tuple(queries),
         code=_once(item for answer in answers for item in answer.code),
         tests=_once((*(item for answer in answers for item in answer.tests), *outcomes.marking(requirement.id, facts))),
+        foreign=_once(
+            (
+                *(item for answer in answers for item in answer.foreign),
+                *outcomes.told(facts.marked.get(requirement.id, ())),
+            )
+        ),
         measurements=_once(item for answer in answers for item in answer.measurements),
         remedy="; ".join(_once([*remedies, *advice])) if answers else way_out,
     )
