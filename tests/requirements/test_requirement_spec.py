@@ -46,6 +46,7 @@ def complaint(path: Path) -> str:
         ("- run: {order: [step, update, step]}", "spec.yaml:9: ", "names an event twice"),
         ("- run: {order: [step, updat]}", "spec.yaml:9: ", "did you mean `update`?"),
         ("- run: {oracle: scale-invarianc}", "spec.yaml:9: ", "'scale-invariance'"),
+        ("- run: {events: [scale], with_scaler: true}", "spec.yaml:9: ", "goes with `order` only"),
         ("- run: {events: [scale], device: cuda}", "spec.yaml:9: ", "goes with `dtype` only"),
         ("- run: {low_precision_share: 0.5}", "spec.yaml:9: ", "string"),
         ("- run: {low_precision_share: '> 0.5'}", "spec.yaml:9: ", "for example `>= 0.5`"),

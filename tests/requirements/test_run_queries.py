@@ -80,6 +80,24 @@ def test_a_window_whose_gradients_came_from_before_is_no_evidence(world: World, 
     assert asked(world, written(ORDER)).status is Status.NOT_MEASURED
 
 
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("{order: [autocast, backward]}", Status.PARTIAL),
+        ("{order: [backward, optimizer-step]}", Status.PASS),
+        ("{order: [autocast, backward], with_scaler: true}", Status.PASS),
+        ("{order: [backward, step], with_scaler: false}", Status.FAIL),
+    ],
+)
+def test_steps_with_and_without_a_scaler_are_told_apart(
+    world: World, written: Writer, query: str, status: Status
+) -> None:
+    """An order is about those that its events belong to, unless it says so itself."""
+    plain = ("backward", "optimizer-step")
+    world.run = steps(("autocast", *RIGHT), ("autocast", *plain), plain)
+    assert asked(world, written(f"- run: {query}")).status is status
+
+
 def test_scaling_without_a_step_fails(world: World, written: Writer) -> None:
     world.run = steps()
     assert asked(world, written(ORDER)).status is Status.FAIL

@@ -94,10 +94,13 @@ class Oracle(StrEnum):
 
 
 class RunQuery(Model):
-    """`run:` what the recorded tests, or an oracle's run, did. It has one of these keys; `device` goes with `dtype`."""
+    """`run:` what the recorded tests, or an oracle's run, did: one of these, `device` and `with_scaler` aside."""
 
     order: Annotated[tuple[RunEvent, ...], Field(min_length=2)] | None = None
     """Audited code takes its steps in this order, at least once with all of these events and never otherwise."""
+    with_scaler: bool | None = None
+    """For `order`: whether it is about steps with a live scaler, or about those without; where it is not said, the
+    events that `order` names tell."""
     events: Annotated[tuple[RunEvent, ...], Field(min_length=1)] | None = None
     """Audited code did each of these at least once."""
     dtype: Literal["float16", "bfloat16"] | None = None
@@ -123,11 +126,13 @@ class RunQuery(Model):
 
     @model_validator(mode="after")
     def _one_question(self) -> RunQuery:
-        asked = [name for name in type(self).model_fields if name != "device" and getattr(self, name) is not None]
+        keys = [name for name in type(self).model_fields if name not in ("device", "with_scaler")]
+        asked = [name for name in keys if getattr(self, name) is not None]
         if len(asked) != 1:
-            keys = ", ".join(name for name in type(self).model_fields if name != "device")
             said = f"this one has {' and '.join(asked)}" if asked else "this one has none"
-            raise ValueError(f"`run` has exactly one of {keys}; {said}")
+            raise ValueError(f"`run` has exactly one of {', '.join(keys)}; {said}")
+        if self.with_scaler is not None and not self.order:
+            raise ValueError("`with_scaler` goes with `order` only")
         if self.device and not self.dtype:
             raise ValueError("`device` goes with `dtype` only")
         if strange := [event for event in self.order or () if event not in ORDERED]:
@@ -139,7 +144,8 @@ class RunQuery(Model):
     @property
     def words(self) -> str:
         if self.order:
-            return f"order {', '.join(self.order)}"
+            which = {None: "", True: " with a scaler", False: " without a scaler"}[self.with_scaler]
+            return f"order {', '.join(self.order)}{which}"
         if self.events:
             return f"events {', '.join(self.events)}"
         if self.dtype:

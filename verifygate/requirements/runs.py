@@ -83,7 +83,9 @@ def _together(answers: list[tuple[EvidenceClass, Answer]], facts: Facts, asked: 
 def _order(asked: RunQuery, trace: TraceSummary, kind: EvidenceClass) -> Answer:
     wanted = [str(event) for event in asked.order or ()]
     own = trace.own or OwnEvents()
-    with_scaler = any(event in OF_A_SCALER for event in asked.order or ())
+    with_scaler = asked.with_scaler
+    if with_scaler is None:
+        with_scaler = any(event in OF_A_SCALER for event in asked.order or ())
     seen = [
         order
         for order in own.orders
