@@ -300,3 +300,5 @@ def test_a_tree_that_changed_meanwhile_blocks():
     (told,) = looked_at(static(), now=other).contradictions
     assert (told.name, told.blocks) == ("sources-changed", True)
     assert "new.py, train.py" in told.text
+    (added,) = looked_at(static(), now=Sources([TRAIN, SourceFile("new.py", b"")])).contradictions
+    assert (added.name, added.blocks) == ("sources-changed", False), "the tests of many projects write a file"

@@ -115,6 +115,9 @@ def test_without_a_revision_the_tree_rules(repository: Path):
 
     assert main(RUN) == 0
     assert report(repository)["policy_origin"] is None
+    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+    assert "**Not the default policy:** `verdict.block` is nothing (default: critical, high)" in page
+    assert "| `verdict.block` | **nothing** | critical, high |" in page
 
 
 @pytest.mark.parametrize("block", ["[]", '["critical"]'])

@@ -183,3 +183,24 @@ def test_an_honest_baseline_is_taken(document: str, tmp_path: Path, monkeypatch:
     assert main(["run", "--stage", "static", "--baseline", "old.json"]) == 1
     changes = json.loads((tmp_path / "reports/latest/report.json").read_text(encoding="utf-8"))["changes"]
     assert [finding["rule"] for finding in changes["open"]] == ["AMP201"]
+
+
+def test_an_edited_report_is_no_evidence_to_accept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """`trace accept` writes what later changes are held against; it takes that from whole reports alone."""
+    spec = {"id": "R-1", "title": "T", "text": "X.", "group": "acceptance", "severity": "high"}
+    asked = {"title": "S", "requirements": [{**spec, "verify": [{"rule": "AMP201"}]}]}
+    (tmp_path / "spec.yaml").write_text(json.dumps(asked), encoding="utf-8")
+    (tmp_path / "verifygate.toml").write_text('[requirements]\nspec = "spec.yaml"\n', encoding="utf-8")
+    (tmp_path / "train.py").write_text(FAULTY, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--stage", "static", "--stage", "requirements"]) == 1
+    path = tmp_path / "reports/latest/report.json"
+    forged = json.loads(path.read_text(encoding="utf-8"))
+    forged["stages"][1]["details"]["requirements"][0]["status"] = "PASS"
+    path.write_text(json.dumps(forged), encoding="utf-8")
+
+    assert main(["trace", "accept"]) == 2
+    assert "R-1 is PASS in the matrix, and its check is FAIL" in capsys.readouterr().err
+    assert not (tmp_path / "spec.lock.json").exists()

@@ -50,6 +50,7 @@ def faults(report: Report) -> Iterator[str]:
         if stage.score is not None or stage.parts:
             yield from _score(f"the {stage.stage} stage", stage.parts, stage.score or Decimal(0), (stage,))
     yield from _blocking_checks(report)
+    yield from _matrix(report)
     yield from _figures(report)
     yield from _fingerprints(report)
 
@@ -119,6 +120,15 @@ def _blocking_checks(report: Report) -> Iterator[str]:
 
 def _is_open(check: Check) -> bool:
     return check.required and check.status not in (Status.PASS, Status.NOT_APPLICABLE)
+
+
+def _matrix(report: Report) -> Iterator[str]:
+    """A requirement that is PASS in the matrix and not in its check, or the other way round."""
+    results = Results(report.stages)
+    for row in results.rows:
+        check = results.checks.get(f"requirements.{row.id}")
+        if check is not None and (row.status is Status.PASS) != (check.status is Status.PASS):
+            yield f"{row.id} is {row.status} in the matrix, and its check is {check.status}"
 
 
 def _figures(report: Report) -> Iterator[str]:

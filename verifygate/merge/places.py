@@ -26,12 +26,15 @@ def sources_changed(_results: Results, grounds: Grounds) -> Iterator[Contradicti
         return
     before, now = ({file.path: file.digest for file in tree} for tree in (grounds.sources, grounds.now))
     other = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
+    only_new = all(path not in before for path in other)
     yield Contradiction(
         name="sources-changed",
         stages=(),
         text=f"the stages read one tree, and another one is there now: {named(other)}",
-        stands="the report is about the older tree, so it lets nothing pass",
-        blocks=True,
+        stands="what was read; nobody looked at what was added since"
+        if only_new
+        else "the report is about the older tree, so it lets nothing pass",
+        blocks=not only_new,
         path=other[0] if other[0] in now else None,
         action="find what writes into the sources while the gate runs, and run it again",
     )

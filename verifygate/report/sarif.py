@@ -24,6 +24,7 @@ def render(report: Report) -> str:
     """The findings of every stage."""
     view = View(report)
     notes = [f"the {s.stage} stage could not run: {s.reason}" for s in report.stages if s.outcome is Outcome.ERRORED]
+    notes += [f"contradiction, {each.name}: {each.text}" for each in report.contradictions if each.blocks]
     unread = view.static.not_analysed
     return _log(view.findings, unread, notes, report.provenance.tool_version)
 
