@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TypeVar
 
 import libcst as cst
@@ -48,8 +49,26 @@ class Tree:
         self._wrapper = metadata.MetadataWrapper(module, unsafe_skip_copy=True)
         self.module = self._wrapper.module
         self._positions = self._wrapper.resolve(metadata.PositionProvider)
-        self._parents = self._wrapper.resolve(metadata.ParentNodeProvider)
         self._scopes: Mapping[cst.CSTNode, metadata.Scope | None] | None = None
+        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._below: dict[cst.CSTNode, list[cst.CSTNode]] = {}
+        """Node -> those right below it, in source order."""
+        self._relate()
+
+    def _relate(self) -> None:
+        """Note who stands below whom. libcst's own `children`, and its provider of parents, visit every node for it."""
+        stack: list[cst.CSTNode] = [self.module]
+        while stack:
+            node = stack.pop()
+            below = list(_held(node))
+            if below:
+                self._below[node] = sorted(below, key=self._start)
+                self._parents.update(dict.fromkeys(below, node))
+                stack += below
+
+    def _start(self, node: cst.CSTNode) -> tuple[int, int]:
+        place = self._positions.get(node)
+        return (place.start.line, place.start.column) if place is not None else (0, 0)
 
     def text(self, node: cst.CSTNode) -> str:
         return self.module.code_for_node(node).strip()
@@ -60,10 +79,11 @@ class Tree:
 
     def at(self, finding: Finding, kind: type[Node]) -> list[Node]:
         """The nodes of a kind that start where the finding points, outermost first."""
+        line, column = finding.line, finding.column - 1
         return [
             node
             for node, place in self._positions.items()
-            if isinstance(node, kind) and (place.start.line, place.start.column + 1) == (finding.line, finding.column)
+            if place.start.line == line and place.start.column == column and isinstance(node, kind)
         ]
 
     def call(self, finding: Finding) -> cst.Call:
@@ -86,12 +106,15 @@ class Tree:
     def within(self, root: cst.CSTNode, kind: type[Node]) -> list[Node]:
         """Every node of a kind below `root` (itself too), in source order."""
         found: list[Node] = []
+        known: dict[type, bool] = {}  # `isinstance` of abstract classes is slow, and there are few classes
         stack: list[cst.CSTNode] = [root]
         while stack:
             node = stack.pop()
-            if isinstance(node, kind):
-                found.append(node)
-            stack.extend(reversed(node.children))
+            if node.__class__ not in known:
+                known[node.__class__] = isinstance(node, kind)
+            if known[node.__class__]:
+                found.append(node)  # type: ignore[arg-type]
+            stack += reversed(self._below.get(node, ()))
         return found
 
     def scope(self, node: cst.CSTNode) -> metadata.Scope | None:
@@ -143,6 +166,25 @@ class Tree:
         """
         data = b"" if self._dry else self.module.visit(_Editor(edits)).bytes
         return Draft(self.path, tuple(findings), data, tuple(lines), safety)
+
+
+def _held(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes in the fields of a node."""
+    for name in _field_names(node.__class__):
+        value = getattr(node, name)
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if _is_node(each.__class__):
+                yield each
+
+
+@cache
+def _field_names(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+@cache
+def _is_node(kind: type) -> bool:
+    return issubclass(kind, cst.CSTNode)
 
 
 class _Editor(cst.CSTTransformer):

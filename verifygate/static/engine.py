@@ -184,7 +184,7 @@ def _suppress(
     kept, silenced, idle = list(found), [], []
     problems: list[Finding] = []
     for file in sources:
-        for directive in suppressions.directives(file):
+        for directive in suppressions.directives(file, tuple(load_rules())):
             code = names.get(directive.rule, directive.rule.upper())
             if directive.foreign and code not in load_rules():
                 continue

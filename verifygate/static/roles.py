@@ -301,8 +301,9 @@ def _written_at(value: Value) -> tuple[int, int]:
 
 def _go_over_the_same(bindings: list[Binding]) -> bool:
     """Whether a name is only ever the variable of loops over one collection."""
-    collections = {ast.unparse(each.expr) if each.expr is not None else "" for each in bindings}
-    return all(each.kind in ("iteration", "entry") for each in bindings) and len(collections) == 1
+    if any(each.kind not in ("iteration", "entry") for each in bindings):
+        return False  # asked first: most names are no loop's, and writing expressions out as text is slow
+    return len({ast.unparse(each.expr) if each.expr is not None else "" for each in bindings}) == 1
 
 
 def scaler_enabled(made: Made) -> Bound | None:

@@ -10,13 +10,12 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from verifygate.source import SourceFile, SourceUnreadableError
 
 _OWN = re.compile(r"#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$")
 _NOQA = re.compile(r"#\s*noqa:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?P<reason>.*)$", re.IGNORECASE)
-_NOQA_CODE = re.compile(rb"noqa:\s*[A-Z]+[0-9]", re.IGNORECASE)
-"""Stands in the bytes of every file that `_NOQA` finds something in: most say `noqa` alone, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,15 @@ class Directive:
     """From a `noqa`, which may name other tools' rules: an unused one is no finding."""
 
 
-def directives(file: SourceFile) -> Iterator[Directive]:
-    """Every suppression in a file; none where it cannot be read."""
-    if b"verifygate:" not in file.data and not _NOQA_CODE.search(file.data):
-        return
+def directives(file: SourceFile, codes: tuple[str, ...]) -> Iterator[Directive]:
+    """Every suppression in a file; none where it cannot be read.
+
+    Files in which a `noqa` names none of `codes`, those of all rules, are not gone through: most are for other tools.
+    """
+    if b"verifygate:" not in file.data:
+        lowered = file.data.lower()
+        if b"noqa:" not in lowered or not _noqa_of(codes).search(lowered):
+            return
     try:
         comments = list(_comments(file.text))
     except (SourceUnreadableError, tokenize.TokenError, SyntaxError):
@@ -51,6 +55,12 @@ def directives(file: SourceFile) -> Iterator[Directive]:
         elif noqa := _NOQA.search(text):
             for rule in _split(noqa["rules"]):
                 yield Directive(file.path, number, line, rule.upper(), noqa["reason"].strip(" -:"), foreign=True)
+
+
+@cache
+def _noqa_of(codes: tuple[str, ...]) -> re.Pattern[bytes]:
+    """What stands, in small letters, in the bytes of each file that `_NOQA` finds one of these codes in."""
+    return re.compile(f"noqa:[^\\r\\n]*(?:{'|'.join(codes)})".lower().encode())
 
 
 def _comments(text: str) -> Iterator[tuple[int, str, bool]]:
