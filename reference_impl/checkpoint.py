@@ -41,7 +41,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint:  # requirement: CKPT-02
     """Saves and restores one run at one place. All ranks call both methods; rank 0 alone writes."""
 
     path: Path

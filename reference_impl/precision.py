@@ -20,7 +20,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True)
-class Precision:
+class Precision:  # requirement: AMP-07
     """Where the run computes and in which dtype, and why. The parameters stay FP32 in every case."""
 
     device: torch.device
@@ -57,7 +57,7 @@ def choose_precision(device: str, precision: str, *, allow_fallback: bool = Fals
     What the machine lacks is an error, unless `allow_fallback`: then the run goes on in FP32, with a warning, on
     the device asked for or, if that is missing, on the CPU. Raises PrecisionUnavailableError.
     """
-    kind = _best_device() if device == "auto" else device
+    kind = _best_device() if device == "auto" else device  # requirement: AMP-08, EDGE-01, EDGE-02
     lack = _missing_device(kind, local_rank)
     usable = "cpu" if lack else kind
     lack = lack or _missing_dtype(kind, precision)

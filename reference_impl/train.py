@@ -54,7 +54,7 @@ def train_step(
     window: list[Batch],
     cfg: Config,
     world: World,
-) -> StepResult:
+) -> StepResult:  # requirement: DATA-01, DATA-02, EDGE-03
     """Make one optimizer step from one window of micro-batches.
 
     The host waits for the device here: in fp16 in `scaler.step`, which must know whether to skip, and in the two
@@ -93,7 +93,7 @@ def no_sync(model: nn.Module) -> AbstractContextManager[None]:
 
 def require_finite(loss: Tensor, grad_norm: Tensor, scaler: torch.amp.GradScaler, world: World) -> None:
     """Where no scaler guards the parameters, stop all ranks together on an inf or NaN in loss or gradients."""
-    if scaler.is_enabled():
+    if scaler.is_enabled():  # requirement: EDGE-04
         return  # it skips such a step by itself
     if not world.all_true(torch.isfinite(loss) & torch.isfinite(grad_norm)):
         raise NonFiniteError(
@@ -146,7 +146,7 @@ def exact_matches(model: GPT, precision: Precision, items: Tensor) -> Tensor:
 
 def accuracy(model: GPT, precision: Precision, items: Tensor, world: World) -> float:
     """The exact-match accuracy over all items; the ranks share the work."""
-    right = exact_matches(model, precision, items[world.rank :: world.size])
+    right = exact_matches(model, precision, items[world.rank :: world.size])  # requirement: AMP-06, BUS-03
     return world.sum(right.sum()) / len(items)
 
 

@@ -19,7 +19,7 @@ from reference_impl.train import exact_matches, make_optimizer, make_scheduler, 
 from reference_impl.world import World
 
 
-class Workload:
+class Workload:  # requirement: AMP-05, BUS-01, BUS-02
     """A run that somebody else drives, one optimizer step at a time."""
 
     def __init__(self, cfg: Config, precision: Precision) -> None:
