@@ -29,7 +29,7 @@ from verifygate.model import (
     StageResult,
     Witness,
 )
-from verifygate.requirements import lock_path, read_foreign, read_lock, read_specification
+from verifygate.requirements import Specification, lock_path, read_foreign, read_lock, read_specification
 from verifygate.scoring import judge
 from verifygate.source import SourceFile, Sources, read_sources
 from verifygate.stage import Stage, StageContext
@@ -68,8 +68,9 @@ def run(
             remedy="name the sources in `[project] sources`, or run in the project's folder",
         )
     check_rules(settings)
+    specification = None
     if settings.requirements.spec:
-        read_specification(settings.policy_folder, settings.requirements.spec)
+        specification = read_specification(settings.policy_folder, settings.requirements.spec)
         read_lock(settings.root, settings.requirements.spec)
         read_foreign(settings.root, settings.requirements.junit)
     commit = revision.resolve(settings.root, since) if since else ""
@@ -90,7 +91,7 @@ def run(
         mutation = mutate(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
-    merged = examined(list(results.values()), _grounds(settings, sources))
+    merged = examined(list(results.values()), _grounds(settings, sources, specification))
     inherited = {finding.fingerprint for finding in earlier}
     if commit:
         inherited |= _seen_by_runs_before(settings, subject, merged.stages, commit, progress)
@@ -124,15 +125,14 @@ def run(
     return report
 
 
-def _grounds(settings: Settings, sources: Sources) -> Grounds:
+def _grounds(settings: Settings, sources: Sources, specification: Specification | None) -> Grounds:
     """What the merger holds the results against: the tree read once more, the specification, the rules."""
-    path = settings.requirements.spec
     return Grounds(
         root=settings.root,
         sources=sources,
         now=read_sources(settings.root, settings.sources, settings.project.exclude),
         rules=frozenset(chosen(settings.static.select, settings.static.ignore)),
-        specification=read_specification(settings.policy_folder, path) if path else None,
+        specification=specification,
         policy_root=settings.policy_root,
     )
 

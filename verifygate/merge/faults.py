@@ -59,8 +59,18 @@ def _verdict(report: Report) -> Iterator[str]:
     if (report.verdict is Verdict.PASS) != (not report.reasons):
         number = len(report.reasons)
         yield f"the verdict is {report.verdict}, and there are {number} reasons to block"
-    if not any(stage.outcome is Outcome.COMPLETED for stage in report.stages) and report.verdict is Verdict.PASS:
-        yield "the verdict is PASS, and no stage completed"
+    looked = any(
+        check.status is not Status.NOT_APPLICABLE
+        for stage in report.stages
+        if stage.outcome is Outcome.COMPLETED
+        for check in stage.checks
+    )
+    if report.verdict is Verdict.PASS and not looked:
+        yield "the verdict is PASS, and no stage completed with a check that applies"
+    if report.verdict is Verdict.PASS and any(stage.outcome is Outcome.ERRORED for stage in report.stages):
+        yield "the verdict is PASS, and a stage could not run"
+    if report.verdict is Verdict.PASS and any(each.blocks for each in report.contradictions):
+        yield "the verdict is PASS, and a contradiction blocks"
     for stage in report.stages:
         own = any(reason.stage == stage.stage for reason in report.reasons)
         if own and stage.verdict is not Verdict.BLOCK:
