@@ -162,6 +162,17 @@ def test_passive_logging_answers_no_query_for_the_scale(tmp_path: Path) -> None:
     assert row.remedy.startswith("log `scaler.get_scale()` from the scaler itself")
 
 
+@pytest.mark.parametrize(("twin", "status"), [("broken", Status.FAIL), ("fixed", Status.PASS)])
+def test_a_specification_can_forbid_passive_logging(tmp_path: Path, twin: str, status: Status) -> None:
+    """At the line where it stands; a loop that logs from its own scaler has none."""
+    spec = SPEC.replace("[{construct: get-scale}]", "[{construct: passive-scale-reading, not: true}]")
+    details, _ = traced(tmp_path, read_sources(PROJECTS / "lightning_delegated" / twin, ["."]), spec)
+    (row,) = details.requirements
+    assert row.status is status
+    places = [(item.path, item.line) for query in row.queries for item in query.evidence if item.path != "spec.yaml"]
+    assert [place for place in places if place[0]] == ([("training/amp_logging.py", 17)] if twin == "broken" else [])
+
+
 def test_what_the_specification_expects_is_shown_in_its_own_words(tmp_path: Path) -> None:
     spec = SPEC.replace("{explicit: true}", '{expected: ["Trainer", "- step under autocast"]}')
     details, _ = traced(tmp_path, one_file(LIGHTNING), spec)
