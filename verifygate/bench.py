@@ -166,8 +166,11 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
 def _settings(config: Path | None) -> Settings:
     from verifygate.config import load
     from verifygate.errors import UsageError
+    from verifygate.performance.intervals import missing_library
     from verifygate.performance.stage import HOW
 
+    if missing := missing_library():
+        raise UsageError(missing)
     settings = load(config, Path.cwd())
     if not settings.performance.workload:
         raise UsageError("there is no workload to measure", where=settings.config or None, remedy=HOW)

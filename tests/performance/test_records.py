@@ -366,3 +366,29 @@ def test_a_file_that_changes_while_it_is_measured(project: Path, capsys: pytest.
     assert main(["bench", "record", "-o", "new.json"]) == 2
     assert "workloads.py: it changed while it was measured" in capsys.readouterr().err
     assert not (project / "new.json").exists()
+
+
+def test_without_the_statistics_nothing_is_judged(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is said before anything is measured; an honest record is not called a forgery for want of a library."""
+    monkeypatch.setattr("verifygate.performance.intervals.missing_library", lambda: "judging needs scipy")
+    for command in (["run"], ["record"], ["verify", RECORD]):
+        assert main(["bench", *command]) == 2
+        assert capsys.readouterr().err == "verifygate: error: judging needs scipy\n"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # logs that submitit leaves open
+def test_a_job_of_the_cluster_measures(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same command, the same record: only the measurement runs elsewhere."""
+    config = CONFIG + '\n[performance.cluster]\nexecutor = "local"\nparameters = { timeout_min = 5 }\n'
+    (project / "verifygate.toml").write_text(config, encoding="utf-8")
+    (project / "cuda").touch()
+    assert main(["bench", "record", "-o", RECORD]) in (0, 1)
+    (project / "cuda").unlink()
+    assert verify(capsys)[0] == 0
+    assert list((project / ".verifygate/jobs").glob("*_log.out"))
+    (project / "verifygate.toml").write_text(config.replace("timeout_min", "colour"), encoding="utf-8")
+    assert main(["bench", "run"]) == 2
+    assert "verifygate.toml:" in capsys.readouterr().err
