@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from verifygate import config
 from verifygate.model.schema import SCHEMAS, json_schema
+from verifygate.performance.attestation.statement import Statement
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
 from verifygate.requirements.spec import Requirement
@@ -50,6 +51,7 @@ def pages() -> dict[str, str]:
     """Path below docs/ -> content, for every generated file."""
     found = {f"schemas/{name}": json_schema(model) for name, model in SCHEMAS.items()}
     found["schemas/config.schema.json"] = json_schema(config.FileSettings)
+    found["schemas/record.schema.json"] = json_schema(Statement)
     found["schemas/lock.schema.json"] = json_schema(Lock)
     found["config.md"] = config_page()
     found["rules.md"] = rules_page()

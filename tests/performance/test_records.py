@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+import verifygate
 from verifygate.cli import main
 from verifygate.performance.attestation.figures import figures
 from verifygate.performance.record import loaded
@@ -107,6 +109,8 @@ def commit(root: Path) -> None:
 def test_a_record_is_an_in_toto_statement(project: Path) -> None:
     """Subjects are the closure with what a run imported, and the lock; the predicate keeps every sample."""
     document = record(project)
+    schema = Path(verifygate.__file__).parent / "docs/schemas/record.schema.json"
+    jsonschema.validate(document, json.loads(schema.read_text(encoding="utf-8")))
     assert document["_type"] == "https://in-toto.io/Statement/v1"
     names = {subject["name"] for subject in document["subject"]}
     assert names == {"workloads.py", "torch.py", "plugin.py", "requirements.txt"}

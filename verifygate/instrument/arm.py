@@ -276,7 +276,7 @@ class Imported:
     def __init__(self) -> None:
         self.root = os.path.realpath(Path.cwd()) + os.sep
         self.elsewhere = (str(Path(os.__file__).parent) + os.sep, f"{os.sep}site-packages{os.sep}")
-        self.known: set[str] = set()
+        self.known = {"__main__"}  # this file: it is the gate's
         self.found: set[str] = set()
 
     def files(self) -> list[str]:
