@@ -57,7 +57,6 @@ def check(question: Question, timings: Timings, *, cached: bool) -> tuple[Answer
             key = cache.key_of(asked, sources)
             if (known := cache.recall(key)) is not None:
                 return known, ()
-    settings = settings or _settings(question, start, timings)
     answer, lost = _worked_out(question, settings, sources, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
     if cached and not lost and contents == _contents(file, root):
@@ -93,20 +92,20 @@ def _sources(question: Question, start: Path, exclude: tuple[str, ...]) -> Sourc
 
 
 def _worked_out(
-    question: Question, settings: Settings, sources: Sources, timings: Timings
+    question: Question, settings: Settings | None, sources: Sources, timings: Timings
 ) -> tuple[Answer, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
+        from verifygate.config import static_default
         from verifygate.fix import with_fixes
         from verifygate.report.findings import render_findings
         from verifygate.static.engine import analyse
         from verifygate.static.registry import check_rules
 
-        check_rules(settings)
-    static = settings.static.model_copy(
-        update={
-            "select": question.select or settings.static.select,
-            "ignore": (*settings.static.ignore, *question.ignore),
-        }
+        if settings is not None:
+            check_rules(settings)
+        base = settings.static if settings is not None else static_default(Path.cwd())
+    static = base.model_copy(
+        update={"select": question.select or base.select, "ignore": (*base.ignore, *question.ignore)}
     )
     with timings.part("put findings together"):
         outcome = analyse(sources, static, with_constructs=False, timings=timings)

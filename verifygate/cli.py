@@ -29,6 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"verifygate {__version__}")
         return PASSED
     signal.signal(signal.SIGTERM, _terminated)
+    # A plugin of pydantic's, brought by any installed package, could change what the gate takes for valid; and looking
+    # for one reads the metadata of every package.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     if arguments is None and argv[:1] == ["check"]:
         # The process ends with its one analysis: looking through all syntax trees for garbage costs half a second in
         # a thousand files, and once more at the exit, and finds none.

@@ -351,8 +351,7 @@ def load(config: Path | None, start: Path) -> Settings:
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        root = start.resolve()
-        return Settings(root=root, today=today, static=_with_torch(StaticSettings(), root))
+        return Settings(root=start.resolve(), today=today, static=static_default(start))
     return read_settings(file, _shown(file, start), file.resolve().parent, today)
 
 
@@ -368,6 +367,11 @@ def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Setting
     named = {name: getattr(settings, name) for name in FileSettings.model_fields}
     named["static"] = _with_torch(settings.static, folder)
     return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
+
+
+def static_default(start: Path) -> StaticSettings:
+    """What holds for the static rules in `start` where there is no configuration."""
+    return _with_torch(StaticSettings(), start.resolve())
 
 
 def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:

@@ -46,6 +46,7 @@ def test_table_of_a_small_tree(tree: Path):
     assert [each[:5] for each in cells] == [
         ["tree", "2", "ast.parse", "2", "0"],
         ["tree", "2", "verifygate check", "2", "0"],
+        ["tree", "2", "verifygate check, nothing changed", "2", "0"],
     ]
     assert cells[0][5:] == ["1.0", "1.0", "1.0"]
     least, median, memory = map(float, cells[1][5:])
@@ -73,7 +74,8 @@ def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, 
 
     _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60)
 
-    assert wrong == ["tree: verifygate check: 2 files, 1 checked and 0 not analysed"]
+    said = "2 files, 1 checked and 0 not analysed"
+    assert wrong == [f"tree: verifygate check{which}: {said}" for which in ("", ", nothing changed")]
 
 
 def test_run_over_its_limit_is_stopped_and_said(tmp_path: Path):
