@@ -56,6 +56,29 @@ def test_the_digest_follows_the_seed_and_the_count() -> None:
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_the_digest_follows_the_order() -> None:
+    """The same batches drawn in another order are other data."""
+    forth, back = small("fp32"), small("fp32")
+    windows = [forth.data.window(n) for n in (0, 1)]
+    for workload, order in ((forth, windows), (back, windows[::-1])):
+        draws = iter(order)
+        workload.data.window = lambda _n, draws=draws: next(draws)  # type: ignore[method-assign]
+        workload.step()
+        workload.step()
+    assert forth.data_digest() != back.data_digest()
+
+
+@pytest.mark.parametrize(("precision", "scale"), [("fp32", 1.0), ("bf16", 1.0), ("fp16", 65536.0)])
+def test_a_step_shows_its_loss_and_the_scale(precision: str, scale: float) -> None:
+    """The loss is a tensor that nobody has read yet: reading it is what would wait for a device."""
+    workload = small(precision)
+    loss = workload.step()
+    assert loss.shape == ()
+    assert not loss.requires_grad
+    assert 0 < float(loss) < 10
+    assert workload.loss_scale == scale
+
+
 def test_the_same_seed_trains_the_same_weights() -> None:
     first, second = build("bf16", seed=3), build("bf16", seed=3)
     for _ in range(3):
