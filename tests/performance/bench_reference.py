@@ -1,12 +1,13 @@
 """Is reference_impl's step slower than the same training in other hands? Paired, in alternating order, one thread.
 
-    python tests/performance/bench_reference.py [--precision fp32|bf16] [--rounds N] [--steps N]
+    python tests/performance/bench_reference.py [--precision fp32|bf16] [--only LOOP]
 
 The same model, batches, optimizer, schedule and clipping, written four ways: reference_impl's own `train_step`, a loop
-in the manner of nanoGPT, Accelerate, and Lightning's Trainer. Each round times every loop there and back. The table shows
-how long each takes relative to reference_impl, with a 95 % interval over the rounds; processor time on a CPU, so that
-neighbours on the machine disturb little. That all four do the same work, with equal weights after some steps, is shown in
-tests/performance/test_bench_reference.py.
+in the manner of nanoGPT, Accelerate, and Lightning's Trainer. Each round times every loop there and back.
+
+The table shows how long each takes relative to reference_impl, with a 95 % interval over the rounds; processor time on a
+CPU, so that neighbours on the machine disturb little. That all four do the same work, with equal weights after some
+steps, is shown in tests/performance/test_bench_reference.py.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ class Lightning(Setup):
 
 LOOPS: dict[str, Callable[[str], Any]] = {
     "reference_impl": Reference,
-    "nanoGPT's manner": NanoGPT,
+    "nanoGPT-like": NanoGPT,
     "Accelerate": Accelerate,
     "Lightning": Lightning,
 }
@@ -211,9 +212,9 @@ def ended(began: float) -> float:
     return clock() - began
 
 
-def measured(precision: str, rounds: int, steps: int) -> dict[str, list[float]]:
+def measured(names: list[str], precision: str, rounds: int, steps: int) -> dict[str, list[float]]:
     """Seconds of each loop in each round: its block on the way there and the one on the way back."""
-    loops = {name: make(precision) for name, make in LOOPS.items()}
+    loops = {name: LOOPS[name](precision) for name in names}
     for loop in loops.values():
         loop.run(steps)
     found: dict[str, list[float]] = {name: [] for name in loops}
@@ -233,17 +234,20 @@ def main() -> None:
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--only", choices=list(LOOPS)[1:], help="compare with this loop alone")
     options = parser.parse_args()
     torch.set_num_threads(1)
     quiet()
-    found = measured(options.precision, options.rounds, options.steps)
+    first, *others = LOOPS
+    others = [options.only] if options.only else others
+    found = measured([first, *others], options.precision, options.rounds, options.steps)
     where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{platform.machine()} CPU, one thread"
     print(
         f"{options.precision}, torch {torch.__version__}, {where}; {options.rounds} rounds of {options.steps} steps\n"
     )
     print("| Loop | Time against reference_impl | reference_impl is |\n|---|---|---|")
-    for name in list(LOOPS)[1:]:
-        interval = ratio(found[name], found["reference_impl"])
+    for name in others:
+        interval = ratio(found[name], found[first])
         assert interval is not None
         answer = "not slower" if interval.low > 1 - MARGIN else "slower" if interval.high < 1 else "cannot tell"
         print(f"| {name} | {interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f}) | {answer} |")
