@@ -5,8 +5,8 @@
 The same model, batches, optimizer, schedule and clipping, written four ways: reference_impl's own `train_step`, a loop
 in the manner of nanoGPT, Accelerate, and Lightning's Trainer. Each round times every loop there and back.
 
-The table shows how long each takes relative to reference_impl, with a 95 % interval over the rounds; processor time on a
-CPU, so that neighbours on the machine disturb little. That all four do the same work, with equal weights after some
+The table shows how long each takes relative to reference_impl, with a 95 % interval over the rounds; processor time on
+a CPU, so that neighbours on the machine disturb little. That all four do the same work, with equal weights after some
 steps, is shown in tests/performance/test_bench_reference.py.
 """
 
