@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from verifygate.performance.attestation.making import Measured
     from verifygate.subject import Subject
 
+T = TypeVar("T")
 config_option = click.option(
     "--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default."
 )
@@ -51,10 +53,8 @@ def _against_revision(settings: Settings, against: str, fmt: str) -> int:
     from verifygate.performance.regression import measured_against, told
 
     commit = revision.resolve(settings.root, against, "--against")
-    with progress_line() as progress:
-        return _printed(
-            told(measured_against(_subject(settings), settings, commit, progress), settings.performance), fmt
-        )
+    measured = _there(settings, measured_against, _subject(settings), settings, commit)
+    return _printed(told(measured, settings.performance), fmt)
 
 
 def _against_record(settings: Settings, against: str, fmt: str) -> int:
@@ -178,19 +178,22 @@ def _settings(config: Path | None) -> Settings:
 
 
 def _measured(settings: Settings) -> Measured:
-    """Measure here, or on a node of the cluster that the settings name."""
     from verifygate.performance.attestation.making import measure
 
-    subject = _subject(settings)
+    return _there(settings, measure, _subject(settings), settings)
+
+
+def _there(settings: Settings, function: Callable[..., T], *arguments: object) -> T:
+    """Call a function that measures: here, or on a node of the cluster that the settings name."""
     cluster = settings.performance.cluster
     with progress_line() as progress:
         if not cluster.executor:
-            return measure(subject, settings, progress)
+            return function(*arguments, progress)
         from verifygate.performance.cluster import Jobs
 
         progress(f"waiting for a job of {cluster.executor}")
         with Jobs(cluster, settings.root, settings.place("performance", "cluster")) as jobs:
-            return jobs.submit(measure, subject, settings).result()
+            return jobs.submit(function, *arguments).result()
 
 
 def _subject(settings: Settings) -> Subject:

@@ -17,7 +17,7 @@ from verifygate.config import PerformanceSettings
 from verifygate.model import StageResult, Status
 from verifygate.performance.against_record import compared
 from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
-from verifygate.performance.regression import Regression, told
+from verifygate.performance.regression import Regression, refuse_other_trees, told
 
 GPU = Host("Linux", "3.11", "2.13", "cuda", "Simulated GPU", True)
 PLAN = Plan("work:build", steps=2, warmup=0, train_steps=1, seeds=(0,), rounds=4, rounds_max=4)
@@ -114,6 +114,15 @@ def test_gains_are_compared_with_those_of_a_record() -> None:
     assert gains(now=2.0, then=2.0, peak=700)["memory-reduction-against-record"] == "FAIL"
     other = gains(now=2.0, then=2.0, host=replace(GPU, device_name="Another GPU"))
     assert other["speedup-against-record"] == "NOT MEASURED"
+
+
+def test_a_workload_from_another_tree_fails() -> None:
+    """An installed project gives both arms the same files: that would be no comparison at all."""
+    foreign, own = arm("bf16", 0.001, files=("data.py",)), arm("bf16", 0.001, files=("src/work.py", "data.py"))
+    refuse_other_trees([foreign, own], ("data.py", "src/work.py"), "work:build")
+    assert foreign.failure is not None
+    assert "another tree" in foreign.failure.text
+    assert own.failure is None
 
 
 @pytest.fixture

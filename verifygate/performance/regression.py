@@ -13,6 +13,7 @@ from verifygate import revision
 from verifygate.config import PerformanceSettings, Settings
 from verifygate.model import Arm, Check, Measurement, Outcome, StageResult, Status
 from verifygate.performance.attestation.closure import imported_files
+from verifygate.performance.attestation.making import silent
 from verifygate.performance.case import QUIETER, Answer
 from verifygate.performance.intervals import at_least, ratio
 from verifygate.performance.process import started
@@ -84,7 +85,9 @@ class Regression:
         return [Pair(before, after) for before, after in zip(arms[::2], arms[1::2], strict=True)]
 
 
-def measured_against(subject: Subject, settings: Settings, commit: str, progress: Callable[[str], None]) -> Regression:
+def measured_against(
+    subject: Subject, settings: Settings, commit: str, progress: Callable[[str], None] = silent
+) -> Regression:
     """Measure the working tree against a commit: FP32 and AMP of both, in turns. Never raises for what a workload does.
 
     Raises UsageError where git cannot give out the commit.
@@ -114,7 +117,7 @@ def measured_against(subject: Subject, settings: Settings, commit: str, progress
                 for answer in _answers(pair, regression, performance)
             )
             Run(arms, regression.comparison, performance.seconds, progress, undecided).follow()
-        _check_files(before, imported_files(root, performance.workload), performance.workload)
+        refuse_other_trees(before, imported_files(root, performance.workload), performance.workload)
     return regression
 
 
@@ -215,12 +218,12 @@ def _rounds(pair: Pair, comparison: Comparison) -> int:
     return max((look for look in comparison.plan.looks if look <= there), default=0)
 
 
-def _check_files(records: list[ArmRecord], wanted: tuple[str, ...], workload: str) -> None:
+def refuse_other_trees(records: list[ArmRecord], wanted: tuple[str, ...], workload: str) -> None:
     """Fail the arms that imported the workload from elsewhere than from their own tree."""
     name = workload.partition(":")[0].replace(".", "/")
     own = [file for file in wanted if file.endswith((f"{name}.py", f"{name}/__init__.py"))]
     for record in records:
-        if record.failure is None and not set(own) & set(record.files):
+        if record.failure is None and not set(own or record.files) & set(record.files):
             text = (
                 "its workload came from another tree: a project that is installed cannot be measured at two revisions"
             )

@@ -39,11 +39,11 @@ class Measured:
         return all(arm.host and (not arm.failure or arm.failure.trouble is Trouble.MEMORY) for arm in pair)
 
 
-def _silent(_text: str) -> None:
+def silent(_text: str) -> None:
     """A job on another machine has no terminal."""
 
 
-def measure(subject: Subject, settings: Settings, progress: Callable[[str], None] = _silent) -> Measured:
+def measure(subject: Subject, settings: Settings, progress: Callable[[str], None] = silent) -> Measured:
     """Run the protocol. Raises UsageError where a file that it rests on changed meanwhile: whose figures are they?"""
     root, performance = settings.root, settings.performance
     before = subjects(root, performance.workload, performance.records.files)
