@@ -82,10 +82,12 @@ def test_an_interrupt_ends_the_child_too(subject: Subject, monkeypatch: pytest.M
     assert _gone(int((tmp_path / "pid").read_text()))
 
 
-def test_output_is_kept_as_a_tail_and_counted(subject: Subject) -> None:
-    """Of much output the end is kept, and what was left out is said."""
-    done = _run(subject, "print('x' * 100_000); print('the end')")
-    assert done.stdout_tail.startswith(f"[{done.output_bytes - module.TAIL_BYTES} bytes left out]\n")
+def test_output_is_kept_as_head_and_tail_and_counted(subject: Subject) -> None:
+    """Of much output the beginning and the end are kept, and what was left out is said."""
+    done = _run(subject, "print('the beginning'); print('x' * 100_000); print('the end')")
+    left_out = done.output_bytes - module.HEAD_BYTES - module.TAIL_BYTES
+    assert done.stdout_tail.startswith("the beginning\n")
+    assert f"\n[{left_out} bytes left out]\n" in done.stdout_tail
     assert done.stdout_tail.endswith("the end\n")
 
 

@@ -39,6 +39,7 @@ ALWAYS = {
     "WANDB_SILENT": "true",
     "NO_COLOR": "1",
 }
+HEAD_BYTES = 2 * 1024
 TAIL_BYTES = 16 * 1024
 GRACE_SECONDS = 3.0
 POLL_SECONDS = 0.05
@@ -286,9 +287,14 @@ def _written(outputs: Sequence[Path]) -> int:
 
 
 def _tail(path: Path) -> str:
+    """What was written: all of it, or its first and its last bytes and how many were between them."""
     with path.open("rb") as file:
-        file.seek(0, os.SEEK_END)
-        size = file.tell()
-        file.seek(max(0, size - TAIL_BYTES))
-        text = file.read().decode("utf-8", "replace")
-    return text if size <= TAIL_BYTES else f"[{size - TAIL_BYTES} bytes left out]\n{text}"
+        size = file.seek(0, os.SEEK_END)
+        left_out = size - HEAD_BYTES - TAIL_BYTES
+        if left_out <= 0:
+            file.seek(0)
+            return file.read().decode("utf-8", "replace")
+        file.seek(0)
+        head = file.read(HEAD_BYTES).decode("utf-8", "replace")
+        file.seek(-TAIL_BYTES, os.SEEK_END)
+        return f"{head}\n[{left_out} bytes left out]\n{file.read().decode('utf-8', 'replace')}"

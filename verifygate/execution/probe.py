@@ -162,6 +162,8 @@ def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
         return f"the recorder broke: {seen.problems[0]}"
     if not seen.steps:
         return "no optimizer step was recorded: training in child processes is not seen"
+    if seen.steps == seen.skipped:
+        return f"the scaler skipped all of {count(seen.steps, 'step')}: nothing was trained"
     if not counts.get("autocast") and not counts.get("scale"):
         hint = f" ({off}; --emulate-cuda runs it)" if off else ""
         return f"neither autocast nor a live scaler was in use in {count(seen.steps, 'step')}{hint}"

@@ -91,12 +91,17 @@ def tell_who_tests_what(watched: Watched) -> Told:
     executed, gap = _executed(watched)
     root, files = watched.context.subject.root, watched.files
     functions = () if executed is None else attribute(files, root, executed, watched.scrubber)
-    told = {"functions": functions, "attribution": gap}
+    return Told(details={"functions": functions, "attribution": gap})
+
+
+def _changed_lines(watched: Watched, emulated: Mapping[str, Lines] | None) -> tuple[Check, ...]:
+    """Whether tests reach what a change brought, where the gate was asked about one."""
     if not (since := watched.context.since):
-        return Told(details=told)
+        return ()
+    executed, gap = _executed(watched)
     code = [file for file in watched.context.sources if file.mentions_amp and not file.is_test]
     before = {file.path: file for file in files_at(watched.context.settings.root, since)}
-    return Told(checks=(changed_lines_are_tested(code, before, root, executed, gap),), details=told)
+    return (changed_lines_are_tested(code, before, watched.context.subject.root, executed, gap, emulated),)
 
 
 def tell_the_emulated(watched: Watched) -> Told:
@@ -112,7 +117,8 @@ def tell_the_emulated(watched: Watched) -> Told:
     if again.executed is not None and executed is not None:
         root = context.subject.root
         details["functions"] = attribute(watched.files, root, executed, watched.scrubber, again.executed)
-    return Told(checks=(again.check,), findings=again.findings, details=details)
+    checks = (*_changed_lines(watched, again.executed), again.check)
+    return Told(checks=checks, findings=again.findings, details=details)
 
 
 def tell_the_oracles(watched: Watched) -> Told:
@@ -127,7 +133,11 @@ def tell_the_oracles(watched: Watched) -> Told:
         watched.folder / "oracles",
         capability=context.settings.execution.capability,
     )
-    return Told(examined.checks, examined.findings, details={"oracle_entries": examined.entries})
+    return Told(
+        examined.checks,
+        examined.findings,
+        details={"oracle_entries": examined.entries, "half_precision": examined.half_precision or None},
+    )
 
 
 def tell_what_changed(watched: Watched) -> Told:

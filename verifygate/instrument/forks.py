@@ -8,6 +8,7 @@ its `told.jsonl` will be, the `root` to run in, `seconds`, and `env`. All forks 
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -55,6 +56,8 @@ def prepare(preload: list[str]) -> None:
         sys.modules["torch"].manual_seed(SEED)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(SEED)
+    gc.collect()
+    gc.freeze()  # a fork that looks for garbage among what all share would copy the pages it lies in
 
 
 def _reap(running: dict[int, tuple[dict[str, Any], float]]) -> None:

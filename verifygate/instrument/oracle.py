@@ -30,6 +30,7 @@ def install(options: dict[str, Any], tell: Tell) -> None:
     WATCH[:] = [watch]
     if recorder.current is not None:
         watch.before_end.append(recorder.current.totals)
+    tell("devices", cuda=torch.cuda.is_available())
     for device in ("cuda", "mps"):
         if options.get(device) is not None:
             _pretend(device, bool(options[device]))

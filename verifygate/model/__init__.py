@@ -62,7 +62,16 @@ from verifygate.model.stage import (
     TestWarning,
     Verdict,
 )
-from verifygate.model.trace import Island, LowPrecision, OwnEvents, ScaleChange, StepOrder, TraceSummary, Visit
+from verifygate.model.trace import (
+    EntryPrecision,
+    Island,
+    LowPrecision,
+    OwnEvents,
+    ScaleChange,
+    StepOrder,
+    TraceSummary,
+    Visit,
+)
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -84,6 +93,7 @@ __all__ = [
     "Detail",
     "Deviation",
     "EmulatedTest",
+    "EntryPrecision",
     "Evidence",
     "EvidenceClass",
     "ExecutionDetails",

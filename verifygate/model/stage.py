@@ -14,7 +14,7 @@ from verifygate.model.finding import Finding
 from verifygate.model.links import Coverage, Link
 from verifygate.model.measurement import Measurement
 from verifygate.model.profile import Curve, HazardAnswer, Profile
-from verifygate.model.trace import TraceSummary
+from verifygate.model.trace import EntryPrecision, TraceSummary
 
 
 class Verdict(StrEnum):
@@ -116,6 +116,8 @@ class ExecutionDetails(Model):
     """What the recorder saw of AMP during the tests; a test without a seed may skip other steps each time."""
     oracle_entries: tuple[str, ...] = ()
     """What the oracles ran; their checks speak of `entry 1`, `entry 2`."""
+    half_precision: Volatile[tuple[EntryPrecision, ...] | None] = None
+    """How much of these entries' matrix work was in half precision."""
     output_tail: Volatile[str | None] = None
     emulated: tuple[EmulatedTest, ...] = ()
     """The tests that were skipped for want of CUDA, as they ended where CUDA is emulated."""

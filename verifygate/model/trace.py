@@ -58,6 +58,17 @@ class LowPrecision(Model):
         return self.low_flops / self.flops if self.flops else None
 
 
+class EntryPrecision(Model):
+    """How much of the work of one entry of the oracles, run as it is, was in half precision."""
+
+    entry: int
+    """Counted from 1, as in the checks."""
+    emulated: bool
+    low_precision: LowPrecision | None
+    not_sampled: str = ""
+    """Why there is no sample, where there is none."""
+
+
 class StepOrder(Model):
     """The order of events from the first forward to the `update()` after the step; windows that agree are one."""
 

@@ -73,7 +73,7 @@ def examine(
 
     Raises EntryError for an entry that cannot be run, OSError where the interpreter cannot be started.
     """
-    plain = [_job(settings, entry, {"windows": settings.steps}) for entry in entries]
+    plain = [_job(settings, entry, {"windows": settings.steps}, sampled=edges) for entry in entries]
     for entry, seen in zip(entries, run_jobs(subject, plain, _new(folder, "plain")), strict=True):
         entry.seen = seen
         if seen.error is not None or not seen.steps:
@@ -87,17 +87,31 @@ def examine(
     for (entry, name, _), one in zip(plans, runs, strict=True):
         by_entry[id(entry)][name] = one
     for entry in alive:
+        if edges and _is_without_cuda(entry.seen):
+            by_entry[id(entry)]["no-cuda"] = entry.seen
         _answer(entry, by_entry[id(entry)])
     _settle(subject, settings, alive, by_entry, folder)
     for entry in alive:
         _note_emulation(entry, by_entry[id(entry)])
 
 
+def _is_without_cuda(seen: Seen) -> bool:
+    """Whether the unchanged run is the run without CUDA already, because this machine has none."""
+    return any(event["cuda"] is False for event in seen.of("devices"))
+
+
 def _job(
-    settings: OraclesSettings, entry: Entry, options: Mapping[str, Any], poison: Mapping[str, Any] | None = None
+    settings: OraclesSettings,
+    entry: Entry,
+    options: Mapping[str, Any],
+    poison: Mapping[str, Any] | None = None,
+    *,
+    sampled: bool = False,
 ) -> Job:
+    """One run. `sampled`: a few of its steps are looked at operation by operation, which changes nothing in it."""
     there = options.get("cuda") is not False  # a run that shall find no CUDA finds no emulated one either
-    instruments = [*(around(entry) if there else []), ("oracle", options)]
+    sampler = [("recorder", {"sample": True, "emulated": entry.emulate})] if sampled else []
+    instruments = [*(around(entry) if there else []), *sampler, ("oracle", options)]
     if poison:
         instruments.append(("injection", poison))
     return Job(entry.command, entry.root, tuple(instruments), settings.seconds)
@@ -115,8 +129,9 @@ def _plan(settings: OraclesSettings, entry: Entry, edges: bool) -> dict[str, Job
     once = {"at": at, "times": 1}
     many = {"kind": "inf", "at": 1, "times": edge_cases.STREAK}
     plan: dict[str, Job] = {}
-    if edges:
+    if edges and not _is_without_cuda(entry.seen):
         plan["no-cuda"] = job({"windows": settings.steps, "cuda": False})
+    if edges:
         plan["mps-only"] = job({"windows": settings.steps, "cuda": False, "mps": True})
     if edges and entry.seen.emulated:
         plan["pre-ampere"] = _job(settings, replace(entry, capability=OLD_CAPABILITY), {"windows": settings.steps})

@@ -14,7 +14,9 @@ from verifygate.execution.oracles.examine import CAPABILITY, INF, ORDER, SCALE, 
 from verifygate.execution.oracles.runs import EntryError
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.scrub import Scrubber
-from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Status, Witness
+from verifygate.execution.trace import read_trace
+from verifygate.execution.trace_summary import summary
+from verifygate.model import Certainty, Check, EntryPrecision, Evidence, EvidenceClass, Finding, Status, Witness
 from verifygate.source import Sources
 from verifygate.subject import Subject
 
@@ -61,6 +63,7 @@ class Examined:
     entries: tuple[str, ...] = ()
     """What was asked, in order; the checks speak of `entry 1`, `entry 2`."""
     findings: tuple[Finding, ...] = ()
+    half_precision: tuple[EntryPrecision, ...] = ()
 
 
 def ask_the_oracles(
@@ -90,7 +93,20 @@ def ask_the_oracles(
         _check(name, [(number, entry.answers[name]) for number, entry in numbered if name in entry.answers], scrubber)
         for name in asked
     ]
-    return Examined(tuple(checks), settings.commands, tuple(_findings(entries, sources, scrubber)))
+    found = tuple(_findings(entries, sources, scrubber))
+    precision = tuple(_half_precision(number, entry, scrubber) for number, entry in numbered)
+    return Examined(tuple(checks), settings.commands, found, precision)
+
+
+def _half_precision(number: int, entry: Entry, scrubber: Scrubber) -> EntryPrecision:
+    """What a sample of the unchanged run says."""
+    seen = summary(read_trace(entry.seen.folder / "trace"), {}, scrubber.inside)
+    return EntryPrecision(
+        entry=number,
+        emulated=entry.seen.emulated,
+        low_precision=seen.low_precision,
+        not_sampled="; ".join(scrubber.text(each) for each in (*seen.problems, seen.not_sampled) if each),
+    )
 
 
 def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber) -> Check:
