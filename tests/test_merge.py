@@ -45,3 +45,58 @@ def test_a_finding_in_an_untested_function_says_so(tmp_path: Path) -> None:
     report = gate.run(settings, stages=("execution", "static"))
     found = [finding for stage in report.stages for finding in stage.findings if finding.rule == "AMP201"]
     assert [finding.untested for finding in found] == ["no test executes `untested`"]
+
+
+TEST = """\
+import torch
+from train import train
+
+
+def test_train():
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, optimizer, torch.amp.GradScaler("cpu", init_scale=4.0), [torch.ones(2, 4)] * 4)
+"""
+UPDATED_IN_SECRET = """\
+import torch
+
+finish = getattr(torch.amp.GradScaler, "up" + "date")
+
+
+def train(model, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        finish(scaler)
+"""
+AMP_WITHOUT_ITS_NAMES = """\
+def train(model, optimizer, helper, batches):
+    multiply, advance, adapt = (getattr(helper, name) for name in ("scale", "step", "update"))
+    for batch in batches:
+        optimizer.zero_grad()
+        multiply(model(batch).mean()).backward()
+        advance(optimizer)
+        adapt()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "name", "reason"),
+    [
+        (UPDATED_IN_SECRET, "static-fault-not-seen-in-run", ("finding", "train.py", 12)),
+        (AMP_WITHOUT_ITS_NAMES, "amp-not-found-in-source", ("check-partial", "train.py", 6)),
+    ],
+)
+def test_the_source_and_the_run_contradict_each_other(
+    source: str, name: str, reason: tuple[str, str, int], tmp_path: Path
+) -> None:
+    """The scaler is never updated, and was; there is no AMP, and a scaler stepped. Each is told, and blocks."""
+    for path, text in {"train.py": source, "test_train.py": TEST, "pytest.ini": ""}.items():
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    report = gate.run(Settings(root=tmp_path, today=dt.date(2026, 1, 1)), stages=("execution", "static"))
+    assert [each.name for each in report.contradictions] == [name]
+    assert [(each.condition, each.path, each.line) for each in report.reasons] == [reason]

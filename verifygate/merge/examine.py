@@ -19,7 +19,16 @@ from verifygate.merge.figures import cited_measurements, summaries
 from verifygate.merge.grounds import Grounds, Results
 from verifygate.merge.places import cited_places, sources_changed
 from verifygate.merge.witnesses import merged
-from verifygate.model import Check, Contradiction, QualityGate, RequirementsDetails, StageResult, Status
+from verifygate.model import (
+    Check,
+    Contradiction,
+    Evidence,
+    EvidenceClass,
+    QualityGate,
+    RequirementsDetails,
+    StageResult,
+    Status,
+)
 from verifygate.requirements import gates_check, quality_gates
 
 QUESTIONS: tuple[Callable[[Results, Grounds], Iterator[Contradiction]], ...] = (
@@ -94,7 +103,12 @@ def _lowered(check: Check, lowered: dict[str, tuple[Status, Contradiction]]) -> 
     if why is None or not _worse(to, check.status):
         return check
     said = f"{check.actual}; " if check.actual else ""
-    update = {"status": to, "actual": f"{said}contradicted ({why.name}): {why.text}"}
+    update: dict[str, object] = {"status": to, "actual": f"{said}contradicted ({why.name}): {why.text}"}
+    if why.path:
+        place = Evidence(
+            id=f"E-{check.id}-contradicted", kind=EvidenceClass.STATIC, summary=why.text, path=why.path, line=why.line
+        )
+        update["evidence"] = (place, *check.evidence)
     return check.model_copy(update=update | ({"remedy": why.action} if why.action else {}))
 
 
