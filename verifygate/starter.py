@@ -17,8 +17,8 @@ exclude = []
 pytest = [{tests}]  # arguments for pytest
 # required = ["tests/test_train.py"]  # tests that must run and pass; a skipped one is NOT MEASURED
 
-# [requirements]
-# spec = "requirements.yaml"  # what the code must do, traced to evidence
+# [requirements]  # what the code must do, traced to evidence; see `verifygate docs requirements`
+# spec = "requirements.yaml"  # two lines will do for a start: `title: {name}` and `extends: amp-core`
 
 # [performance]
 # workload = "package.module:build"  # build(precision, seed, device) -> an object with step() and evaluate()

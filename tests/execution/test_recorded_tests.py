@@ -51,6 +51,7 @@ def test_the_run_in_figures(result: StageResult):
     trace = result.details.trace
     assert trace is not None
     assert (trace.steps, trace.skipped, trace.dropped, trace.problems) == (12, 0, 0, ())
+    assert {each.scale for each in trace.scales} == {8.0}  # what each was made with; no update changed it
     assert trace.devices == ("cpu float16",)
     assert Visit(path="loop.py", line=42, event="clip", times=3) in trace.visits
 

@@ -45,7 +45,7 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
         scale_min=min(values, default=None),
         scale_max=max(values, default=None),
         scale_last=values[-1] if values else None,
-        scales=_changes(scales),
+        scales=_changes(sorted([*_first_scales(events, trace), *scales], key=lambda one: one.scaler)),
         low_precision=sampled,
         not_sampled="" if sampled else str(trace.sample.get("why_not") or "no steps were sampled"),
         not_float32=not_float32(trace, trace.optimizers),
@@ -68,6 +68,16 @@ def _has_scale(event: Event) -> bool:
 
 def _region(event: Event) -> str:
     return f"{event.fields.get('device')} {event.fields.get('dtype')}"
+
+
+def _first_scales(events: list[Event], trace: Trace) -> list[ScaleChange]:
+    """The scale that each live scaler was made with: without it, what the first update did could not be told."""
+    made = [(event, trace.scalers.get(event.scaler or 0, {})) for event in events if event.kind == "scaler"]
+    return [
+        ScaleChange(scaler=event.scaler or 0, step=event.step, scale=float(fact["init_scale"]))
+        for event, fact in made
+        if fact.get("enabled") and isinstance(fact.get("init_scale"), int | float) and math.isfinite(fact["init_scale"])
+    ]
 
 
 def _changes(scales: list[ScaleChange]) -> tuple[ScaleChange, ...]:

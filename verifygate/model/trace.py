@@ -16,7 +16,7 @@ class Visit(Model):
 
 
 class ScaleChange(Model):
-    """The loss scale after an `update()` that changed it, or after the first one."""
+    """The loss scale that a scaler was made with, or has after an `update()` that changed it."""
 
     scaler: int
     """Scalers are numbered in the order in which they were made."""
