@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+from verifygate.instrument import step_time
 from verifygate.instrument.host_waits import HostWaits
 from verifygate.instrument.operators import MatrixWork, profiled
 from verifygate.instrument.step_time import DataTime, LineClock
@@ -153,20 +154,30 @@ def test_waits_of_the_host_with_their_lines() -> None:
     }
 
 
-def test_the_time_before_a_forward_is_data_time() -> None:
-    """Sleeping before the forward counts, sleeping after it does not; a DataLoader is timed by itself."""
+def test_the_time_before_a_forward_is_data_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes before the forward counts, what passes after it does not; a DataLoader is timed by itself."""
+    now = [0.0]
+    monkeypatch.setattr(step_time, "clock", lambda: now[0])
+
+    class Slow(torch.utils.data.Dataset):  # type: ignore[type-arg]
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            now[0] += 1
+            return torch.zeros(2)
+
     model = torch.nn.Linear(2, 1)
-    loader = iter(DataLoader(torch.zeros(8, 2), batch_size=4))
+    loader = iter(DataLoader(Slow(), batch_size=4))
     data = DataTime(lambda: None)
     with data.watching():
         data.begin()
-        time.sleep(0.05)
+        now[0] += 10
         loss = model(next(loader)).sum()
-        time.sleep(0.1)
+        now[0] += 100
         loss.backward()
-    assert 0.05 <= data.seconds < 0.1
+    assert (data.seconds, data.loader_seconds) == (14, 4)
     assert (data.forwards, data.loads) == (1, 1)
-    assert 0 < data.loader_seconds < data.seconds
     data.begin()
     next(loader)
     assert data.loads == 0  # nothing is watched any more
