@@ -9,6 +9,7 @@ from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import last_name
+from verifygate.static.syntax import walk
 from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Known, Values, dict_items
 from verifygate.static.written import ADDERS, FILLERS, READERS, Written
 
@@ -105,6 +106,11 @@ class Shapes:
             frame = self.evaluator.root_frame(function)
             for node in function.own_nodes:
                 self._note(node, function, frame)
+                if isinstance(
+                    node, ast.Lambda
+                ):  # `patch(save, lambda path: seen.update(path=path))` writes when called
+                    for inner in walk(node.body):
+                        self._note(inner, function, frame)
 
     def _note(self, node: ast.AST, function: Function, frame: Frame) -> None:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):

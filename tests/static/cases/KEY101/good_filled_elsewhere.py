@@ -61,3 +61,11 @@ def main(text):
     widened(settings)
     print(settings["vision"]["pool"], seen["scaler"])
     return Reader(8).read(text)["parts"]
+
+
+def replaced(monkeypatch, saving):
+    """What a stand-in is called with is kept by the stand-in, which is a lambda."""
+    captured = {}
+    monkeypatch.setattr(saving, "save", lambda state, path: captured.update(path=path))
+    saving.checkpoint("out")
+    return captured["path"]

@@ -23,7 +23,7 @@ def collect(net, loss_function, val_loader):
 
 
 def main(model, criterion, optimizer, scaler, loader):
-    running, history = 0.0, []
+    running, total, history = 0.0, 0.0, []
     for images, labels in loader:
         optimizer.zero_grad()
         with torch.autocast("cuda"):
@@ -32,6 +32,7 @@ def main(model, criterion, optimizer, scaler, loader):
         scaler.step(optimizer)
         scaler.update()
         running += loss  # expect: PERF110
+        total = total + loss  # expect: PERF110
         history.append(loss * 2)  # expect: PERF110
     print(evaluate(model, criterion, loader))
-    return running, history
+    return running, total, history

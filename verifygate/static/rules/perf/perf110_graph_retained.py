@@ -107,8 +107,9 @@ def _kept(node: ast.AST, losses: frozenset[str]) -> str | None:
         case ast.AugAssign(target=target, op=ast.Add(), value=value) if carries(value, losses):
             return ast.unparse(target)
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
-            terms = {ast.unparse(left), ast.unparse(right)}
-            return name if name in terms and name not in losses and carries(node.value, losses) else None
+            # what is added counts, not the sum, which is a loss itself from then on
+            added = [other for term, other in ((left, right), (right, left)) if ast.unparse(term) == name]
+            return name if any(carries(other, losses) for other in added) else None
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value], keywords=[]):
             return name if carries(value, losses) else None
     return None
