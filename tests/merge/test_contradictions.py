@@ -234,6 +234,13 @@ def test_a_requirement_better_than_its_evidence(given: StageResult, expected: St
     assert status_of(found, "requirements.R-1") is expected
 
 
+def test_a_floor_needs_no_samples():
+    """Where FP32 does not fit on the device there is no value, only a least saving: honest, and PASS."""
+    floor = speedup(value=None, low=1.6, arms=())
+    assert looked_at(performance(floor)).contradictions == ()
+    assert names(looked_at(performance(speedup(value=None, low=1.4, arms=())))) == ["summary-against-samples"]
+
+
 def test_another_precision_than_the_runs():
     """Told, and nothing is lowered: each is true for its own precision."""
     other = speedup(id="speedup.bf16", arms=tuple(

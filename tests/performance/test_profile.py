@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from verifygate.config import PerformanceSettings, Settings
+from verifygate.merge.figures import unsupported
 from verifygate.model import (
     Anatomy,
     Certainty,
@@ -69,7 +70,9 @@ def grown(*sizes: int) -> Profile:
 )
 def test_growth_is_a_leak_or_none_or_cannot_be_told(sizes: tuple[int, ...], status: Status) -> None:
     """The interval of the slope decides; the first epoch does not count."""
-    assert growth(grown(*sizes), "cpu").status is status
+    found = growth(grown(*sizes), "cpu")
+    assert found.status is status
+    assert unsupported(found) == "", "the merger takes no PASS without samples"
 
 
 def test_the_slope_of_a_line() -> None:

@@ -61,8 +61,8 @@ def unsupported(item: Measurement) -> str:
         return f"its evidence is only {item.kind}"
     if item.value is None and item.low is None:
         return "it holds no value"
-    if not any(arm.samples for arm in item.arms):
-        return "it holds no samples"
+    if item.value is not None and not any(arm.samples for arm in item.arms):
+        return "it holds no samples"  # a floor alone has none: the arm that does not fit on the device took no step
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from verifygate.model import Anatomy, Check, Evidence, EvidenceClass, Growth, Measurement, Profile, Status
+from verifygate.model import Anatomy, Arm, Check, Evidence, EvidenceClass, Growth, Measurement, Profile, Status
 from verifygate.performance.case import ON_CUDA
 from verifygate.performance.intervals import Interval
 from verifygate.performance.spread import mean, slope
@@ -89,7 +89,9 @@ def growth(profile: Profile, device: str) -> Measurement:
         return shape.model_copy(update={"reason": profile.reason or "too few epochs"})
     status, reason = leaks(profile.growth, fitted)
     ends = {"value": fitted.value, "low": fitted.low, "high": fitted.high}
-    return shape.model_copy(update={"status": status, "reason": reason, **ends})
+    alive = tuple(float(each) for each in profile.growth.bytes[1:])
+    arms = (Arm(name=profile.arm, unit="B", samples=alive, n=len(alive)),)  # a PASS without samples counts for nothing
+    return shape.model_copy(update={"status": status, "reason": reason, "arms": arms, **ends})
 
 
 def leaks(growth: Growth, fitted: Interval) -> tuple[Status, str]:
