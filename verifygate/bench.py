@@ -36,16 +36,32 @@ def bench() -> None:
 @click.option(
     "--against", default="", help="A git revision, measured in the same run; or a record, whose ratios count."
 )
+@click.option(
+    "--benchmark-json", type=click.Path(path_type=Path), help="Write the samples there too, as pytest-benchmark does."
+)
 @config_option
 @format_option
-def bench_run(against: str, config: Path | None, fmt: str) -> int:
+def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fmt: str) -> int:
     """Measure, and judge by the targets; or by an earlier revision. Exit code 1 where one is missed or not measured."""
     settings = _settings(config)
     if not against:
-        return _shown(settings, _measured(settings), fmt)
+        measured = _measured(settings)
+        if benchmark_json is not None:
+            _write_benchmarks(benchmark_json, measured)
+        return _shown(settings, measured, fmt)
     if Path(against).is_file():
         return _against_record(settings, against, fmt)
     return _against_revision(settings, against, fmt)
+
+
+def _write_benchmarks(path: Path, measured: Measured) -> None:
+    from verifygate.errors import UsageError
+    from verifygate.performance.benchmark_json import written
+
+    try:
+        path.write_text(written(measured.comparison, measured.ended.isoformat()), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(path), remedy="give another path") from None
 
 
 def _against_revision(settings: Settings, against: str, fmt: str) -> int:
@@ -172,7 +188,7 @@ def _settings(config: Path | None) -> Settings:
     if missing := missing_library():
         raise UsageError(missing)
     settings = load(config, Path.cwd())
-    if not settings.performance.workload:
+    if not settings.performance.measured[1]:
         raise UsageError("there is no workload to measure", where=settings.config or None, remedy=HOW)
     return settings
 

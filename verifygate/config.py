@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import os
+import shlex
+import string
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from verifygate.config_file import find
 from verifygate.errors import UsageError
@@ -204,6 +206,12 @@ class PerformanceSettings(Model):
 
     workload: str = ""
     """`module:function`; the function is `build(precision, seed, device) -> workload`."""
+    function: str = ""
+    """Instead of a workload: `module:function` that trains, `train(precision, steps, seed)`, and may give back scores;
+    it is timed at its own optimizer steps."""
+    command: str = ""
+    """Instead of a workload: `python train.py --precision={precision} --seed={seed} --steps={steps}`, or `python -m
+    module ...`; `{device}`, and `{scores}` for a file with a JSON list of scores, may stand there too."""
     precision: Literal["", "bf16", "fp16"] = ""
     """AMP precision that the targets are about: `bf16` or `fp16`; what the device does best where it is empty."""
     arms: tuple[Literal["tf32", "bf16", "fp16"], ...] | None = None
@@ -226,11 +234,45 @@ class PerformanceSettings(Model):
     """Time limit of one arm's process; no round is begun that would not leave enough of it for what follows."""
     profile: bool = True
     """Whether fp32 and the judged arm are profiled as well: memory anatomy and growth, operators, waits of the host."""
+    benchmarks: tuple[str, ...] = ()
+    """Files of `pytest --benchmark-only --benchmark-save-data --benchmark-json=FILE`: of benchmarks with a precision as
+    a parameter the ratios are shown. They ran one after the other, so they meet no target."""
     slowdown: Positive = 0.05
     """By how much a step may get slower, or its peak memory larger, against what `bench run --against` names."""
     targets: Targets = Field(default_factory=Targets)
     records: RecordsSettings = Field(default_factory=RecordsSettings)
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)
+
+    @field_validator("command")
+    @classmethod
+    def _runs_python(cls, command: str) -> str:
+        if not command:
+            return command
+        try:
+            words = shlex.split(command)
+            names = {name for _, name, _, _ in string.Formatter().parse(command) if name is not None}
+        except ValueError as error:
+            raise ValueError(f"it cannot be taken apart: {error}") from None
+        if words[0] != "python" or len(words) < 2 + (words[1:2] == ["-m"]):
+            raise ValueError("write `python script.py ...` or `python -m module ...`: it runs in the measuring process")
+        if missing := sorted({"precision", "seed", "steps"} - names):
+            raise ValueError(f"`{{{missing[0]}}}` has to stand in it: it is what a run is told")
+        if unknown := sorted(names - {"precision", "seed", "steps", "device", "scores"}):
+            raise ValueError(f"nothing fills in `{{{unknown[0]}}}`")
+        return command
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        named = [name for name in ("workload", "function", "command") if getattr(self, name)]
+        if len(named) > 1:
+            raise ValueError(f"`{named[0]}` and `{named[1]}` are both there: one thing can be measured")
+        return self
+
+    @property
+    def measured(self) -> tuple[str, str]:
+        """What is measured: `build`, `function` or `command`, and its text; the text is empty where nothing is."""
+        kinds = {"build": self.workload, "function": self.function, "command": self.command}
+        return next(((kind, text) for kind, text in kinds.items() if text), ("build", ""))
 
 
 class VerdictSettings(Model):

@@ -67,7 +67,7 @@ def test_broken_toml_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_shipped_files_are_valid(path: Path) -> None:
-    assert read_config([str(path)]).steps in (200, 300)
+    assert read_config([str(path)]).steps >= 200
 
 
 def test_the_command_line_says_in_one_line_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

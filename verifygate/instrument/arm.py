@@ -11,6 +11,7 @@ import ctypes
 import gc
 import hashlib
 import importlib
+import importlib.util
 import json
 import math
 import os
@@ -19,6 +20,7 @@ import random
 import re
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from itertools import pairwise
@@ -51,7 +53,11 @@ class Arm:
             self.synchronize, self.event = torch.cuda.synchronize, torch.cuda.Event
             self.peak_allocated, self.peak_reserved = torch.cuda.max_memory_allocated, torch.cuda.max_memory_reserved
         self.imported = Imported()
+        self.machine = beside("machine").Machine(torch)
         self.workload: Any = None
+        self.driven: Any = None
+        """The module `driven`, where the workload is a training rather than something that is asked for steps."""
+        self.tf32 = False
         self.allocated_before = self.reserved_before = 0
         self.orders: dict[str, Callable[..., dict[str, Any]]] = {
             "build": self.build,
@@ -71,6 +77,7 @@ class Arm:
             "device": self.device,
             "device_name": self.torch.cuda.get_device_name() if on_cuda else "cpu",
             "bf16": bool(self.torch.cuda.is_bf16_supported()) if on_cuda else True,
+            "details": self.machine.facts(),
             "tf32": on_cuda and tuple(self.torch.cuda.get_device_capability()) >= (8, 0),
         }
 
@@ -83,10 +90,16 @@ class Arm:
         except BaseException as error:  # a workload may call sys.exit; that too is an answer
             return {"failed": {**described(self.torch, error), "peak_bytes": self._peak()}}
 
-    def build(self, workload: str, precision: str, seed: int, tf32: bool) -> dict[str, Any]:
-        """Import and build the workload under equal seeds and flags; report the flags that then hold."""
-        function = imported(workload)
+    def build(self, kind: str, workload: str, precision: str, seed: int, tf32: bool, most_steps: int) -> dict[str, Any]:
+        """Import and build the workload under equal seeds and flags; report the flags that then hold.
+
+        `kind`: `build` is a function that gives a workload, `function` one that trains, `command` a script that does.
+        """
+        self.tf32 = tf32
+        function: Any = None if kind == "command" else imported(workload)
         if self.workload is not None:  # of another seed
+            if self.driven:
+                self.workload.close()
             self.workload = None
             gc.collect()
             if self.device == "cuda":
@@ -98,7 +111,13 @@ class Arm:
         if self.device == "cuda":
             self.allocated_before = self.torch.cuda.memory_allocated()
             self.reserved_before = self.torch.cuda.memory_reserved()
-        self.workload = function(precision, seed, self.device)
+        if kind == "build":
+            self.workload = function(precision, seed, self.device)
+        else:
+            self.driven = driven = beside("driven")
+            wanted = (workload, driven.of_command) if function is None else (function, driven.of_function)
+            train = wanted[1](wanted[0], precision, seed, self.device)
+            self.workload = driven.Driven(self.torch, train, most_steps, ContractError)
         set_tf32(self.torch, tf32)  # after the project's code, which may have set it too
         for name in ("step", "evaluate"):
             if not callable(getattr(self.workload, name, None)):
@@ -115,9 +134,13 @@ class Arm:
         """Take `steps` steps: the training whose outcome is evaluated, and the first warm-up."""
         before = self._effective()
         losses, scales = [], []
-        for _ in range(steps):
+        if self.driven:
+            self.workload.begin(steps)
+        for step in range(steps):
             losses.append(number(self.workload.step()))
             scales.append(number(getattr(self.workload, "loss_scale", None)))
+            if self.driven and step == 0:
+                set_tf32(self.torch, self.tf32)  # its own beginning may have set it
         self.synchronize()
         return {
             "effective": self._gained(before, steps),
@@ -129,23 +152,26 @@ class Arm:
     def evaluate(self) -> dict[str, Any]:
         """One score per item. A score that is no finite number passes here: the gate judges it."""
         scores = [float(score) for score in self.workload.evaluate()]
-        if not scores:
+        if not scores and not self.driven:
             raise ContractError("evaluate() returned no score; it returns one number per item")
         return {"scores": scores, "files": self.imported.files()}
 
     def block(self, warmup: int, steps: int) -> dict[str, Any]:
         """Time `steps` steps one by one, after `warmup` steps that bring caches and clocks back from the other arm."""
-        state = machine_state()
         started = clock()
+        state = self.machine.state()
         for _ in range(warmup):
             self.workload.step()
+        if self.driven:
+            set_tf32(self.torch, self.tf32)
         self.synchronize()
         self._reset_peak()
-        before = self._effective()
+        before, begin = self._effective(), clock()
         seconds = self._timed(steps)
+        if not 0.9 * (clock() - begin) - 0.001 * steps <= sum(seconds):
+            raise ContractError("the device works for the steps on another stream than the current one, unseen")
         return {
             "seconds": seconds,
-            "block_seconds": clock() - started,
             "effective": self._gained(before, steps),
             "digest": self._digest(),
             "peak_bytes": self._peak(),
@@ -153,6 +179,7 @@ class Arm:
             "flags": flags(self.torch),
             "state": state,
             "files": self.imported.files(),
+            "block_seconds": clock() - started,  # the last: all of the order is in it, as in the gate's own time
         }
 
     def _timed(self, steps: int) -> list[float]:
@@ -241,14 +268,6 @@ def number(value: object) -> float | None:
         return None
 
 
-def machine_state() -> dict[str, float]:
-    """What else goes on here, name -> figure."""
-    try:
-        return {"load": os.getloadavg()[0]}
-    except OSError:  # not to be had on every system
-        return {}
-
-
 def imported(workload: str) -> Any:
     """The function that `module:function` names. Raises ContractError, or whatever the module's import raises."""
     module_name, colon, function_name = workload.partition(":")
@@ -289,6 +308,16 @@ class Imported:
             if (path := os.path.realpath(file)).startswith(self.root):
                 self.found.add(Path(path[len(self.root) :]).as_posix())
         return sorted(self.found)
+
+
+def beside(name: str) -> Any:
+    """The module in the file `name`.py beside this one, under a name that no project has."""
+    spec = importlib.util.spec_from_file_location(f"_verifygate_{name}", Path(__file__).with_name(f"{name}.py"))
+    if spec is None or spec.loader is None:
+        raise ContractError(f"{name}.py is not beside {Path(__file__).name}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def set_tf32(torch: Any, on: bool) -> None:
@@ -357,11 +386,25 @@ def main() -> None:
         return
     arm = Arm(torch)
     send({"done": arm.hello()})
-    for line in stream:
+
+    def obey(line: str) -> bool:
         answer = arm.answer(json.loads(line))
         send(answer)
-        if "failed" in answer:
-            return
+        return "failed" not in answer
+
+    def obey_the_rest() -> None:
+        try:
+            while (line := stream.readline()) and obey(line):
+                pass
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the gate has gone
+        os._exit(0)
+
+    while (line := stream.readline()) and obey(line):
+        if arm.driven:  # the training has the main thread: it may install signal handlers, and start processes
+            threading.Thread(target=obey_the_rest).start()
+            while True:
+                arm.driven.JOBS.get()()
 
 
 if __name__ == "__main__":

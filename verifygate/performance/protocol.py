@@ -34,8 +34,10 @@ Undecided = Callable[[Comparison], bool]
 
 def planned(settings: PerformanceSettings) -> Plan:
     """What is going to be measured; further seeds only where a target is about accuracy."""
+    kind, text = settings.measured
     return Plan(
-        workload=settings.workload,
+        kind=kind,
+        workload=text,
         steps=settings.steps,
         warmup=settings.warmup,
         train_steps=settings.train_steps,
@@ -213,7 +215,15 @@ def _larger(one: int | None, other: int | None) -> int | None:
 def _build(arm: ArmProcess, plan: Plan, seed: int) -> None:
     record = arm.record
     built_for = BASE if record.name == TF32 else record.name
-    done = arm.ask("build", workload=plan.workload, precision=built_for, seed=seed, tf32=record.name == TF32)
+    done = arm.ask(
+        "build",
+        kind=plan.kind,
+        workload=plan.workload,
+        precision=built_for,
+        seed=seed,
+        tf32=record.name == TF32,
+        most_steps=plan.most_steps,
+    )
     if done and not record.trainings:  # the first seed's workload is the one that is timed
         record.samples_per_step = done["samples_per_step"]
         record.parameter_bytes = done["parameter_bytes"]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from pathlib import PurePosixPath
 from statistics import median
 from typing import Any
 
@@ -105,6 +107,21 @@ class Plan:
     """No more rounds than these, however wide the intervals."""
     processes: int = 1
     """Of each arm, a device each."""
+    kind: str = "build"
+    """What `workload` names: `build`, a function that gives a workload; `function`, one that trains; or a `command`."""
+
+    @property
+    def most_steps(self) -> int:
+        """Steps that one arm takes while it is timed, at the most."""
+        return self.rounds_max * (2 * self.warmup + self.steps)
+
+    @property
+    def module(self) -> str:
+        """The module that the measurement begins with, dotted."""
+        if self.kind != "command":
+            return self.workload.partition(":")[0]
+        first, *rest = shlex.split(self.workload)[1:]
+        return rest[0] if first == "-m" else PurePosixPath(first).with_suffix("").as_posix().replace("/", ".")
 
     @property
     def looks(self) -> tuple[int, ...]:

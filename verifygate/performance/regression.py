@@ -117,7 +117,7 @@ def measured_against(
                 for answer in _answers(pair, regression, performance)
             )
             Run(arms, regression.comparison, performance.seconds, progress, undecided).follow()
-        refuse_other_trees(before, imported_files(root, performance.workload), performance.workload)
+        refuse_other_trees(before, imported_files(root, plan.module), plan.workload)
     return regression
 
 

@@ -10,6 +10,14 @@ from verifygate.performance.case import Case
 from verifygate.performance.intervals import positive, yes_or_no
 from verifygate.performance.record import ArmRecord, Comparison
 
+STATES = {
+    "load": ("Load average of the host", "processes"),
+    "processes": ("Processes that compute on the device, the arms' own too", "processes"),
+    "slowed_down": ("Whether heat or power held the device's clocks down", "yes or no"),
+    "temperature_c": ("Temperature of the device", "C"),
+    "power_w": ("Power of the device", "W"),
+}
+
 
 def measurements(case: Case) -> Iterator[Measurement]:
     """Rate, memory and size of each arm that ran to its end."""
@@ -27,6 +35,24 @@ def measurements(case: Case) -> Iterator[Measurement]:
         if arm.parameter_bytes is not None:
             yield _plain(case, arm, "parameter-bytes", "Size of the parameters", "B", arm.parameter_bytes)
     yield from _by_means(case)
+    yield from _machine(case)
+
+
+def _machine(case: Case) -> Iterator[Measurement]:
+    """The greatest figure of each kind that the machine's state had before a block."""
+    states = [block.state for arm in case.comparison.arms for block in arm.rounds]
+    for name, (title, unit) in STATES.items():
+        if found := [state[name] for state in states if name in state]:
+            yield Measurement(
+                id=f"machine-{name.replace('_', '-')}",
+                title=f"{title}: the greatest before a block",
+                metric=f"machine-{name.replace('_', '-')}",
+                unit=unit,
+                device=case.device,
+                status=Status.NOT_APPLICABLE,
+                value=max(found),
+                method=f"{len(found)} readings; each is in the record, with the samples",
+            )
 
 
 def _by_means(case: Case) -> Iterator[Measurement]:
@@ -97,4 +123,5 @@ def environment(comparison: Comparison) -> dict[str, str]:
     host = comparison.host
     if host is None:
         return {}
-    return {"platform": host.platform, "python": host.python, "torch": host.torch, "device": host.device_name}
+    told = {"platform": host.platform, "python": host.python, "torch": host.torch, "device": host.device_name}
+    return told | dict(host.details)

@@ -11,6 +11,7 @@ from verifygate.model import Finding, Outcome, PerformanceDetails, Profile, Stag
 from verifygate.performance import reported
 from verifygate.performance.anatomy import growth_check, measurements, unreachable
 from verifygate.performance.attestation.acceptance import Ruling, examined, found_records, terms
+from verifygate.performance.benchmark_json import read
 from verifygate.performance.case import Case
 from verifygate.performance.curves import curves
 from verifygate.performance.hazards import answered
@@ -24,7 +25,8 @@ from verifygate.stage import StageContext, not_configured
 
 HOW = (
     'set `performance.workload = "module:function"` in verifygate.toml to a function '
-    "`build(precision, seed, device) -> workload` with step(), evaluate(), effective_steps and samples_per_step"
+    "`build(precision, seed, device) -> workload` with step(), evaluate(), effective_steps and samples_per_step; or "
+    "`performance.function`, or `performance.command`: see `verifygate docs performance`"
 )
 UNREACHABLE = (
     "the memory target is out of reach for autocast on this workload, even at its best: see measurement "
@@ -40,18 +42,23 @@ class PerformanceStage:
     def run(self, context: StageContext) -> StageResult:
         """Compare the arms. Whatever the workload does is a result, never an exception."""
         settings = context.settings.performance
-        if not settings.workload:
+        if not settings.measured[1]:
             return not_configured(self.name, HOW)
         if missing := missing_library():
             return StageResult(stage=self.name, outcome=Outcome.ERRORED, reason=missing)
         began = time.monotonic()
+        in_pytest = [read(context.settings.root, path) for path in settings.benchmarks]
         comparison = compare(context.subject, settings, context.progress, lambda so_far: undecided(so_far, settings))
         rulings = () if comparison.accelerated else _consulted(context)
         static = context.results.get("static")
         hazards = hazards_of(static.findings if static else ())
-        profiles = profile(context.subject, settings, comparison, hazards, context.progress) if settings.profile else ()
+        profiles: tuple[Profile, ...] = ()
+        if settings.profile and settings.workload:  # a training that is held at its steps cannot be taken apart
+            profiles = profile(context.subject, settings, comparison, hazards, context.progress)
         result = summarised(comparison, settings, rulings, profiles, hazards)
-        return result.model_copy(update={"seconds": time.monotonic() - began})
+        shown = (measurement for each in in_pytest for measurement in each.measurements())
+        update = {"seconds": time.monotonic() - began, "measurements": (*result.measurements, *shown)}
+        return result.model_copy(update=update)
 
 
 def _consulted(context: StageContext) -> tuple[Ruling, ...]:
@@ -93,7 +100,7 @@ def summarised(
         ),
         environment=reported.environment(comparison),
         details=PerformanceDetails(
-            workload=settings.workload,
+            workload=settings.measured[1],
             protocol=(
                 *reported.protocol(comparison),
                 *((f"record {ruling.path}", ruling.told) for ruling in rulings),

@@ -238,6 +238,6 @@ def _changed(statement: Statement, terms: Terms) -> tuple[str, ...]:
     """How the files differ from those that were measured, one entry a file."""
     there = statement.files
     outside = {name for name in there if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts}
-    here = subjects(terms.root, terms.plan.workload, terms.records.files, set(there) - outside)
+    here = subjects(terms.root, terms.plan.module, terms.records.files, set(there) - outside)
     told: Callable[[str], str] = lambda name: "gone" if name not in here else "new" if name not in there else "changed"  # noqa: E731
     return tuple(f"{name} ({told(name)})" for name in sorted({*there, *here}) if there.get(name) != here.get(name))

@@ -16,7 +16,7 @@ from verifygate.performance.attestation.closure import own_files
 from verifygate.performance.attestation.figures import figures
 from verifygate.performance.attestation.statement import Predicate, Statement, stated
 from verifygate.performance.judgement import undecided
-from verifygate.performance.protocol import compare
+from verifygate.performance.protocol import compare, planned
 from verifygate.performance.record import Comparison, Trouble, dumped
 from verifygate.subject import Subject
 
@@ -46,12 +46,13 @@ def silent(_text: str) -> None:
 def measure(subject: Subject, settings: Settings, progress: Callable[[str], None] = silent) -> Measured:
     """Run the protocol. Raises UsageError where a file that it rests on changed meanwhile: whose figures are they?"""
     root, performance = settings.root, settings.performance
-    before = subjects(root, performance.workload, performance.records.files)
+    module = planned(performance).module
+    before = subjects(root, module, performance.records.files)
     began = dt.datetime.now(dt.UTC)
     comparison = compare(subject, performance, progress, lambda so_far: undecided(so_far, performance))
     ended = dt.datetime.now(dt.UTC)
     seen = own_files(root, (name for arm in comparison.arms for name in arm.files))
-    after = subjects(root, performance.workload, performance.records.files, seen)
+    after = subjects(root, module, performance.records.files, seen)
     if changed := sorted(name for name in before if after.get(name) != before[name]):
         remedy = "leave the files alone while they are measured"
         raise UsageError("it changed while it was measured", where=changed[0], remedy=remedy)
