@@ -114,7 +114,7 @@ class Arm:
         if kind == "build":
             self.workload = function(precision, seed, self.device)
         else:
-            self.driven = driven = beside("driven")
+            self.driven = driven = self.driven or beside("driven")  # once: its jobs are what the main thread waits for
             wanted = (workload, driven.of_command) if function is None else (function, driven.of_function)
             train = wanted[1](wanted[0], precision, seed, self.device)
             self.workload = driven.Driven(self.torch, train, most_steps, ContractError)
