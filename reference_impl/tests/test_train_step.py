@@ -106,15 +106,17 @@ def test_the_update_is_as_long_as_the_clip_allows(make_loop: MakeLoop, precision
 
 @pytest.mark.requirement("DATA-01")
 def test_the_scale_cancels_exactly(make_loop: MakeLoop) -> None:
-    """With bf16 in place of fp16, whose range a power of two cannot leave, weights agree to the last bit."""
-    ends = []
+    """With bf16 in place of fp16, whose range a power of two cannot leave, weights and losses agree to the last bit."""
+    ends, losses = [], []
     for scale in (2.0**8, 2.0**16):
         loop = make_loop("bf16")
         loop.scaler = torch.amp.GradScaler("cpu", init_scale=scale)
-        for n in range(5):
-            assert not loop.step(loop.data.window(n)).skipped
+        results = [loop.step(loop.data.window(n)) for n in range(5)]
+        assert not any(result.skipped for result in results)
+        losses.append([result.loss.item() for result in results])
         ends.append(loop.weights())
     assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
+    assert losses[0] == losses[1]  # what is reported is the loss, not the scaled one
 
 
 @pytest.mark.requirement("AMP-01")
