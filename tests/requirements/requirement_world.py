@@ -13,6 +13,7 @@ from verifygate.model import (
     Check,
     Construct,
     ConstructKind,
+    EntryPrecision,
     Evidence,
     EvidenceClass,
     ExecutionDetails,
@@ -62,6 +63,7 @@ class World:
         self.run: TraceSummary | None = None
         self.emulated_run: TraceSummary | None = None
         self.oracles: list[Check] = []
+        self.half_precision: tuple[EntryPrecision, ...] | None = None
         self.protocol: PerformanceDetails | None = None
         self.junit: tuple[ForeignResults, ...] = ()
         self.measurements = [speedup()]
@@ -76,6 +78,7 @@ class World:
             deselected=self.deselected,
             trace=self.run,
             emulated_trace=self.emulated_run,
+            half_precision=self.half_precision,
         )
         found = {
             "execution": StageResult(

@@ -11,6 +11,7 @@ from requirement_world import World, check
 
 from verifygate.model import (
     Check,
+    EntryPrecision,
     EvidenceClass,
     LowPrecision,
     OwnEvents,
@@ -180,6 +181,29 @@ def test_the_share_of_low_precision(world: World, written: Writer, bound: str, s
     found = asked(world, written(f"- run: {{low_precision_share: '{bound}'}}"))
     assert found.status is status
     assert "75" not in found.actual  # measured figures stand in the trace
+
+
+@pytest.mark.parametrize(
+    ("second", "status"),
+    [
+        (LowPrecision(steps=1, operations=4, low_operations=3, flops=100, low_flops=60), Status.PASS),
+        (LowPrecision(steps=1, operations=4, low_operations=1, flops=100, low_flops=10), Status.FAIL),
+        (None, Status.PARTIAL),
+    ],
+)
+def test_every_entry_of_the_oracles_meets_the_bound(
+    world: World, written: Writer, second: LowPrecision | None, status: Status
+) -> None:
+    """Where the oracles sampled what trains, their entries answer, each with its own class of evidence."""
+    first = LowPrecision(steps=1, operations=4, low_operations=3, flops=100, low_flops=75)
+    world.half_precision = (
+        EntryPrecision(entry=1, emulated=False, low_precision=first),
+        EntryPrecision(entry=2, emulated=True, low_precision=second, not_sampled="it was compiled"),
+    )
+    found = asked(world, written("- run: {low_precision_share: '>= 0.5'}"))
+    assert found.status is status
+    kinds = {item.kind for item in found.evidence} - {EvidenceClass.DECLARED}
+    assert kinds == {EvidenceClass.EXECUTED} | ({EvidenceClass.EMULATED} if second else set())
 
 
 def test_a_share_that_nobody_sampled_is_not_measured(world: World, written: Writer) -> None:

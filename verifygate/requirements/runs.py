@@ -7,11 +7,11 @@ differ from run to run, so they stand in the trace, and never in an answer's wor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from verifygate.model import EvidenceClass, ExecutionDetails, OwnEvents, Status, TraceSummary
-from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, listed
+from verifygate.model import EntryPrecision, EvidenceClass, ExecutionDetails, OwnEvents, Status, TraceSummary
+from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, listed, together
 from verifygate.requirements.figures import carried_over, judged_share
 from verifygate.requirements.queries import Oracle, Query, RunEvent, RunQuery, ScaleBehaviour
 
@@ -43,6 +43,8 @@ def run(query: Query, facts: Facts) -> Answer:
     execution = facts.execution
     if isinstance(execution, Missing):
         return execution.answer
+    if asked.low_precision_share and execution.half_precision:
+        return _share_of_entries(asked, execution.half_precision)
     runs = list(_runs(execution))
     if not runs:
         return Answer(Status.NOT_MEASURED, "no run was recorded", remedy=TRAIN)
@@ -202,6 +204,25 @@ def _share(asked: RunQuery, trace: TraceSummary, kind: EvidenceClass) -> Answer:
     said = f"the share of low precision is {'' if met else 'not '}{operator} {bound:g}"
     remedy = "" if met else "find what runs in float32 inside autocast: see the islands in the report"
     return Answer(Status.PASS if met else Status.FAIL, said, (Cite(kind, said),), remedy=remedy)
+
+
+def _share_of_entries(asked: RunQuery, entries: Sequence[EntryPrecision]) -> Answer:
+    """The share as it was sampled in what `[execution.oracles]` runs: every entry has to meet the bound."""
+    answers = [
+        _share(
+            asked,
+            TraceSummary(low_precision=each.low_precision, not_sampled=each.not_sampled),
+            EvidenceClass.EMULATED if each.emulated else EvidenceClass.EXECUTED,
+        )
+        for each in entries
+    ]
+    wrong = [answer for answer in answers if answer.status is not Status.PASS]
+    return Answer(
+        together(answer.status for answer in answers),
+        "; ".join(f"entry {each.entry}: {answer.actual}" for each, answer in zip(entries, answers, strict=True)),
+        tuple(cite for answer in answers for cite in answer.cites)[:SHOWN],
+        remedy=wrong[0].remedy if wrong else "",
+    )
 
 
 _JUDGES: dict[str, Callable[[RunQuery, TraceSummary, EvidenceClass], Answer]] = {
