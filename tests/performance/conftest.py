@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from verifygate.config import PerformanceSettings, Settings
+from verifygate.config import Settings
 from verifygate.model import StageResult
 from verifygate.performance import PerformanceStage
+from verifygate.performance_settings import PerformanceSettings
 from verifygate.source import Sources
 from verifygate.stage import StageContext
 from verifygate.subject import Subject

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config import ClusterSettings
 from verifygate.errors import UsageError
 from verifygate.performance.cluster import Jobs
+from verifygate.performance_settings import ClusterSettings
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"

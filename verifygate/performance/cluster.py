@@ -9,8 +9,8 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from verifygate.config import ClusterSettings
 from verifygate.errors import UsageError
+from verifygate.performance_settings import ClusterSettings
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 import verifygate
-from verifygate.config import PerformanceSettings
 from verifygate.model import Finding, Profile
 from verifygate.performance.record import Comparison
+from verifygate.performance_settings import PerformanceSettings
 from verifygate.subject import Completed, Subject
 
 SCRIPT = Path(verifygate.__file__).parent / "instrument" / "profile_arm.py"

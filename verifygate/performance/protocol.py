@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from verifygate.config import PerformanceSettings
 from verifygate.performance.process import ArmProcess, started
 from verifygate.performance.record import (
     BASE,
@@ -23,6 +22,7 @@ from verifygate.performance.record import (
     Training,
     Trouble,
 )
+from verifygate.performance_settings import PerformanceSettings
 from verifygate.subject import Subject
 
 CLOCK_SLACK_SECONDS = 0.5

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from verifygate import revision
-from verifygate.config import PerformanceSettings, Settings
+from verifygate.config import Settings
 from verifygate.model import Arm, Check, Measurement, Outcome, StageResult, Status
 from verifygate.performance.attestation.closure import imported_files
 from verifygate.performance.attestation.making import silent
@@ -20,6 +20,7 @@ from verifygate.performance.process import started
 from verifygate.performance.protocol import Run, best_precision, planned
 from verifygate.performance.record import BASE, ArmRecord, Comparison, Failure, Trouble
 from verifygate.performance.reported import environment
+from verifygate.performance_settings import PerformanceSettings
 from verifygate.source import SKIPPED_FOLDERS
 from verifygate.subject import Subject
 

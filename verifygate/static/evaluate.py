@@ -6,7 +6,8 @@ import ast
 from collections.abc import Hashable, Iterator, Sequence
 
 from verifygate.static.entries import Entries
-from verifygate.static.program import Binding, Class, Function, Module, Program, Scope, simple_name
+from verifygate.static.program import Class, Function, Module, Program, simple_name
+from verifygate.static.scopes import Binding, Scope
 from verifygate.static.values import (
     READ,
     UNKNOWN,

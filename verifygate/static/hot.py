@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from verifygate.static.evaluate import Evaluator
-from verifygate.static.program import Function, Module, bound_targets
+from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.scopes import bound_targets
 from verifygate.static.spots import Loop, Spot, Test, spots_of
 from verifygate.static.syntax import walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values

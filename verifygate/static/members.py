@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from verifygate.static.graph import Atom, Fact
-from verifygate.static.program import Binding
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.scopes import Binding
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Literal
 

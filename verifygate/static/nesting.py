@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from verifygate.static.program import Function, FunctionNode
+from verifygate.static.program import Function
+from verifygate.static.scopes import FunctionNode
 from verifygate.static.syntax import FIELDS
 
 Loop = ast.For | ast.AsyncFor | ast.While

@@ -12,9 +12,10 @@ from verifygate.static.callers import Callers
 from verifygate.static.companions import Companions
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.nesting import Nesting
-from verifygate.static.program import Binding, Function
+from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.scopes import Binding
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items
 

@@ -12,57 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.static.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
 from verifygate.static.syntax import LEAVES, children, deeper_than
 from verifygate.timings import OFF, Timings
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-ScopeNode = FunctionNode | ast.Module | ast.Lambda
 _DECLARES = ast.Global | ast.Nonlocal
 # What a loop over all nodes asks first: telling by the class alone is ten times faster than `isinstance` of many.
 _CLOSED = LEAVES | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}
-_DECLARING = frozenset(
-    {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
-)
-_BINDING = frozenset(
-    {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem}
-)
 MAX_NESTING = 250
 """Levels of the syntax tree below which a file is not analysed; what people write stays below a hundred."""
 
 
 class UnparsableError(Exception):
     """The file is not Python that this interpreter can parse; the message says why in one line."""
-
-
-@dataclass(eq=False, slots=True)  # not frozen: that makes building one, of which there are many, three times as slow
-class Binding:
-    """One way in which a name gets its value."""
-
-    kind: str
-    """`value`, `item` (of a tuple), `iteration`, `entry` (iteration over the values of a mapping), `index` (of an
-    `enumerate`), `context` (with ... as), `parameter`, `function`, `class`, `module` (import x), `member` (from x
-    import y), `changed` (augmented), `elsewhere` (by a function inside, which declares the name global or nonlocal),
-    `opaque`."""
-    node: ast.AST
-    expr: ast.expr | None = None
-    position: int = 0
-    """Index in the tuple of an `item`."""
-    target: str = ""
-    """Dotted name of a `module`, or `module:name` of a `member`."""
-    home: Function | None = None
-    """The function that binds it `elsewhere`."""
-
-
-@dataclass(eq=False)
-class Scope:
-    """The names that one function, lambda or module binds itself."""
-
-    names: dict[str, list[Binding]] = field(default_factory=dict)
-    outer: frozenset[str] = frozenset()
-    """Names declared global or nonlocal."""
-
-    def add(self, name: str, binding: Binding) -> None:
-        self.names.setdefault(name, []).append(binding)
 
 
 @dataclass(eq=False)
@@ -320,110 +282,6 @@ def parse(file: SourceFile) -> ast.Module:
     if deeper_than(tree, MAX_NESTING):
         raise UnparsableError(f"nested deeper than {MAX_NESTING} levels")
     return tree
-
-
-def scope_of(node: ScopeNode | ast.ClassDef, nodes: tuple[ast.AST, ...]) -> Scope:
-    """The names that the body of a function, class or module, whose own nodes are given, binds itself."""
-    scope = Scope()
-    if isinstance(node, FunctionNode | ast.Lambda):
-        arguments = node.args
-        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            scope.add(argument.arg, Binding("parameter", argument))
-        for star in filter(None, (arguments.vararg, arguments.kwarg)):
-            scope.add(star.arg, Binding("opaque", star))
-    for target, binding in bound_targets(nodes):
-        if isinstance(target, ast.Name):
-            scope.add(target.id, binding)
-    outer: set[str] = set()
-    for child in nodes:
-        if child.__class__ not in _DECLARING:
-            continue
-        if isinstance(child, FunctionNode):
-            scope.add(child.name, Binding("function", child))
-        elif isinstance(child, ast.ClassDef):
-            scope.add(child.name, Binding("class", child))
-        elif isinstance(child, ast.Import | ast.ImportFrom):
-            for name, binding in _imported_names(child):
-                scope.add(name, binding)
-        elif isinstance(child, ast.Global | ast.Nonlocal):
-            outer.update(child.names)
-    scope.outer = frozenset(outer)
-    return scope
-
-
-def _imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding]]:
-    for alias in node.names:
-        if isinstance(node, ast.ImportFrom):
-            target = f"{'.' * node.level}{node.module or ''}:{alias.name}"
-            yield alias.asname or alias.name, Binding("member", node, target=target)
-        elif alias.asname:
-            yield alias.asname, Binding("module", node, target=alias.name)
-        else:
-            head = alias.name.partition(".")[0]
-            yield head, Binding("module", node, target=head)
-
-
-def bound_targets(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[ast.expr, Binding]]:
-    """Every assignment target among `nodes`, with what it gets."""
-    for node in nodes:
-        if node.__class__ not in _BINDING:
-            continue
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                yield from _unpacked(target, node.value, node)
-        elif isinstance(node, ast.AnnAssign):
-            kind = "value" if node.value is not None else "opaque"
-            yield node.target, Binding(kind, node, node.value)
-        elif isinstance(node, ast.AugAssign):
-            yield node.target, Binding("changed", node, node.value)
-        elif isinstance(node, ast.NamedExpr):
-            yield node.target, Binding("value", node, node.value)
-        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-            yield from _drawn(node.target, node.iter, node)
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            yield from _each(node.optional_vars, Binding("context", node, node.context_expr))
-
-
-def _unpacked(target: ast.expr, value: ast.expr, node: ast.AST) -> Iterator[tuple[ast.expr, Binding]]:
-    if not isinstance(target, ast.Tuple | ast.List):
-        yield target, Binding("value", node, value)
-        return
-    same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
-    for index, part in enumerate(target.elts):
-        if same and not isinstance(part, ast.Starred):
-            yield from _unpacked(part, value.elts[index], node)  # type: ignore[attr-defined]
-        elif isinstance(part, ast.Name | ast.Attribute):
-            yield part, Binding("item", node, value, index)
-        else:
-            yield from _each(part, Binding("opaque", node))
-
-
-def _drawn(target: ast.expr, source: ast.expr, node: ast.AST) -> Iterator[tuple[ast.expr, Binding]]:
-    """What a loop's variables get, also through `enumerate`, `zip`, `.items()` and `.values()`."""
-    match target, source:
-        case ast.Tuple(elts=[index, each]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *start]):
-            yield from _each(index, Binding("opaque" if start else "index", node, inner))
-            yield from _drawn(each, inner, node)
-        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=inner) if len(parts) == len(inner):
-            for part, each in zip(parts, inner, strict=True):
-                yield from _drawn(part, each, node)
-        case ast.Tuple(elts=[key, each]), ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]):
-            yield from _each(key, Binding("opaque", node))
-            yield from _each(each, Binding("entry", node, mapping))
-        case ast.Name(), ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]):
-            yield target, Binding("entry", node, mapping)
-        case _:
-            yield from _each(target, Binding("iteration", node, source))
-
-
-def _each(target: ast.expr, binding: Binding) -> Iterator[tuple[ast.expr, Binding]]:
-    if isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _each(part, Binding("opaque", binding.node))
-    elif isinstance(target, ast.Starred):
-        yield target.value, Binding("opaque", binding.node)
-    else:
-        yield target, binding
 
 
 def _own_nodes(root: ast.AST) -> list[ast.AST]:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from verifygate.static.program import Binding, Function, FunctionNode
+from verifygate.static.program import Function
+from verifygate.static.scopes import Binding, FunctionNode
 from verifygate.static.syntax import children
 
 _Chain = tuple[tuple[int, int, bool], ...]

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
-from verifygate.static.program import Binding
+from verifygate.static.scopes import Binding
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown, Value, given_field
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from verifygate.static.graph import Place
-from verifygate.static.program import Function, FunctionNode
+from verifygate.static.program import Function
+from verifygate.static.scopes import FunctionNode
 from verifygate.static.syntax import children, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While

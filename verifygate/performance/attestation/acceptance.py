@@ -12,13 +12,14 @@ from pathlib import Path, PurePosixPath
 from pydantic import ValidationError
 
 from verifygate import revision
-from verifygate.config import RecordsSettings, Settings
+from verifygate.config import Settings
 from verifygate.errors import UsageError
 from verifygate.performance.attestation import envelope
 from verifygate.performance.attestation.closure import digests, imported_files, settings_files
 from verifygate.performance.attestation.figures import disagreements
 from verifygate.performance.attestation.statement import Predicate, RecordError, Statement, parsed, read, utc
 from verifygate.performance.record import Comparison, Plan, loaded
+from verifygate.performance_settings import RecordsSettings
 
 SKEW = dt.timedelta(minutes=5)
 """How far the clocks of two machines may be apart."""

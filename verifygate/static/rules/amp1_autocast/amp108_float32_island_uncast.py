@@ -64,9 +64,9 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.program import bound_targets
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
+from verifygate.static.scopes import bound_targets
 from verifygate.static.values import Known
 
 RULE = Rule(

@@ -64,10 +64,11 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.nesting import Nesting
-from verifygate.static.program import Function, FunctionNode, bound_targets
+from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.scopes import FunctionNode, bound_targets
 from verifygate.static.values import Known, Made, Object
 
 RULE = Rule(

@@ -64,9 +64,10 @@ from collections.abc import Iterator
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.program import Function, bound_targets
+from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.scopes import bound_targets
 
 RULE = Rule(
     code="AMP204",

@@ -65,9 +65,10 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.nesting import Loop
-from verifygate.static.program import Function, bound_targets
+from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
+from verifygate.static.scopes import bound_targets
 from verifygate.static.syntax import walk
 
 RULE = Rule(

@@ -67,9 +67,10 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.precision import Dtype, Use
-from verifygate.static.program import Function, bound_targets
+from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
+from verifygate.static.scopes import bound_targets
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound
 

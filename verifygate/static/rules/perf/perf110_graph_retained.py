@@ -62,8 +62,8 @@ from collections.abc import Iterable
 from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.hot import HotLoop
-from verifygate.static.program import bound_targets
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.scopes import bound_targets
 from verifygate.static.spots import Spot
 from verifygate.static.syntax import walk
 from verifygate.static.tensors import StepTensors, carries
