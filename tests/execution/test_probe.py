@@ -60,7 +60,7 @@ def test_a_clean_run(probe):
     lines = dict(line.split("  ", 1) for line in out.splitlines() if "  " in line)
     assert code == 0, out
     assert out.endswith("\nclean\n")
-    assert lines["loss scale"].strip() == "64 (step 1) -> 128 (step 2) -> 256 (step 4) -> 512 (step 6)"
+    assert lines["loss scale"].strip() == "64 (step 0) -> 128 (step 2) -> 256 (step 4) -> 512 (step 6)"
     assert lines["steps"].strip() == "6, of which 0 skipped by the scaler"
     assert lines["autocast"].strip() == "cpu float16"
     assert lines["half precision"].strip().startswith("100.0% of the FLOPs, 8 of 8 matrix operations, in 4 steps")
