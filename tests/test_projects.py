@@ -217,7 +217,7 @@ def test_what_is_written_for_cuda_runs_emulated(twin: str, tmp_path: Path):
     assert f"of which {trace['skipped']} skipped by a live scaler" in page
     assert "Event.elapsed_time is NaN" in page
     seen_running = {finding["path"] for finding in findings if finding["run"].startswith("with CUDA emulated")}
-    assert seen_running == ({"classify.py", "robust.py", "adapt.py"} if twin == "broken" else set())
+    assert seen_running == ({"classify.py", "robust.py", "finetune.py", "adapt.py"} if twin == "broken" else set())
     planted = PLANTED if twin == "broken" else {}
     assert found == {(path, first_line(root / path, text)): rule for (path, text), rule in planted.items()}
 
