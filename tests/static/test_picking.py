@@ -7,9 +7,14 @@ import re
 
 import pytest
 
+from verifygate.config import StaticSettings
+from verifygate.source import SourceFile, Sources
+from verifygate.static import engine
+from verifygate.static.analysis import Analysis
 from verifygate.static.picking import _alternatives
 from verifygate.static.registry import load_rules
 from verifygate.static.syntax import LEAVES, children, deeper_than, walk
+from verifygate.timings import Timings
 
 EVERY_KIND = """
 from __future__ import annotations
@@ -70,3 +75,37 @@ def test_alternatives_find_what_the_pattern_finds(pattern: str) -> None:
         b"",
     ):
         assert any(part.search(text) for part in parts) == bool(re.search(pattern.encode(), text))
+
+
+WORK = b"""
+import torch
+
+class Work:
+    def step(self, batch):
+        with torch.autocast("cuda"):
+            return self.model(batch).sum()
+
+def build(model):
+    return Work(model)
+"""
+DRIVE = b"""
+from work import build
+
+def drive(model, batches, scaler=None):
+    work = build(model)
+    return [work.step(batch) for batch in batches]
+"""
+
+
+def test_a_selection_changes_nothing_about_what_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`drive.py` is picked by a word of other rules than PERF101, which may find something in its loop all the same."""
+    picked: list[list[str]] = []
+
+    def remembered(sources: Sources, paths: list[str], timings: Timings) -> Analysis:
+        picked.append(paths)
+        return Analysis(sources, paths, timings)
+
+    monkeypatch.setattr(engine, "Analysis", remembered)
+    for settings in (StaticSettings(), StaticSettings(select=("PERF101",))):
+        engine.analyse(Sources([SourceFile("drive.py", DRIVE), SourceFile("work.py", WORK)]), settings)
+    assert picked == [["drive.py", "work.py"]] * 2

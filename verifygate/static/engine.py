@@ -66,7 +66,7 @@ def analyse(
     with warnings.catch_warnings(), _room_for_nesting():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         with timings.part("pick files"):
-            picked = pick(sources, loaded.values())
+            picked = pick(sources, load_rules().values())  # by all rules: a selection must not change what one finds
         analysis = Analysis(sources, picked, timings)
         matches = []
         for code, rule in loaded.items():
