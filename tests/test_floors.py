@@ -10,13 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 LOADED = """
 import sys
-sys.argv = ["verifygate", "--version"]
+sys.argv = ["verifygate", *{arguments}]
 try:
     from verifygate.cli import main
     sys.exit(main())
 except SystemExit as end:
     assert not end.code, end.code
-print("loaded:", *sorted({name.partition(".")[0] for name in sys.modules}))
+print("loaded:", *sorted(sys.modules))
 """
 
 
@@ -31,10 +31,21 @@ def test_imports_keep_to_the_floors():
     assert "0 broken" in checked.stdout
 
 
+def loaded(*arguments: str) -> set[str]:
+    """The modules that a command has loaded when it is done."""
+    ended = run(sys.executable, "-c", LOADED.format(arguments=arguments))
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stdout.splitlines()[-1].split()[1:])
+
+
 def test_version_loads_nothing_heavy():
     """`verifygate --version` answers without torch, libcst or pydantic, so hooks and shells get it at once."""
-    ended = run(sys.executable, "-c", LOADED)
-    assert ended.returncode == 0, ended.stderr
-    loaded = set(ended.stdout.splitlines()[-1].split()[1:])
-    assert "verifygate" in loaded
-    assert loaded.isdisjoint({"torch", "libcst", "pydantic"})
+    found = loaded("--version")
+    assert "verifygate" in found
+    assert found.isdisjoint({"torch", "libcst", "pydantic"})
+
+
+def test_a_command_loads_no_other_command():
+    """`check` runs on every commit of somebody's: it must not grow with what the other commands need."""
+    found = {name for name in loaded("check", "--no-cache", "tests/test_floors.py") if "verifygate.commands" in name}
+    assert found == {f"verifygate.commands{name}" for name in ("", ".check", ".options")}

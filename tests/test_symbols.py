@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.requirements.symbols import MODULE, FileSymbols, Symbols
 from verifygate.source import SourceFile, Sources, SourceUnreadableError
-from verifygate.symbols import MODULE, FileSymbols, Symbols
 
 LOOP = '''\
 """A loop."""

@@ -15,11 +15,11 @@ from verifygate.config import RequirementsSettings, Settings
 from verifygate.model import LinkState, StageResult, Status
 from verifygate.requirements import RequirementsStage, read_lock
 from verifygate.requirements.lock import Lock, accept, written
+from verifygate.requirements.symbols import FileSymbols
 from verifygate.source import SourceFile, read_sources
 from verifygate.stage import StageContext
 from verifygate.static.stage import StaticStage
 from verifygate.subject import Subject
-from verifygate.symbols import FileSymbols
 
 REPOSITORY = Path(__file__).parents[2]
 RECORD = Path(__file__).parent / "recorded" / "reference_impl.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from verifygate.requirements.marks import Mark, marks, named
+from verifygate.requirements.symbols import Symbols
 from verifygate.source import SourceFile, Sources
-from verifygate.symbols import Symbols
 
 KNOWN = {"AMP-03", "AMP-04", "speed"}
 

@@ -11,7 +11,7 @@ from verifygate.requirements.facts import Facts, Missing, is_test_file
 from verifygate.requirements.marks import Mark
 from verifygate.requirements.queries import QueryKind
 from verifygate.requirements.spec import Requirement
-from verifygate.symbols import Symbol, Symbols
+from verifygate.requirements.symbols import Symbol, Symbols
 
 
 @dataclass(frozen=True)

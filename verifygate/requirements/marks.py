@@ -12,8 +12,8 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from verifygate.requirements.symbols import FileSymbols, Symbol, Symbols
 from verifygate.source import SourceFile, SourceUnreadableError
-from verifygate.symbols import FileSymbols, Symbol, Symbols
 
 _MARK = re.compile(r"#\s*requirement:\s*(?P<said>.*?)\s*$", re.IGNORECASE)
 """In the singular: `# requirements: torch, numpy` is how scripts list packages."""

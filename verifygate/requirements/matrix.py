@@ -12,9 +12,9 @@ from verifygate.requirements.lock import Lock, lock_path, words_digest
 from verifygate.requirements.marks import Mark, marks
 from verifygate.requirements.spec import Specification
 from verifygate.requirements.suspect import compared, doubts, held_back, is_shown_afresh
+from verifygate.requirements.symbols import Symbols
 from verifygate.requirements.trace import numbered
 from verifygate.source import Sources, read_sources
-from verifygate.symbols import Symbols
 
 Rows = Sequence[tuple[RequirementResult, Check]]
 

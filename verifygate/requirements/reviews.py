@@ -9,9 +9,9 @@ from __future__ import annotations
 from verifygate.model import EvidenceClass, Status
 from verifygate.requirements.facts import Answer, Cite, Facts
 from verifygate.requirements.queries import Query, ReviewQuery
+from verifygate.requirements.symbols import FileSymbols
 from verifygate.revision import file_at
 from verifygate.source import SourceFile, SourceUnreadableError
-from verifygate.symbols import FileSymbols
 
 AGAIN = "review it again, and sign with the new digest"
 

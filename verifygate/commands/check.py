@@ -1,4 +1,4 @@
-"""The command `check`: the static rules over some files, as text."""
+"""`verifygate check`: the static rules over some files, as text. Light: it loads no more than the answer takes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,51 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from verifygate import cache
 from verifygate.cache import Answer
+from verifygate.commands.options import config_option, named_sources, split_words, tell_not_analysed
 from verifygate.config_file import find
-from verifygate.source import Sources, read_sources
 from verifygate.timings import Timings
 
 if TYPE_CHECKING:
     from verifygate.config import Settings, StaticSettings
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
+    from verifygate.source import Sources
     from verifygate.static.engine import Outcome
 
+FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 FORMATS_WITH_FIXES = ("json", "sarif")
 """Formats that say whether a finding can be fixed; `text` counts them where that is quick."""
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=str)
+@click.option("--format", "fmt", default="text", type=click.Choice(FORMATS), help="Output format.")
+@click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,KEY101.")
+@click.option("--ignore", multiple=True, callback=split_words, help="Not these rules or families.")
+@config_option
+@click.option("--no-cache", is_flag=True, help="Work it out anew, also where nothing has changed since the last time.")
+@click.option("--timings", "timed", is_flag=True, help="Print on stderr where the CPU time went.")
+def check(
+    paths: tuple[str, ...],
+    fmt: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    config: Path | None,
+    no_cache: bool,
+    timed: bool,
+) -> int:
+    """Check sources statically: no configuration, no torch, nothing run. PATHS are files and folders (default: .)."""
+    timings = Timings(on=timed)
+    answer, lost = answered(Question(paths, fmt, select, ignore, config), timings, cached=not no_cache)
+    click.echo(answer.out, nl=False)
+    tell_not_analysed(lost)
+    if timed:
+        click.echo(timings.table(), nl=False, err=True)
+    return answer.code
 
 
 @dataclass(frozen=True)
@@ -34,7 +65,7 @@ class Question:
     config: Path | None
 
 
-def check(question: Question, timings: Timings, *, cached: bool) -> tuple[Answer, Sequence[NotAnalysed]]:
+def answered(question: Question, timings: Timings, *, cached: bool) -> tuple[Answer, Sequence[NotAnalysed]]:
     """What to print, the exit code, and the files that could not be looked at. Raises UsageError.
 
     It comes from the cache where nothing that counts has changed.
@@ -47,7 +78,7 @@ def check(question: Question, timings: Timings, *, cached: bool) -> tuple[Answer
     # the models that would do it are not even loaded.
     settings = _settings(question, start, timings) if file is not None else None
     with timings.part("read the files"):
-        sources = _sources(question, start, settings.project.exclude if settings is not None else ())
+        sources = named_sources(question.paths, settings.project.exclude if settings is not None else ())
     key = ""
     if cached:
         with timings.part("look for an earlier answer"):
@@ -79,16 +110,6 @@ def _settings(question: Question, start: Path, timings: Timings) -> Settings:
         from verifygate.config import load
 
         return load(question.config, start)
-
-
-def _sources(question: Question, start: Path, exclude: tuple[str, ...]) -> Sources:
-    from verifygate.errors import UsageError
-
-    paths = question.paths or (".",)
-    sources = read_sources(start, paths, exclude, confined=False)
-    if not sources.files and not sources.unreadable:
-        raise UsageError("no Python file there", where=", ".join(paths), remedy="name a file or a folder")
-    return sources
 
 
 def _worked_out(

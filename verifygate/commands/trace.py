@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
+
+from verifygate.commands.options import config_option, path_as_typed
 
 
 @click.group()
@@ -18,7 +19,7 @@ def trace() -> None:
 @click.option(
     "--report", type=click.Path(path_type=Path), help="The report.json (default: reports/latest/report.json)."
 )
-@click.option("--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default.")
+@config_option
 def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> int:
     """Write the lock beside the specification: the words, code and tests of these requirements are as they should be.
 
@@ -39,7 +40,7 @@ def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> in
     details = next((s.details for s in read.stages if isinstance(s.details, RequirementsDetails)), None)
     if details is None or details.spec != spec:
         problem = f"it traces {f'`{details.spec}`' if details else 'no specification'}, not `{spec}`"
-        raise UsageError(problem, where=_shown(path), remedy="run `verifygate run --stage all` first")
+        raise UsageError(problem, where=path_as_typed(path), remedy="run `verifygate run --stage all` first")
     rows = {row.id: row for row in details.requirements}
     before = locks.read_lock(settings.root, spec)
     after, done, gone = locks.accept(before, rows, ids, read.provenance.commit)
@@ -54,10 +55,5 @@ def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> in
     for row in rows.values():
         if row.id not in done and not ids:
             click.echo(f"verifygate: not accepted: {row.id} is {row.status}: there is no evidence to accept", err=True)
-    click.echo(f"Wrote {_shown(target)}; commit it, and run the gate again")
+    click.echo(f"Wrote {path_as_typed(target)}; commit it, and run the gate again")
     return 0
-
-
-def _shown(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return path.name if relative.startswith("..") else Path(relative).as_posix()

@@ -1,8 +1,10 @@
-"""The configuration that `verifygate init` writes: what can be discovered, and the rest as comments to fill in."""
+"""`verifygate init`: write a configuration with what can be discovered, and the rest as comments to fill in."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import click
 
 from verifygate.config_file import CONFIG_NAME
 
@@ -29,6 +31,20 @@ pytest = [{tests}]  # arguments for pytest
 """
 
 
+@click.command()
+@click.option("--force", is_flag=True, help="Overwrite a configuration that is there.")
+def init(force: bool) -> int:
+    """Write a verifygate.toml for the project in this folder, from what can be discovered."""
+    from verifygate.errors import UsageError
+
+    path = Path.cwd() / CONFIG_NAME
+    if path.exists() and not force:
+        raise UsageError("there is one already", where=CONFIG_NAME, remedy="edit it, or use --force to replace it")
+    path.write_text(starter(Path.cwd()), encoding="utf-8")
+    click.echo(f"Wrote {CONFIG_NAME}; next: verifygate run --stage all")
+    return 0
+
+
 def starter(folder: Path) -> str:
     """The text of a configuration for the project in `folder`."""
     tests = [name for name in ("tests", "test") if (folder / name).is_dir()]
@@ -36,6 +52,3 @@ def starter(folder: Path) -> str:
         name=folder.resolve().name.replace("\\", "").replace('"', ""),
         tests=", ".join(f'"{name}"' for name in tests),
     )
-
-
-__all__ = ["CONFIG_NAME", "starter"]

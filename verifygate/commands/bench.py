@@ -1,4 +1,4 @@
-"""The commands of `verifygate bench`: measure, write down what was measured, and judge what was written down."""
+"""`verifygate bench`: measure, write down what was measured, and judge what was written down."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from verifygate.progress import progress_line
+from verifygate.commands.options import config_option, format_option
+from verifygate.commands.progress import progress_line
 
 if TYPE_CHECKING:
     from verifygate.config import Settings
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from verifygate.subject import Subject
 
 T = TypeVar("T")
-config_option = click.option(
-    "--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default."
-)
-format_option = click.option(
-    "--format", "fmt", default="text", type=click.Choice(("text", "json")), help="Output format."
-)
 RECORDS = "reports/records"
 
 

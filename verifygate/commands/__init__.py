@@ -1,0 +1,45 @@
+"""The commands: they parse, call one thing, print it, and return an exit code. Each is loaded when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from verifygate import __version__
+
+MODULES = {
+    "run": "run",
+    "check": "check",
+    "fix": "fix",
+    "probe": "probe",
+    "bench": "bench",
+    "trace": "trace",
+    "claims": "claims",
+    "compare": "run",
+    "explain": "rules",
+    "rules": "rules",
+    "docs": "rules",
+    "init": "init",
+    "accuracy": "rules",
+}
+"""Command -> the module here that has it, under its own name."""
+
+
+class Commands(click.Group):
+    """The group of all commands; naming one imports its module, and no other."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in MODULES:
+            return None
+        command: click.Command = getattr(import_module(f"verifygate.commands.{MODULES[cmd_name]}"), cmd_name)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="verifygate", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Audit PyTorch mixed-precision (AMP) training code: PASS or BLOCK, with evidence that anybody can re-run."""

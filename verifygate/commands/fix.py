@@ -1,0 +1,61 @@
+"""`verifygate fix`: change the sources, and prove each change by a new scan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from verifygate.commands.options import config_option, named_sources, split_words, tell_not_analysed
+
+if TYPE_CHECKING:
+    from verifygate.config import StaticSettings
+    from verifygate.model.check_report import CheckReport
+    from verifygate.source import Sources
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=str)
+@click.option("--diff", "as_diff", is_flag=True, help="Print the changes as a diff and write nothing.")
+@click.option("--unsafe", is_flag=True, help="Also apply fixes that need a person's eye.")
+@click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,AMP501.")
+@config_option
+def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, ...], config: Path | None) -> int:
+    """Fix what can be fixed, and prove each fix by a new scan. Exit code 1 where findings, or a diff, are left."""
+    from verifygate.config import load
+    from verifygate.fix import repaired
+    from verifygate.fix.write import unified_diff, write_fixed
+    from verifygate.static.registry import check_rules, chosen
+
+    settings = load(config, Path.cwd())
+    check_rules(settings)
+    sources = named_sources(paths, settings.project.exclude)
+    wanted = chosen(select or settings.static.select, settings.static.ignore)
+    # The scan that proves a fix looks with every rule of the project, not only with those to fix.
+    every = settings.static.model_copy(
+        update={"select": (*settings.static.select, *select) if settings.static.select else ()}
+    )
+    repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe)
+    left = [finding for finding in repair.report.findings if finding.rule in wanted]
+    for finding, reason in repair.refused:
+        click.echo(f"verifygate: not fixed: {finding.path}:{finding.line}: {finding.rule}: {reason}", err=True)
+    tell_not_analysed(repair.report.not_analysed)
+    if as_diff:
+        click.echo(unified_diff(repair.changed), nl=False)  # bytes: sources need not be UTF-8
+        if left:
+            click.echo(f"verifygate: findings that no fix takes away: {len(left)}", err=True)
+    else:
+        write_fixed(repair.changed, Path.cwd())
+        click.echo(f"Fixed: {len(repair.fixed)}; files changed: {len(repair.changed)}; findings left: {len(left)}")
+    if any(lost.mentions_amp for lost in repair.report.not_analysed):
+        return 2
+    return 1 if left or (as_diff and repair.changed) else 0
+
+
+def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
+    """What the static analysis says of these files."""
+    from verifygate.commands.check import report_of
+    from verifygate.static.engine import analyse
+
+    return report_of(analyse(sources, static, with_constructs=False))

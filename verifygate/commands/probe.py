@@ -1,0 +1,47 @@
+"""`verifygate probe`: witness one run of any script."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from verifygate.commands.options import format_option
+from verifygate.commands.progress import progress_line
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--emulate-cuda", is_flag=True, help="Run code written for CUDA on this CPU; evidence is `emulated`.")
+@click.option("--capability", default="", help="Compute capability of the emulated device (default: 8.0), such as 7.5.")
+@format_option
+@click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Stop the run then (default: 600).")
+def probe(command: tuple[str, ...], emulate_cuda: bool, capability: str, fmt: str, seconds: float) -> int:
+    """Witness one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
+
+    Exit code 0: steps were recorded and broke no rule. 1: breaches. 2: bad input, the script failed, or NOT MEASURED.
+    """
+    from verifygate.execution import probe_text
+    from verifygate.execution.probe import parsed
+    from verifygate.execution.probe import probe as witness
+
+    if capability and not (emulate_cuda and re.fullmatch(r"[1-9]\d?\.\d", capability)):
+        raise click.UsageError("--capability goes with --emulate-cuda, and is two numbers: 7.5")
+    major, minor = (capability or "8.0").split(".")
+    parts = parsed(command)
+    with progress_line() as progress:
+        progress(f"running {' '.join(parts.script)}")
+        report = witness(
+            parts,
+            command,
+            seconds=seconds,
+            emulate_cuda=emulate_cuda,
+            folder=Path.cwd(),
+            capability=(int(major), int(minor)),
+        )
+    if fmt == "json":
+        click.echo(report.model_dump_json(indent=1))
+    else:
+        click.echo(probe_text.text(report))
+    return report.exit_code

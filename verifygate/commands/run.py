@@ -1,0 +1,118 @@
+"""`verifygate run` and `verifygate compare`: the gate, and what changed between two of its reports."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from verifygate.commands.options import config_option, path_as_typed, split_words
+from verifygate.commands.progress import progress_line
+
+STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
+REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab", "csv", "matrix")
+
+
+@click.command()
+@click.option("--stage", "stages", multiple=True, type=click.Choice(STAGE_CHOICES), help="Stage to run; repeatable.")
+@config_option
+@click.option("--report-dir", type=click.Path(path_type=Path), help="Where reports go (default: reports/latest).")
+@click.option(
+    "--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab,csv,matrix."
+)
+@click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
+@click.option("--since", default="", help="A git revision: findings that stood there already do not block.")
+@click.option(
+    "--policy-from", default="", help="A git revision whose configuration, specification and waivers count [--since]."
+)
+@click.option("--accept-policy", is_flag=True, help="Judge by the policy of this tree instead; the report says so.")
+@click.option(
+    "--mutate",
+    is_flag=False,
+    flag_value="first",
+    default="",
+    type=click.Choice(("first", "all", "")),
+    help="Break the AMP code on purpose; who notices? `all` asks every witness, not only until the first notices.",
+)
+@click.option(
+    "--emulate-cuda/--no-emulate-cuda",
+    default=None,
+    help="Whether tests that skip for want of CUDA run again with CUDA emulated (default: as configured, else yes).",
+)
+def run(
+    stages: tuple[str, ...],
+    config: Path | None,
+    report_dir: Path | None,
+    formats: tuple[str, ...],
+    baseline: Path | None,
+    since: str,
+    policy_from: str,
+    accept_policy: bool,
+    mutate: str,
+    emulate_cuda: bool | None,
+) -> int:
+    """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
+    from verifygate import baseline as earlier
+    from verifygate.config import load
+    from verifygate.gate import run as run_gate
+    from verifygate.merge import handed_in
+    from verifygate.model import Verdict
+    from verifygate.policy import ruled
+    from verifygate.report import refuse_foreign, render, write_reports
+    from verifygate.report.terminal import summary
+
+    wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
+    for name in wanted:
+        _one_of(name, REPORT_FORMATS, "--format")
+    asked = ("--policy-from", policy_from) if policy_from else ("--since", since)
+    with ruled(load(config, Path.cwd()), config, baseline, asked, accept=accept_policy) as policy:
+        settings = policy.settings
+        if emulate_cuda is not None:
+            settings = settings.with_emulation(emulate_cuda)
+        before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
+        folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
+        refuse_foreign(folder)
+        with progress_line() as progress:
+            report = run_gate(
+                settings,
+                stages=() if "all" in stages else stages,
+                command=_command_line(),
+                since=since,
+                policy=policy.origin,
+                mutants=mutate,
+                progress=progress,
+            )
+    if before is not None:
+        report = earlier.compared(report, before)
+    prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
+    files: dict[str, str] = {}
+    for name in wanted:
+        files |= render(report, name, prefix)
+    write_reports(files, folder)
+    click.echo(summary(report, path_as_typed(folder)))
+    return 0 if report.verdict is Verdict.PASS else 1
+
+
+@click.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+def compare(old: Path, new: Path) -> int:
+    """Compare two report.json files: which findings are new, open, fixed. Exit code 1 where there are new ones."""
+    from verifygate import baseline
+    from verifygate.merge import handed_in
+
+    changes = baseline.changes(handed_in(new), handed_in(old))
+    click.echo(baseline.told(changes), nl=False)
+    return 1 if changes.new else 0
+
+
+def _one_of(word: str, allowed: tuple[str, ...], option: str) -> None:
+    if word not in allowed:
+        raise click.BadParameter(f"'{word}' is not one of {', '.join(allowed)}", param_hint=option)
+
+
+def _command_line() -> str:
+    return shlex.join(["verifygate", *sys.argv[1:]])
