@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
-import json
 import shutil
 from pathlib import Path
 
 import pytest
+from record_reference import REPOSITORY, read_record
 from requirement_world import Traced
 
 from verifygate.config import RequirementsSettings, Settings
-from verifygate.model import LinkState, StageResult, Status
+from verifygate.model import LinkState, Status
 from verifygate.requirements import RequirementsStage, read_lock
 from verifygate.requirements.lock import Lock, accept, written
 from verifygate.requirements.symbols import FileSymbols
@@ -21,8 +21,6 @@ from verifygate.stage import StageContext
 from verifygate.static.stage import StaticStage
 from verifygate.subject import Subject
 
-REPOSITORY = Path(__file__).parents[2]
-RECORD = Path(__file__).parent / "recorded" / "reference_impl.json"
 SPEC = "reference_impl/requirements.yaml"
 
 
@@ -34,8 +32,7 @@ class Reference:
         shutil.copytree(
             REPOSITORY / "reference_impl", root / "reference_impl", ignore=shutil.ignore_patterns("__pycache__", "out")
         )
-        held = json.loads(RECORD.read_text(encoding="utf-8"))
-        self.results = {name: StageResult.model_validate_json(json.dumps(value)) for name, value in held.items()}
+        self.results = read_record()
 
     def trace(self) -> Traced:
         settings = Settings(root=self.root, today=dt.date(2026, 11, 22), requirements=RequirementsSettings(spec=SPEC))

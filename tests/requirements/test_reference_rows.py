@@ -6,15 +6,16 @@ analysed here and now, so that a changed line is seen by the real static stage.
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from record_reference import AGAIN, REPOSITORY, read_record
 from requirement_world import Traced
 
-from verifygate.config import RequirementsSettings, Settings
+from verifygate.config import RequirementsSettings, Settings, load
 from verifygate.model import (
     EvidenceClass,
     ExecutionDetails,
@@ -30,8 +31,6 @@ from verifygate.stage import StageContext
 from verifygate.static.stage import StaticStage
 from verifygate.subject import Subject
 
-REPOSITORY = Path(__file__).parents[2]
-RECORD = Path(__file__).parent / "recorded" / "reference_impl.json"
 FAIL, PARTIAL, OPEN = Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED
 NO_ACCELERATOR = {"AMP-05": OPEN, "BUS-01": OPEN, "BUS-02": OPEN}
 """What a CPU cannot show; every other row is PASS."""
@@ -67,8 +66,7 @@ def sources() -> Sources:
 
 @pytest.fixture(scope="module")
 def recorded(sources: Sources) -> Results:
-    held = json.loads(RECORD.read_text(encoding="utf-8"))
-    results = {name: StageResult.model_validate_json(json.dumps(value)) for name, value in held.items()}
+    results = read_record()
     return results | {"static": StaticStage().run(context(sources, results))}
 
 
@@ -83,7 +81,33 @@ def changed(results: Results, change: Callable[[ExecutionDetails], ExecutionDeta
 
 
 def test_everything_is_proved_that_a_cpu_can_show(sources: Sources, recorded: Results) -> None:
-    assert turned(traced(sources, recorded)) == {}
+    assert turned(traced(sources, recorded)) == {}, f"if the record is out of date: {AGAIN}"
+
+
+def test_the_record_is_of_these_tests_and_entries(recorded: Results) -> None:
+    """The marks of reference_impl's tests, and what the oracles run, are those that the record was cut with."""
+    details = recorded["execution"].details
+    assert isinstance(details, ExecutionDetails)
+    held: dict[str, set[str]] = {}
+    for test in (*details.tests, *details.emulated):
+        if test.requirements:
+            held.setdefault(test.id.partition("[")[0], set()).update(test.requirements)
+    files = sorted((REPOSITORY / "reference_impl/tests").glob("test_*.py"))
+    now = {name: marked for file in files for name, marked in marks_of(file)}
+    assert held == now, f"out of date: {AGAIN}"
+    assert details.oracle_entries == load(None, REPOSITORY).execution.oracles.entries, f"out of date: {AGAIN}"
+
+
+def marks_of(file: Path) -> Iterator[tuple[str, set[str]]]:
+    """The test functions of a file that name requirements, by node id without parameters."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            calls = [each for each in node.decorator_list if isinstance(each, ast.Call)]
+            named = [
+                ast.literal_eval(each.args[0]) for each in calls if ast.unparse(each.func).endswith(".requirement")
+            ]
+            if named:
+                yield f"{file.relative_to(REPOSITORY).as_posix()}::{node.name}", set(named)
 
 
 KINDS = {
