@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +289,7 @@ def test_every_question_has_one_answer(tmp_path: Path):
 )
 def test_cited_places_are_looked_up(changes: dict[str, Any], problem: str):
     """In the sources that were digested. A finding stands, wherever it says that it is."""
-    found = looked_at(static(at_step().model_copy(update=changes)))
+    found = looked_at(static(replace(at_step(), **changes)))
     assert [each.text.partition(", and ")[2] for each in found.contradictions] == ([problem] if problem else [])
     assert len(found.stages[0].findings) == 1
 

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from report_sample import CLIP, HOSTILE, KEYS, RECREATED, check_report
@@ -36,8 +37,8 @@ def test_text_without_steps_or_remedy_is_one_line() -> None:
     ("report", "expected"),
     [
         (CLEAN, "No findings in 3 files."),
-        (CLEAN.model_copy(update={"files_checked": 1}), "No findings in 1 file."),
-        (CLEAN.model_copy(update={"not_analysed": (UNREAD,)}), "No findings in 3 files; 1 file not analysed."),
+        (replace(CLEAN, files_checked=1), "No findings in 1 file."),
+        (replace(CLEAN, not_analysed=(UNREAD,)), "No findings in 3 files; 1 file not analysed."),
         (check_report(CLIP), "1 finding (1 critical) in 3 files"),
         (check_report(CLIP, KEYS), "2 findings (1 critical, 1 high) in 3 files"),
     ],
@@ -49,7 +50,7 @@ def test_text_ends_with_the_counts(report: CheckReport, expected: str) -> None:
 
 def test_text_obeys_no_escape() -> None:
     """A hostile message is one line without colours."""
-    finding = RECREATED.model_copy(update={"message": HOSTILE})
+    finding = replace(RECREATED, message=HOSTILE)
     text = render_findings(check_report(finding), "text")
     assert text.count("\n") == 3
     assert "\x1b" not in text
@@ -67,7 +68,7 @@ def test_json_is_the_contract() -> None:
 
 def test_github_annotates_and_nothing_else_commands() -> None:
     """One command for each finding; a message cannot begin another one, nor a path end its property."""
-    finding = CLIP.model_copy(update={"message": "x\n::stop-commands::a%0A", "path": "a,b:c.py"})
+    finding = replace(CLIP, message="x\n::stop-commands::a%0A", path="a,b:c.py")
     lines = render_findings(check_report(finding, RECREATED), "github").splitlines()
     commands = [line for line in lines if line.startswith("::")]
     assert len(commands) == 2
@@ -80,7 +81,7 @@ def test_github_annotates_and_nothing_else_commands() -> None:
 
 def test_github_annotates_what_was_not_analysed() -> None:
     """A file that could not be read is an error on that file."""
-    out = render_findings(CLEAN.model_copy(update={"not_analysed": (UNREAD,)}), "github")
+    out = render_findings(replace(CLEAN, not_analysed=(UNREAD,)), "github")
     assert out.startswith("::error file=bad.py,title=not analysed::invalid syntax\n")
 
 
@@ -101,7 +102,7 @@ def test_junit_is_never_empty() -> None:
 )
 def test_fixable_findings_are_counted(fixes: tuple[Applicability | None, ...], told: str) -> None:
     """A safe fix and one that needs a person's eye are told apart."""
-    found = [each.model_copy(update={"fix": fix}) for each, fix in zip((CLIP, KEYS), fixes, strict=True)]
+    found = [replace(each, fix=fix) for each, fix in zip((CLIP, KEYS), fixes, strict=True)]
     assert render_findings(check_report(*found), "text").splitlines()[-1].endswith(f"in 3 files{told}")
 
 

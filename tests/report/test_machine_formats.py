@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -62,7 +63,7 @@ def test_sarif_says_what_failed() -> None:
 
 def test_sarif_fingerprint_survives_a_moved_line() -> None:
     """The same finding ten lines below is the same alert."""
-    moved = CLIP.model_copy(update={"line": 98, "end_line": 98})
+    moved = replace(CLIP, line=98, end_line=98)
     stage = static().model_copy(update={"findings": (moved,)})
     run = json.loads(one("sarif", report((stage,), ())))["runs"][0]
     assert run["results"][0]["partialFingerprints"] == {"verifygate/v1": CLIP.fingerprint}
@@ -78,7 +79,7 @@ def test_sarif_keeps_the_worst_and_counts_all(monkeypatch: pytest.MonkeyPatch) -
 
 def test_sarif_message_makes_no_link() -> None:
     """SARIF reads `[words](address)` as a link."""
-    finding = CLIP.model_copy(update={"message": "[click](http://evil.example)"})
+    finding = replace(CLIP, message="[click](http://evil.example)")
     assert "](" not in sarif.render_check(check_report(finding))
 
 

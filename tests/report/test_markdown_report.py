@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
@@ -117,7 +118,7 @@ def test_first_screen_of_a_block() -> None:
 def test_first_screen_has_five_reasons_and_says_how_many_more() -> None:
     """A hundred findings do not push the stage table off the screen."""
     many = static().findings[0]
-    findings = tuple(many.model_copy(update={"line": n, "fingerprint": f"{n:040}"}) for n in range(1, 101))
+    findings = tuple(replace(many, line=n, fingerprint=f"{n:040}") for n in range(1, 101))
     page = render(report((static().model_copy(update={"findings": findings}),), ()), "md")["gate.md"]
     head = page[: page.index("| Stage |")]
     assert len(re.findall(r"^\d+\. ", head, flags=re.MULTILINE)) == 5
@@ -307,9 +308,9 @@ def test_every_format_is_a_pure_function(format: str) -> None:  # noqa: A002
 def test_huge_report_stays_showable() -> None:
     """Five thousand findings: totals are exact, the worst is shown, and the page is one that GitHub shows."""
     one = check_report().findings[0]
-    low = one.model_copy(update={"severity": Severity.LOW})
-    findings = tuple(low.model_copy(update={"line": n, "fingerprint": f"{n:040}"}) for n in range(1, 5000))
-    findings += (one.model_copy(update={"path": "zz.py", "line": 7}),)
+    low = replace(one, severity=Severity.LOW)
+    findings = tuple(replace(low, line=n, fingerprint=f"{n:040}") for n in range(1, 5000))
+    findings += (replace(one, path="zz.py", line=7),)
     stage = StageResult(stage="static", outcome=Outcome.COMPLETED, checks=static().checks, findings=findings)
     given = report((stage,), ())
     assert given.verdict is Verdict.BLOCK

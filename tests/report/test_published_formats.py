@@ -7,6 +7,7 @@ ones, types and smallest numbers. The schema itself is not shipped; both agree o
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -89,15 +90,15 @@ GITLAB = some(
     )
 )
 
-FIXABLE = CLIP.model_copy(update={"fix": Applicability.SAFE})
-AT_THE_TOP = RECREATED.model_copy(update={"line": 0, "column": 0, "end_line": 0, "message": HOSTILE})
+FIXABLE = replace(CLIP, fix=Applicability.SAFE)
+AT_THE_TOP = replace(RECREATED, line=0, column=0, end_line=0, message=HOSTILE)
 REPORTS = {
     "block": report(),
     "pass": clean_report(),
     "nothing ran": report((), ()),
     "odd": report((static().model_copy(update={"findings": (FIXABLE, AT_THE_TOP)}),), ()),
 }
-CHECKS = {"findings": check_report(FIXABLE, AT_THE_TOP), "clean": check_report().model_copy(update={"findings": ()})}
+CHECKS = {"findings": check_report(FIXABLE, AT_THE_TOP), "clean": replace(check_report(), findings=())}
 
 
 @pytest.mark.parametrize("given", REPORTS.values(), ids=REPORTS)

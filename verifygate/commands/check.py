@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,7 +133,7 @@ def _worked_out(
     report = report_of(outcome)
     if question.format in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
-            report = report.model_copy(update={"findings": with_fixes(report.findings, sources)})
+            report = replace(report, findings=with_fixes(report.findings, sources))
     with timings.part("render"):
         text = render_findings(report, question.format, _asides(question.format, report, outcome, static))
     if any(lost.mentions_amp for lost in report.not_analysed):

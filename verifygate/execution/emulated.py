@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -114,7 +114,7 @@ def run_emulated(
     if not settings.recorder:
         return Emulated(_check(tests), tests, executed=executed)
     recorded = judged(session, there, context.sources, context.settings.static)
-    findings = (one.model_copy(update={"run": f"with CUDA emulated, {one.run}"}) for one in recorded.findings)
+    findings = (replace(one, run=f"with CUDA emulated, {one.run}") for one in recorded.findings)
     return Emulated(_check(tests), tests, findings=tuple(findings), trace=recorded.summary, executed=executed)
 
 

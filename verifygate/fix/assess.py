@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from verifygate.fix.draft import FIXES, CannotFixError, fixer, tree_of
 from verifygate.model import Applicability, Finding
@@ -17,9 +18,7 @@ def with_fixes(findings: Iterable[Finding], sources: Sources) -> tuple[Finding, 
         numbers = [at for at, finding in enumerate(found) if finding.path == path and finding.rule in FIXES]
         built, _ = assessed([found[at] for at in numbers], sources)
         safety |= {at: built[found[at]] for at in numbers if found[at] in built}
-    return tuple(
-        finding.model_copy(update={"fix": safety[at]}) if at in safety else finding for at, finding in enumerate(found)
-    )
+    return tuple(replace(finding, fix=safety[at]) if at in safety else finding for at, finding in enumerate(found))
 
 
 def assessed(findings: Sequence[Finding], sources: Sources) -> tuple[dict[Finding, Applicability], dict[Finding, str]]:

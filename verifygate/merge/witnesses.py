@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from verifygate.model import (
     Certainty,
@@ -91,7 +92,7 @@ def _with_idle(stage: StageResult, seen: Sequence[Finding]) -> StageResult:
     for one in details.idle_suppressions:
         silenced = [each for each in seen if _is_about(one, each)]
         texts = [f"{each.path}:{each.line} {each.message} ({each.run})" for each in silenced]
-        used += [one.model_copy(update={"finding": text}) for text in texts]
+        used += [replace(one, finding=text) for text in texts]
         idle += [] if silenced else [one]
     update = {"suppressions": tuple(used), "idle_suppressions": tuple(idle)}
     return stage.model_copy(update={"details": details.model_copy(update=update)})
@@ -109,14 +110,14 @@ def _is_same(finding: Finding, seen: Finding) -> bool:
 
 def _joined(finding: Finding, seen: Finding) -> Finding:
     """The finding of the source, with the run beside it. What a run showed is certain."""
-    update: dict[str, object] = {
-        "witnesses": tuple(dict.fromkeys((*finding.witnesses, *seen.witnesses))),
-        "details": (*finding.details, *seen.details),
-        "run": seen.run,
-    }
-    if seen.certainty is Certainty.CERTAIN and finding.certainty is Certainty.LIKELY:
-        update |= {"certainty": Certainty.CERTAIN, "run": f"likely by the source alone, and {seen.run}"}
-    return finding.model_copy(update=update)
+    proved = seen.certainty is Certainty.CERTAIN and finding.certainty is Certainty.LIKELY
+    return replace(
+        finding,
+        witnesses=tuple(dict.fromkeys((*finding.witnesses, *seen.witnesses))),
+        details=(*finding.details, *seen.details),
+        certainty=Certainty.CERTAIN if proved else finding.certainty,
+        run=f"likely by the source alone, and {seen.run}" if proved else seen.run,
+    )
 
 
 def _passed_by(finding: Finding, trace: TraceSummary | None) -> Finding:
@@ -133,7 +134,7 @@ def _passed_by(finding: Finding, trace: TraceSummary | None) -> Finding:
     if not times:
         return finding
     words = "once" if times == 1 else f"{times} times"
-    return finding.model_copy(update={"run": f"a recorded run passed here {words} without the breach"})
+    return replace(finding, run=f"a recorded run passed here {words} without the breach")
 
 
 def _silences(suppression: Suppression, seen: Finding) -> bool:
@@ -146,7 +147,7 @@ def _with_tests(finding: Finding, execution: ExecutionDetails) -> Finding:
     around = _enclosing(finding, execution.functions)
     if around is None:
         return finding
-    return finding.model_copy(update={"untested": _why(around, execution.tests)})
+    return replace(finding, untested=_why(around, execution.tests))
 
 
 def _enclosing(finding: Finding, functions: Iterable[FunctionCoverage]) -> FunctionCoverage | None:

@@ -1,159 +1,130 @@
-"""The data model: frozen values that every stage produces and every report reads."""
+"""The data model: frozen values that every stage produces and every report reads.
 
-from verifygate.model.architecture import ArchitectureTrees, Branch
-from verifygate.model.base import Model, Points, Volatile
-from verifygate.model.check import Check, Evidence, EvidenceClass, Status
-from verifygate.model.contradiction import Contradiction
-from verifygate.model.finding import Applicability, Certainty, Detail, Finding, PathStep, Severity, Witness
-from verifygate.model.links import Coverage, Link, LinkState, MarkProblem
-from verifygate.model.measurement import Arm, Measurement
-from verifygate.model.mutation import Mutant, MutationReport, Sighting
-from verifygate.model.profile import (
-    Anatomy,
-    Curve,
-    CurvePoint,
-    Growth,
-    HazardAnswer,
-    HostWait,
-    LineCost,
-    MemoryPart,
-    OperatorTime,
-    Profile,
-    StepTime,
-)
-from verifygate.model.report import (
-    SCHEMA_VERSION,
-    Changes,
-    PolicyDifference,
-    PolicyOrigin,
-    PolicySetting,
-    PolicyState,
-    Provenance,
-    Reason,
-    Report,
-    Run,
-    Waiver,
-    WaiverState,
-    WaiverUse,
-)
-from verifygate.model.stage import (
-    Calculation,
-    Construct,
-    ConstructKind,
-    Deviation,
-    EmulatedTest,
-    ExecutionDetails,
-    ForeignFile,
-    FunctionCoverage,
-    NotAnalysed,
-    NotEmulated,
-    NotFollowed,
-    Outcome,
-    PerformanceDetails,
-    QualityGate,
-    QueryResult,
-    RequirementResult,
-    RequirementsDetails,
-    ScorePart,
-    StageResult,
-    StaticDetails,
-    Suppression,
-    TestOutcome,
-    TestWarning,
-    Verdict,
-)
-from verifygate.model.trace import (
-    EntryPrecision,
-    Island,
-    LowPrecision,
-    OwnEvents,
-    ScaleChange,
-    StepOrder,
-    TraceSummary,
-    Visit,
-)
+Each name is loaded with its module when somebody asks for it: `verifygate check` asks for findings alone, and never
+waits for pydantic and for the models of the other stages.
+"""
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "Anatomy",
-    "Applicability",
-    "ArchitectureTrees",
-    "Arm",
-    "Branch",
-    "Calculation",
-    "Certainty",
-    "Changes",
-    "Check",
-    "Construct",
-    "ConstructKind",
-    "Contradiction",
-    "Coverage",
-    "Curve",
-    "CurvePoint",
-    "Detail",
-    "Deviation",
-    "EmulatedTest",
-    "EntryPrecision",
-    "Evidence",
-    "EvidenceClass",
-    "ExecutionDetails",
-    "Finding",
-    "ForeignFile",
-    "FunctionCoverage",
-    "Growth",
-    "HazardAnswer",
-    "HostWait",
-    "Island",
-    "LineCost",
-    "Link",
-    "LinkState",
-    "LowPrecision",
-    "MarkProblem",
-    "Measurement",
-    "MemoryPart",
-    "Model",
-    "Mutant",
-    "MutationReport",
-    "NotAnalysed",
-    "NotEmulated",
-    "NotFollowed",
-    "OperatorTime",
-    "Outcome",
-    "OwnEvents",
-    "PathStep",
-    "PerformanceDetails",
-    "Points",
-    "PolicyDifference",
-    "PolicyOrigin",
-    "PolicySetting",
-    "PolicyState",
-    "Profile",
-    "Provenance",
-    "QualityGate",
-    "QueryResult",
-    "Reason",
-    "Report",
-    "RequirementResult",
-    "RequirementsDetails",
-    "Run",
-    "ScaleChange",
-    "ScorePart",
-    "Severity",
-    "Sighting",
-    "StageResult",
-    "StaticDetails",
-    "Status",
-    "StepOrder",
-    "StepTime",
-    "Suppression",
-    "TestOutcome",
-    "TestWarning",
-    "TraceSummary",
-    "Verdict",
-    "Visit",
-    "Volatile",
-    "Waiver",
-    "WaiverState",
-    "WaiverUse",
-    "Witness",
-]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from verifygate.model.architecture import ArchitectureTrees as ArchitectureTrees
+    from verifygate.model.architecture import Branch as Branch
+    from verifygate.model.base import Model as Model
+    from verifygate.model.base import Points as Points
+    from verifygate.model.base import Volatile as Volatile
+    from verifygate.model.check import Check as Check
+    from verifygate.model.check import Evidence as Evidence
+    from verifygate.model.check import EvidenceClass as EvidenceClass
+    from verifygate.model.check import Status as Status
+    from verifygate.model.check_report import SCHEMA_VERSION as SCHEMA_VERSION
+    from verifygate.model.contradiction import Contradiction as Contradiction
+    from verifygate.model.finding import Applicability as Applicability
+    from verifygate.model.finding import Certainty as Certainty
+    from verifygate.model.finding import Detail as Detail
+    from verifygate.model.finding import Finding as Finding
+    from verifygate.model.finding import PathStep as PathStep
+    from verifygate.model.finding import Severity as Severity
+    from verifygate.model.finding import Witness as Witness
+    from verifygate.model.links import Coverage as Coverage
+    from verifygate.model.links import Link as Link
+    from verifygate.model.links import LinkState as LinkState
+    from verifygate.model.links import MarkProblem as MarkProblem
+    from verifygate.model.measurement import Arm as Arm
+    from verifygate.model.measurement import Measurement as Measurement
+    from verifygate.model.mutation import Mutant as Mutant
+    from verifygate.model.mutation import MutationReport as MutationReport
+    from verifygate.model.mutation import Sighting as Sighting
+    from verifygate.model.profile import Anatomy as Anatomy
+    from verifygate.model.profile import Curve as Curve
+    from verifygate.model.profile import CurvePoint as CurvePoint
+    from verifygate.model.profile import Growth as Growth
+    from verifygate.model.profile import HazardAnswer as HazardAnswer
+    from verifygate.model.profile import HostWait as HostWait
+    from verifygate.model.profile import LineCost as LineCost
+    from verifygate.model.profile import MemoryPart as MemoryPart
+    from verifygate.model.profile import OperatorTime as OperatorTime
+    from verifygate.model.profile import Profile as Profile
+    from verifygate.model.profile import StepTime as StepTime
+    from verifygate.model.report import Changes as Changes
+    from verifygate.model.report import PolicyDifference as PolicyDifference
+    from verifygate.model.report import PolicyOrigin as PolicyOrigin
+    from verifygate.model.report import PolicySetting as PolicySetting
+    from verifygate.model.report import PolicyState as PolicyState
+    from verifygate.model.report import Provenance as Provenance
+    from verifygate.model.report import Reason as Reason
+    from verifygate.model.report import Report as Report
+    from verifygate.model.report import Run as Run
+    from verifygate.model.report import Waiver as Waiver
+    from verifygate.model.report import WaiverState as WaiverState
+    from verifygate.model.report import WaiverUse as WaiverUse
+    from verifygate.model.source_facts import Construct as Construct
+    from verifygate.model.source_facts import ConstructKind as ConstructKind
+    from verifygate.model.source_facts import NotAnalysed as NotAnalysed
+    from verifygate.model.source_facts import NotFollowed as NotFollowed
+    from verifygate.model.source_facts import Suppression as Suppression
+    from verifygate.model.stage import Calculation as Calculation
+    from verifygate.model.stage import Deviation as Deviation
+    from verifygate.model.stage import EmulatedTest as EmulatedTest
+    from verifygate.model.stage import ExecutionDetails as ExecutionDetails
+    from verifygate.model.stage import ForeignFile as ForeignFile
+    from verifygate.model.stage import FunctionCoverage as FunctionCoverage
+    from verifygate.model.stage import NotEmulated as NotEmulated
+    from verifygate.model.stage import Outcome as Outcome
+    from verifygate.model.stage import PerformanceDetails as PerformanceDetails
+    from verifygate.model.stage import QualityGate as QualityGate
+    from verifygate.model.stage import QueryResult as QueryResult
+    from verifygate.model.stage import RequirementResult as RequirementResult
+    from verifygate.model.stage import RequirementsDetails as RequirementsDetails
+    from verifygate.model.stage import ScorePart as ScorePart
+    from verifygate.model.stage import StageResult as StageResult
+    from verifygate.model.stage import StaticDetails as StaticDetails
+    from verifygate.model.stage import TestOutcome as TestOutcome
+    from verifygate.model.stage import TestWarning as TestWarning
+    from verifygate.model.stage import Verdict as Verdict
+    from verifygate.model.trace import EntryPrecision as EntryPrecision
+    from verifygate.model.trace import Island as Island
+    from verifygate.model.trace import LowPrecision as LowPrecision
+    from verifygate.model.trace import OwnEvents as OwnEvents
+    from verifygate.model.trace import ScaleChange as ScaleChange
+    from verifygate.model.trace import StepOrder as StepOrder
+    from verifygate.model.trace import TraceSummary as TraceSummary
+    from verifygate.model.trace import Visit as Visit
+
+_NAMES = {
+    "architecture": "ArchitectureTrees Branch",
+    "base": "Model Points Volatile",
+    "check": "Check Evidence EvidenceClass Status",
+    "check_report": "SCHEMA_VERSION",
+    "contradiction": "Contradiction",
+    "finding": "Applicability Certainty Detail Finding PathStep Severity Witness",
+    "links": "Coverage Link LinkState MarkProblem",
+    "measurement": "Arm Measurement",
+    "mutation": "Mutant MutationReport Sighting",
+    "profile": (
+        "Anatomy Curve CurvePoint Growth HazardAnswer HostWait LineCost MemoryPart OperatorTime Profile StepTime"
+    ),
+    "report": (
+        "Changes PolicyDifference PolicyOrigin PolicySetting PolicyState Provenance Reason "
+        "Report Run Waiver WaiverState WaiverUse"
+    ),
+    "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
+    "stage": (
+        "Calculation Deviation EmulatedTest ExecutionDetails ForeignFile FunctionCoverage NotEmulated Outcome "
+        "PerformanceDetails QualityGate QueryResult RequirementResult RequirementsDetails ScorePart "
+        "StageResult StaticDetails TestOutcome TestWarning Verdict"
+    ),
+    "trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit",
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """The value behind a name of this package, from its own module. Raises AttributeError."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

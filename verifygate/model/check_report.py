@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from verifygate.model.base import Model
+from dataclasses import dataclass
+
 from verifygate.model.finding import Finding
-from verifygate.model.report import SCHEMA_VERSION
-from verifygate.model.stage import NotAnalysed, NotFollowed
+from verifygate.model.source_facts import NotAnalysed, NotFollowed
+
+SCHEMA_VERSION = 1
+"""Of this and of report.json."""
 
 
-class CheckReport(Model):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    __pydantic_config__ = {"extra": "forbid"}
+
     schema_version: int = SCHEMA_VERSION
     files_checked: int
     findings: tuple[Finding, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from verifygate.model.base import Model
-from verifygate.model.report import SCHEMA_VERSION
+from verifygate.model.check_report import SCHEMA_VERSION
 
 
 class ClaimVerdict(StrEnum):

@@ -1,10 +1,13 @@
-"""A finding: one breach of a rule, at one statement, with the path that leads to it."""
+"""A finding: one breach of a rule, at one statement, with the path that leads to it.
+
+These are records of the standard library, for `verifygate check` makes them and loads no pydantic. Where one is a field
+of a model, pydantic reads and checks it like any other.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from verifygate.model.base import Model
 
 
 class Severity(StrEnum):
@@ -44,8 +47,11 @@ class Applicability(StrEnum):
     UNSAFE = "unsafe"
 
 
-class PathStep(Model):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathStep:
     """One event on the way to a breach."""
+
+    __pydantic_config__ = {"extra": "forbid"}
 
     path: str
     line: int
@@ -53,15 +59,21 @@ class PathStep(Model):
     """What happens there, for example `CLIP clip_grad_norm_(model.parameters(), 1.0)`."""
 
 
-class Detail(Model):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
     """A labelled list beside the message, for example the keys a dict has and the key that is missing."""
+
+    __pydantic_config__ = {"extra": "forbid"}
 
     label: str
     values: tuple[str, ...]
 
 
-class Finding(Model):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
     """One breach of one rule. The fingerprint holds no line number, so it survives edits elsewhere in the file."""
+
+    __pydantic_config__ = {"extra": "forbid"}
 
     rule: str
     """The rule's code, for example `AMP201`."""

@@ -11,12 +11,11 @@ from typing import Any
 from pydantic import Field
 
 from verifygate.model.base import Model, Points, encodable, put, take, volatile_pointers
+from verifygate.model.check_report import SCHEMA_VERSION
 from verifygate.model.contradiction import Contradiction
 from verifygate.model.finding import Finding
 from verifygate.model.mutation import MutationReport
 from verifygate.model.stage import ScorePart, StageResult, Verdict
-
-SCHEMA_VERSION = 1
 
 
 class Waiver(Model):

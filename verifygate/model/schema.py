@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from verifygate.model.base import Model
+from pydantic import TypeAdapter
+
 from verifygate.model.check_report import CheckReport
 from verifygate.model.claims import ClaimsReport
 from verifygate.model.matrix import Matrix
 from verifygate.model.probe_report import ProbeReport
 from verifygate.model.report import Report
 
-SCHEMAS: dict[str, type[Model]] = {
+SCHEMAS: dict[str, type] = {
     "report.schema.json": Report,
     "check.schema.json": CheckReport,
     "claims.schema.json": ClaimsReport,
@@ -27,7 +28,7 @@ SCHEMAS: dict[str, type[Model]] = {
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def json_schema(model: type[Model]) -> str:
+def json_schema(model: type) -> str:
     """The schema of the model's JSON as it is written, as text that ends in a line end."""
-    schema: dict[str, Any] = {"$schema": _DIALECT, **model.model_json_schema(mode="serialization")}
+    schema: dict[str, Any] = {"$schema": _DIALECT, **TypeAdapter(model).json_schema(mode="serialization")}
     return json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

@@ -14,6 +14,7 @@ from verifygate.model.finding import Finding
 from verifygate.model.links import Coverage, Link
 from verifygate.model.measurement import Measurement
 from verifygate.model.profile import Curve, HazardAnswer, Profile
+from verifygate.model.source_facts import Construct, NotAnalysed, NotFollowed, Suppression
 from verifygate.model.trace import EntryPrecision, TraceSummary
 
 
@@ -125,70 +126,6 @@ class ExecutionDetails(Model):
     """Why there was no emulated run, where there was none."""
     emulated_trace: Volatile[TraceSummary | None] = None
     """What these tests did with AMP there."""
-
-
-class ConstructKind(StrEnum):
-    """What a piece of AMP code does."""
-
-    GRAD_SCALER = "grad-scaler"
-    AUTOCAST = "autocast"
-    SCALE = "scale"
-    BACKWARD = "backward"
-    UNSCALE = "unscale"
-    CLIP = "clip"
-    SCALER_STEP = "scaler-step"
-    OPTIMIZER_STEP = "optimizer-step"
-    UPDATE = "update"
-    ZERO_GRAD = "zero-grad"
-    GET_SCALE = "get-scale"
-    STATE_SAVED = "scaler-state-saved"
-    STATE_LOADED = "scaler-state-loaded"
-    DELEGATED = "delegated-precision"
-    """Lightning `precision=`, Accelerate, Hugging Face `fp16=`: a framework does AMP."""
-    PASSIVE_SCALE = "passive-scale-reading"
-    """The loss scale read through `getattr(..., None)` in a row, or with every error swallowed: it fails in silence."""
-
-
-class Construct(Model):
-    """A place where AMP code stands."""
-
-    kind: ConstructKind
-    path: str
-    line: int
-    symbol: str
-    text: str
-    callee: str = ""
-    """Qualified name of what is called, where the kind is told by it: `lightning.pytorch.Trainer`."""
-    note: str = ""
-    """What the analysis has to say of it."""
-
-
-class NotAnalysed(Model):
-    """A file that could not be read as Python."""
-
-    path: str
-    reason: str
-    mentions_amp: bool
-
-
-class NotFollowed(Model):
-    """A place where the analysis gave up, and why: a silent gap would cost more than a listed one."""
-
-    path: str
-    line: int
-    reason: str
-
-
-class Suppression(Model):
-    path: str
-    line: int
-    """Of the comment."""
-    rule: str
-    reason: str
-    finding: str
-    """What it silences; empty for nothing."""
-    covers: int = 0
-    """The line of code that the comment is about; 0 where it silences a finding of the source, which names its own."""
 
 
 class StaticDetails(Model):

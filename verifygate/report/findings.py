@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from types import MappingProxyType
 
 from verifygate.errors import UsageError
@@ -67,7 +68,7 @@ def _fixable(findings: Sequence[Finding]) -> list[str]:
 
 
 def as_json(report: CheckReport) -> str:
-    document = report.model_dump(mode="json")
+    document = asdict(report)
     return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 

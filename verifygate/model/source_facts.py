@@ -1,0 +1,82 @@
+"""What the static analysis notes of the source besides findings: records of the standard library, as findings are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ConstructKind(StrEnum):
+    """What a piece of AMP code does."""
+
+    GRAD_SCALER = "grad-scaler"
+    AUTOCAST = "autocast"
+    SCALE = "scale"
+    BACKWARD = "backward"
+    UNSCALE = "unscale"
+    CLIP = "clip"
+    SCALER_STEP = "scaler-step"
+    OPTIMIZER_STEP = "optimizer-step"
+    UPDATE = "update"
+    ZERO_GRAD = "zero-grad"
+    GET_SCALE = "get-scale"
+    STATE_SAVED = "scaler-state-saved"
+    STATE_LOADED = "scaler-state-loaded"
+    DELEGATED = "delegated-precision"
+    """Lightning `precision=`, Accelerate, Hugging Face `fp16=`: a framework does AMP."""
+    PASSIVE_SCALE = "passive-scale-reading"
+    """The loss scale read through `getattr(..., None)` in a row, or with every error swallowed: it fails in silence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Construct:
+    """A place where AMP code stands."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    kind: ConstructKind
+    path: str
+    line: int
+    symbol: str
+    text: str
+    callee: str = ""
+    """Qualified name of what is called, where the kind is told by it: `lightning.pytorch.Trainer`."""
+    note: str = ""
+    """What the analysis has to say of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAnalysed:
+    """A file that could not be read as Python."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    path: str
+    reason: str
+    mentions_amp: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotFollowed:
+    """A place where the analysis gave up, and why: a silent gap would cost more than a listed one."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    path: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppression:
+    __pydantic_config__ = {"extra": "forbid"}
+
+    path: str
+    line: int
+    """Of the comment."""
+    rule: str
+    reason: str
+    finding: str
+    """What it silences; empty for nothing."""
+    covers: int = 0
+    """The line of code that the comment is about; 0 where it silences a finding of the source, which names its own."""
