@@ -183,6 +183,34 @@ def test_a_requirement_that_rests_on_a_rule_that_a_run_broke():
     assert status_of(elsewhere, "requirements.R-1") is Status.PASS
 
 
+def test_what_depends_on_a_lowered_requirement_is_lowered_too(tmp_path: Path):
+    """R-3 rests on R-2, R-2 on R-1, and a run broke the rule of R-1: no PASS is left, and the gates are counted so."""
+    rows = ("R-1", "[]"), ("R-2", "[R-1]"), ("R-3", "[R-2]"), ("R-4", "[]")
+    item = "  - {{id: {}, depends: {}, title: A, text: B, group: acceptance, severity: high, verify: [{{test: a}}]}}\n"
+    text = "title: T\nrequirements:\n" + "".join(item.format(*row) for row in rows)
+    (tmp_path / "spec.yaml").write_text(text, encoding="utf-8")
+    shape = {"title": "A", "text": "B", "severity": "high", "group": "acceptance", "status": Status.PASS}
+    asked = {"R-1": query()}
+    results = [RequirementResult(id=name, queries=(asked.get(name, query("test a")),), **shape) for name, _ in rows]
+    checks = (check("requirements.quality-gates"), *(check(f"requirements.{name}") for name, _ in rows))
+    given = stage("requirements", *checks, details=RequirementsDetails(requirements=tuple(results)))
+    broken = at_step(witness=Witness.RUN)
+    spec = read_specification(tmp_path, "spec.yaml")
+    found = looked_at(ran((2, "update", 1), findings=(broken,)), given, root=tmp_path, specification=spec)
+    assert [status_of(found, f"requirements.{name}") for name, _ in rows] == [
+        Status.FAIL, Status.PARTIAL, Status.PARTIAL, Status.PASS
+    ]  # fmt: skip
+    details = found.stages[1].details
+    assert isinstance(details, RequirementsDetails)
+    assert [row.status for row in details.requirements] == [
+        status_of(found, f"requirements.{name}") for name, _ in rows
+    ]
+    told = {each.id: each for each in found.stages[1].checks}
+    assert told["requirements.R-2"].actual == "depends on R-1 (FAIL)"
+    assert told["requirements.R-3"].actual == "depends on R-2 (PARTIAL)"
+    assert "1 of 4 PASS" in told["requirements.quality-gates"].actual
+
+
 def test_no_amp_in_the_source_and_a_live_scaler_in_the_run():
     found = looked_at(static(constructs=False), ran((2, "update", 3)))
     assert names(found) == ["amp-not-found-in-source"]

@@ -24,12 +24,12 @@ from verifygate.model import (
     Contradiction,
     Evidence,
     EvidenceClass,
-    QualityGate,
+    RequirementResult,
     RequirementsDetails,
     StageResult,
     Status,
 )
-from verifygate.requirements import gates_check, quality_gates
+from verifygate.requirements import gates_check, hold_back_dependents, quality_gates
 
 QUESTIONS: tuple[Callable[[Results, Grounds], Iterator[Contradiction]], ...] = (
     sources_changed,
@@ -93,8 +93,8 @@ def _with_lowered(
     checks = tuple(_lowered(check, lowered) for check in stage.checks)
     details = stage.details
     if isinstance(details, RequirementsDetails):
-        details, gates = _with_rows(details, lowered, grounds)
-        checks = tuple(gates if gates and check.id == gates.id else check for check in checks)
+        rows = [_lowered_row(row, lowered) for row in details.requirements]
+        details, checks = _counted_again(details.model_copy(update={"requirements": tuple(rows)}), checks, grounds)
     return stage.model_copy(update={"checks": checks, "details": details})
 
 
@@ -112,18 +112,24 @@ def _lowered(check: Check, lowered: dict[str, tuple[Status, Contradiction]]) -> 
     return check.model_copy(update=update | ({"remedy": why.action} if why.action else {}))
 
 
-def _with_rows(
-    details: RequirementsDetails, lowered: dict[str, tuple[Status, Contradiction]], grounds: Grounds
-) -> tuple[RequirementsDetails, Check | None]:
-    """The matrix with the rows that were lowered, and the gates counted again over them."""
-    rows = []
-    for row in details.requirements:
-        to, why = lowered.get(f"requirements.{row.id}", (row.status, None))
-        rows.append(row.model_copy(update={"status": to}) if why and _worse(to, row.status) else row)
-    details = details.model_copy(update={"requirements": tuple(rows)})
+def _lowered_row(row: RequirementResult, lowered: dict[str, tuple[Status, Contradiction]]) -> RequirementResult:
+    to, why = lowered.get(f"requirements.{row.id}", (row.status, None))
+    return row.model_copy(update={"status": to}) if why and _worse(to, row.status) else row
+
+
+def _counted_again(
+    details: RequirementsDetails, checks: tuple[Check, ...], grounds: Grounds
+) -> tuple[RequirementsDetails, tuple[Check, ...]]:
+    """The matrix and its checks after rows were lowered: what depends on these goes with them, the gates count anew."""
     if grounds.specification is None:
-        return details, None
-    gates: tuple[QualityGate, ...] = quality_gates(rows, details.calculations, grounds.specification.spec.gates)
-    if gates == details.gates:
-        return details, None
-    return details.model_copy(update={"gates": gates}), gates_check(gates)
+        return details, checks
+    of_rows = {check.id: check for check in checks}
+    pairs = [(row, of_rows[name]) for row in details.requirements if (name := f"requirements.{row.id}") in of_rows]
+    held = {row.id: (row, check) for row, check in hold_back_dependents(grounds.specification, pairs)}
+    rows = tuple(held[row.id][0] if row.id in held else row for row in details.requirements)
+    anew = {check.id: check for _, check in held.values()}
+    gates = quality_gates(rows, details.calculations, grounds.specification.spec.gates)
+    if gates != details.gates:
+        anew |= {(check := gates_check(gates)).id: check}
+    details = details.model_copy(update={"requirements": rows, "gates": gates})
+    return details, tuple(anew.get(check.id, check) for check in checks)

@@ -19,18 +19,20 @@ from verifygate.requirements.architecture import Comparison, compare
 from verifygate.requirements.calculations import calculations
 from verifygate.requirements.facts import Cite, Facts
 from verifygate.requirements.foreign import read_foreign
-from verifygate.requirements.gates import quality_gates
+from verifygate.requirements.gates import gates_policy, quality_gates
 from verifygate.requirements.lock import changed_since, lock_path, read_lock
 from verifygate.requirements.matrix import linked
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
-from verifygate.requirements.trace import numbered, trace, unknown_ids
+from verifygate.requirements.trace import hold_back_dependents, numbered, trace, unknown_ids
 from verifygate.stage import StageContext, not_configured
 
 __all__ = [
     "RequirementsStage",
     "Specification",
     "gates_check",
+    "gates_policy",
+    "hold_back_dependents",
     "lock_path",
     "quality_gates",
     "read_foreign",

@@ -13,6 +13,7 @@ from verifygate.requirements.queries import Query, QueryKind
 from verifygate.requirements.spec import Requirement, Specification
 
 WEIGHTS = {Severity.CRITICAL: 4, Severity.HIGH: 3, Severity.MEDIUM: 2, Severity.LOW: 1, Severity.INFO: 1}
+Row = tuple[RequirementResult, Check]
 _TELLING_FIRST = (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL, Status.PASS)
 
 
@@ -38,15 +39,27 @@ def answered(query: Query, requirement: Requirement, facts: Facts) -> Answer:
             return reviews.review(query, facts, suffices=requirement.review_suffices)
 
 
-def trace(specification: Specification, facts: Facts) -> list[tuple[RequirementResult, Check]]:
+def trace(specification: Specification, facts: Facts) -> list[Row]:
     """One row and one check for each requirement, in the order of the specification."""
-    traced: dict[str, _Traced] = {}
-    requirements = {requirement.id: requirement for requirement in specification.spec.requirements}
-    for identifier in TopologicalSorter({each.id: each.depends for each in requirements.values()}).static_order():
-        requirement = requirements[identifier]
-        unmet = [(name, traced[name].status) for name in requirement.depends if traced[name].status is not Status.PASS]
-        traced[identifier] = _traced(requirement, unmet, specification, facts)
-    return [(traced[identifier].row, _check(traced[identifier])) for identifier in requirements]
+    traced = [_traced(requirement, specification, facts) for requirement in specification.spec.requirements]
+    return hold_back_dependents(specification, [(each.row, _check(each)) for each in traced])
+
+
+def hold_back_dependents(specification: Specification, rows: Sequence[Row]) -> list[Row]:
+    """The rows, with every PASS lowered to PARTIAL that depends on a requirement which is no PASS."""
+    found = {row.id: (row, check) for row, check in rows}
+    depends = {each.id: each.depends for each in specification.spec.requirements}
+    for identifier in TopologicalSorter(depends).static_order():
+        if identifier not in found or found[identifier][0].status is not Status.PASS:
+            continue
+        status = {name: found[name][0].status if name in found else Status.NOT_MEASURED for name in depends[identifier]}
+        unmet = [name for name, ended in status.items() if ended is not Status.PASS]
+        if unmet:
+            row, check = found[identifier]
+            lowered = {"status": Status.PARTIAL, "remedy": f"meet {', '.join(unmet)}"}
+            said = f"depends on {', '.join(f'{name} ({status[name]})' for name in unmet)}"
+            found[identifier] = row.model_copy(update=lowered), check.model_copy(update={**lowered, "actual": said})
+    return [found[row.id] for row, _ in rows]
 
 
 @dataclass(frozen=True)
@@ -60,14 +73,8 @@ class _Traced:
     """Why it is no PASS although all its queries are; empty where they are not, or it is."""
     home: Cite
 
-    @property
-    def status(self) -> Status:
-        return self.row.status
 
-
-def _traced(
-    requirement: Requirement, unmet: Sequence[tuple[str, Status]], specification: Specification, facts: Facts
-) -> _Traced:
+def _traced(requirement: Requirement, specification: Specification, facts: Facts) -> _Traced:
     pairs = [(query, answered(query, requirement, facts)) for query in requirement.verify]
     answers = [answer for _, answer in pairs]
     lines = specification.lines[requirement.id]
@@ -79,7 +86,7 @@ def _traced(
         cites = answer.cites if any(cite.path for cite in answer.cites) else (*answer.cites, asked)
         evidence = numbered(f"{requirement.id}:{position + 1}", cites)
         queries.append(QueryResult(query=query.words, status=answer.status, actual=answer.actual, evidence=evidence))
-    status, held_back, advice = _settled(answers, unmet)
+    status, held_back, advice = _settled(answers)
     telling = sorted(zip(queries, answers, strict=True), key=lambda pair: _TELLING_FIRST.index(pair[0].status))
     remedies = [answer.remedy for _, answer in telling if answer.status is not Status.PASS and answer.remedy]
     why_not, way_out = specification.as_written.get(requirement.id, ("", "add `verify:` queries to the requirement"))
@@ -107,7 +114,7 @@ def _traced(
     return _Traced(requirement, row, tuple(result for result, _ in telling), held_back or why_not, home)
 
 
-def _settled(answers: Sequence[Answer], unmet: Sequence[tuple[str, Status]]) -> tuple[Status, str, list[str]]:
+def _settled(answers: Sequence[Answer]) -> tuple[Status, str, list[str]]:
     """The row's status; why it is held back where its queries alone would let it PASS, and what to do about it."""
     status = together(answer.status for answer in answers)
     if status is not Status.PASS:
@@ -118,9 +125,6 @@ def _settled(answers: Sequence[Answer], unmet: Sequence[tuple[str, Status]]) -> 
             "declared only: nothing that was run or measured shows it",
             ["add a query that is run or measured, or waive it by name until a date"],
         )
-    if unmet:
-        named = ", ".join(f"{name} ({ended})" for name, ended in unmet)
-        return Status.PARTIAL, f"depends on {named}", [f"meet {', '.join(name for name, _ in unmet)}"]
     return status, "", []
 
 
