@@ -372,6 +372,28 @@ def test_own_policy_is_on_the_first_screen(project: Path, capsys: pytest.Capture
     assert "verdict.block is nothing (default: critical, high)" in capsys.readouterr().out
 
 
+def test_gates_below_the_default_and_witnesses_that_are_off_are_own_policy(
+    project: Path, capsys: pytest.CaptureFixture[str]
+):
+    """A quality gate that asks for next to nothing, or a run without its recorder, stands beside the PASS as well."""
+    row = "{id: R-1, title: A, text: B, group: other, severity: low, verify: [{test: a}]}"
+    spec = f"title: T\ngates: {{coverage: 0.1, critical: 0}}\nrequirements:\n  - {row}\n"
+    (project / "spec.yaml").write_text(spec, encoding="utf-8")
+    text = '[requirements]\nspec = "spec.yaml"\n[execution]\nrecorder = false\n'
+    (project / "verifygate.toml").write_text(text, encoding="utf-8")
+    assert main(["run", "--stage", "static"]) == 0
+    page = (project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8")
+    head, printed = page[: page.index("| Stage |")], capsys.readouterr().out
+    assert "`gates.coverage` is >= 10 % (default: >= 80 %)" in head
+    for told in (
+        "gates.coverage is >= 10 % (default: >= 80 %)",
+        "gates.critical is >= 0 % (default: >= 100 %)",
+        "execution.recorder is off (default: on)",
+    ):
+        assert told in printed
+    assert "gates.regulatory" not in printed
+
+
 def test_default_policy_is_printed_and_is_no_news(project: Path, capsys: pytest.CaptureFixture[str]):
     """Who reads the page sees what blocks; nobody is told of a deviation that there is not."""
     assert main(["run", "--stage", "static"]) == 0

@@ -254,7 +254,16 @@ def _policy(settings: FileSettings) -> dict[str, str]:
         "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
         or "no file",
         "project.exclude": ", ".join(settings.project.exclude) or "no file",
+        "execution.coverage": _on(settings.execution.coverage),
+        "execution.recorder": _on(settings.execution.recorder),
+        "execution.emulate_cuda": _on(settings.execution.emulate_cuda),
+        "performance.profile": _on(settings.performance.profile),
+        "performance.records.max_age_days": str(settings.performance.records.max_age_days),
     }
+
+
+def _on(setting: bool) -> str:
+    return "on" if setting else "off"
 
 
 def load(config: Path | None, start: Path) -> Settings:

@@ -29,7 +29,14 @@ from verifygate.model import (
     StageResult,
     Witness,
 )
-from verifygate.requirements import Specification, lock_path, read_foreign, read_lock, read_specification
+from verifygate.requirements import (
+    Specification,
+    gates_policy,
+    lock_path,
+    read_foreign,
+    read_lock,
+    read_specification,
+)
 from verifygate.scoring import judge
 from verifygate.source import SourceFile, Sources, read_sources
 from verifygate.stage import Stage, StageContext
@@ -110,7 +117,7 @@ def run(
         waivers=judgement.waivers,
         contradictions=merged.contradictions,
         changes=_changes(judgement.stages, earlier, inherited, commit) if commit else None,
-        policy=settings.policy,
+        policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
         mutation=mutation,
         provenance=provenance,

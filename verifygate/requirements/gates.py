@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verifygate.model import Calculation, QualityGate, RequirementResult, Status
+from verifygate.model import Calculation, PolicySetting, QualityGate, RequirementResult, Status
 from verifygate.requirements.spec import Thresholds
 
 Named = tuple[str, Status]
@@ -32,6 +32,19 @@ def quality_gates(
     )
 
 
+def gates_policy(ask: Thresholds) -> tuple[PolicySetting, ...]:
+    """The share that each gate of a specification asks for, beside the one where the specification sets none."""
+    default = Thresholds()
+    return tuple(
+        PolicySetting(key=f"gates.{name}", value=_share(getattr(ask, name)), default=_share(getattr(default, name)))
+        for name in Thresholds.model_fields
+    )
+
+
+def _share(share: float) -> str:
+    return f">= {share * 100:g} %"
+
+
 def _of(rows: Sequence[RequirementResult], *, group: str = "", severity: str = "") -> list[Named]:
     return [(row.id, row.status) for row in rows if group in ("", row.group) and severity in ("", row.severity)]
 
@@ -47,9 +60,7 @@ def _gate(title: str, share: float, parts: Sequence[Named], threshold: str = "")
         status = Status.PASS
     else:
         status = Status.FAIL if len(parts) - failed < needed else Status.NOT_MEASURED
-    return QualityGate(
-        title=title, threshold=threshold or f">= {share * 100:g} %", actual=_counts(parts, passed), status=status
-    )
+    return QualityGate(title=title, threshold=threshold or _share(share), actual=_counts(parts, passed), status=status)
 
 
 def _counts(parts: Sequence[Named], passed: int) -> str:
