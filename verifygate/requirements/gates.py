@@ -42,7 +42,7 @@ def gates_policy(ask: Thresholds) -> tuple[PolicySetting, ...]:
 
 
 def _share(share: float) -> str:
-    return f">= {share * 100:g} %"
+    return f"{share * 100:g} %"
 
 
 def _of(rows: Sequence[RequirementResult], *, group: str = "", severity: str = "") -> list[Named]:
@@ -60,7 +60,9 @@ def _gate(title: str, share: float, parts: Sequence[Named], threshold: str = "")
         status = Status.PASS
     else:
         status = Status.FAIL if len(parts) - failed < needed else Status.NOT_MEASURED
-    return QualityGate(title=title, threshold=threshold or _share(share), actual=_counts(parts, passed), status=status)
+    return QualityGate(
+        title=title, threshold=threshold or f">= {_share(share)}", actual=_counts(parts, passed), status=status
+    )
 
 
 def _counts(parts: Sequence[Named], passed: int) -> str:
