@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from verifygate.static.program import Function
 from verifygate.static.roles import last_name
+from verifygate.static.spots import Spot
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ def reads_clock(node: ast.AST, frame: Frame, analysis: Analysis) -> bool:
     return analysis.roles.known_name(node.func, frame) in CLOCKS
 
 
-def times_something(analysis: Analysis, function: Function) -> bool:
-    """Whether a function reads a clock, or records CUDA events."""
-    frame = analysis.evaluator.root_frame(function)
+def times_something(analysis: Analysis, spot: Spot) -> bool:
+    """Whether a clock is read or CUDA events are recorded near a call: in its loop, or else in its function."""
+    frame = analysis.evaluator.root_frame(spot.function)
     return any(
         isinstance(node, ast.Call)
         and (
             last_name(node.func) in _EVENT_WORDS or "time" in last_name(node.func) or reads_clock(node, frame, analysis)
         )
-        for node in function.own_nodes
+        for node in (walk(spot.loops[-1]) if spot.loops else spot.function.own_nodes)
     )

@@ -16,7 +16,7 @@ from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.scopes import bound_targets
 from verifygate.static.spots import Loop, Spot, Test, spots_of
-from verifygate.static.syntax import walk
+from verifygate.static.syntax import children, walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
 _LOADER_NAME = re.compile(r"(loader|batches)s?$|(^|_)dl$|^(train|val|test)_?iter$", re.IGNORECASE)
@@ -39,6 +39,7 @@ _STEADY_CALLS = frozenset(
     """isinstance hasattr getattr bool len is_available is_initialized is_main_process get_rank get_world_size
     is_bf16_supported device str int is_enabled""".split()  # noqa: SIM905
 )
+_TYPE_CALLS = frozenset({"isinstance", "issubclass", "hasattr"})
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 _DEPTH = 3
 
@@ -252,7 +253,9 @@ class Hot:
         """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
         if any(self._steps_in(node, function) for part in test.body for node in walk(part)):
             return False
-        for node in walk(test.expr):
+        if _adds_to_what_is_there(test):
+            return False
+        for node in _asked(test.expr):
             if isinstance(node, ast.Call) and last_name(node.func) not in _STEADY_CALLS:
                 return True
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -265,6 +268,26 @@ class Hot:
 
     def _steps_in(self, node: ast.AST, function: Function) -> bool:
         return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
+
+
+def _asked(test: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a condition, but for what it asks the type of: that stays the same, whatever the value."""
+    yield test
+    if not (isinstance(test, ast.Call) and last_name(test.func) in _TYPE_CALLS):
+        for child in children(test):
+            yield from _asked(child)
+
+
+def _adds_to_what_is_there(test: Test) -> bool:
+    """The second arm of `total = new if total is None else total + new`: every turn but the first."""
+    match test.expr:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return any(
+                isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+                for part in test.body
+                for node in walk(part)
+            )
+    return False
 
 
 def _may_train(module: Module) -> bool:

@@ -168,7 +168,7 @@ class Roles:
     def scaler(self, expr: ast.expr, frame: Frame) -> Scaler | None:
         """The scaler that `expr` is, or None where it is none."""
         live: Scaler | None = None
-        idle = unknown = False
+        idle = unknown = other = False
         for value in self.evaluator.values(expr, frame):
             match value:
                 case Made(name=name) if name in torch_api.GRAD_SCALERS:
@@ -185,9 +185,11 @@ class Roles:
                 case Unknown():
                     unknown = True
                 case Object() | Items() | Literal():
-                    return None
+                    other = True
         if live is not None:
-            return live
+            return live  # also where a class of the project's own stands in for it, for an old torch say
+        if other:
+            return None
         if unknown and _SCALER_NAME.search(last_name(expr)):
             return Scaler(ScalerKind.PRESUMED)
         return Scaler(ScalerKind.IDLE) if idle and _SCALER_NAME.search(last_name(expr)) else None

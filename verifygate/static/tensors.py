@@ -167,7 +167,7 @@ def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:
                 yield from names_in(expr.func.value, leaving_device=leaving_device)
             for argument in (*expr.args, *(word.value for word in expr.keywords)):
                 yield from names_in(argument, leaving_device=leaving_device)
-        case ast.Attribute() if expr.attr in _HOST_FIELDS:
+        case ast.Attribute() if expr.attr in _HOST_FIELDS and not (leaving_device and expr.attr == "data"):
             return
         case ast.Name() | ast.Attribute():
             yield ast.unparse(expr)

@@ -88,3 +88,53 @@ def only_while_the_scale_stays(model, optimizer, scaler, batches, scheduler):
         scaler.update()
         if before == scaler.get_scale():  # expect: AMP213 likely
             scheduler.step()
+
+
+class HalfCosine(torch.optim.lr_scheduler.LRScheduler):
+    def get_lr(self):
+        return [0.5 * rate for rate in self.base_lrs]
+
+
+def of_the_projects_own_make(model, batches):
+    scaler = GradScaler("cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    decay = HalfCosine(optimizer)
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        decay.step()  # expect: AMP213 likely
+
+
+class Manager:
+    """One that may be given no schedule."""
+
+    def __init__(self):
+        self.scaler = GradScaler("cuda")
+
+    def apply(self, optimizer, scheduler=None):
+        self.scaler.step(optimizer)
+        self.scaler.update()
+        if scheduler is not None:
+            scheduler.step()  # expect: AMP213 likely
+
+
+class Late:
+    """Its schedule is made when the training begins."""
+
+    def __init__(self, model):
+        self.model = model
+        self.scheduler = None
+        self.scaler = GradScaler("cuda")
+
+    def begin(self, optimizer, make_scheduler):
+        self.optimizer = optimizer
+        self.scheduler = make_scheduler(optimizer)
+
+    def one_step(self, batch):
+        self.optimizer.zero_grad()
+        self.scaler.scale(self.model(batch)).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.scheduler.step()  # expect: AMP213 likely

@@ -64,3 +64,33 @@ class Trainer:
     def fit(self, loader):
         for batch in loader:
             self.one_step(batch)
+
+
+def by_the_type_of_the_loss(model, criterion, optimizer, scaler, loader):
+    total = None
+    for images, labels in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            losses = criterion(model(images), labels)
+        if isinstance(losses, tuple):
+            loss = sum(losses)
+        else:
+            loss = losses
+            total = losses.item() if total is None else total + losses.item()  # expect: PERF101
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return total
+
+
+def through_data(model, objective, optimizer, scaler, loader):
+    history = []
+    for images, labels in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            cost = objective(model(images), labels)
+        history.append(cost.data.cpu().numpy())  # expect: PERF101
+        scaler.scale(cost).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return history

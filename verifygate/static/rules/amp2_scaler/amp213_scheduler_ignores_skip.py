@@ -73,7 +73,7 @@ from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import walk
-from verifygate.static.values import Literal, Made, Object, Unknown
+from verifygate.static.values import Literal, Made, Object, Unknown, Value
 
 RULE = Rule(
     code="AMP213",
@@ -170,10 +170,22 @@ def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -
     if not told and (call.func.attr != "step" or call.args or call.keywords):
         return False
     values = analysis.evaluator.values(call.func.value, analysis.evaluator.root_frame(function))
-    if any(isinstance(value, Made) and ".lr_scheduler." in value.name for value in values):
+    if any(_is_torchs(value, analysis) for value in values):
         return True
+    there = [value for value in values if not (isinstance(value, Literal) and value.value is None)]
     of_kind = (Unknown, Made, Object, Literal) if told else (Unknown, Made)
-    return all(isinstance(value, of_kind) for value in values) and bool(_NAME.search(last_name(call.func.value)))
+    known = bool(there or told) and all(isinstance(value, of_kind) for value in there)
+    return known and bool(_NAME.search(last_name(call.func.value)))
+
+
+def _is_torchs(value: Value, analysis: Analysis) -> bool:
+    """Whether a value is a schedule of torch's, or of a class of the project that derives from one."""
+    match value:
+        case Made(name=name):
+            return ".lr_scheduler." in name
+        case Object(made=made):
+            return any(".lr_scheduler." in base for base in analysis.evaluator.outside_bases(made))
+    return False
 
 
 def _waits_for_the_same_scale(node: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:

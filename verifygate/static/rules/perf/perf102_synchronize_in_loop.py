@@ -49,8 +49,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 Safe to delete by hand where no other stream, process or clock relies on it; no automatic fix.
 
 ## What it cannot see
-Why it stands there. A function that reads a clock or records events in the loop is taken to be timing, and so is a
-call behind a condition that holds in some steps only.
+Why it stands there. A loop in which a clock is read or events are recorded is taken to be timed, and a call behind a
+condition that holds in some steps only is left alone.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution
@@ -76,7 +76,7 @@ RULE = Rule(
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Calls in every turn, in functions that time nothing."""
+    """Calls in every turn, where nothing near them is timed."""
     for spot, own in calls_each_turn(analysis, "torch.cuda.synchronize"):
-        if not times_something(analysis, spot.function):
+        if not times_something(analysis, spot):
             yield Match(spot.place, "`torch.cuda.synchronize()` empties the queue in every step", certain=own)
