@@ -17,7 +17,7 @@ from verifygate.cli import main
 from verifygate.config import Settings
 from verifygate.errors import UsageError
 from verifygate.model import Report
-from verifygate.report import render
+from verifygate.report.formats import render
 from verifygate.static import registry
 
 SCHEMAS = Path(__file__).parent.parent / "verifygate" / "docs" / "schemas"

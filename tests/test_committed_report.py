@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 
 from verifygate.model import Report, Status, Verdict
-from verifygate.report import render
+from verifygate.report.formats import render
 from verifygate.static.registry import load_rules
 
 ROOT = Path(__file__).parent.parent

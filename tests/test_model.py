@@ -17,7 +17,8 @@ import report_sample
 
 from verifygate.model import Arm, Measurement, Report, StageResult, Status
 from verifygate.model import schema as model_schema
-from verifygate.model.base import put, take, volatile_pointers
+from verifygate.model.base import volatile_pointers
+from verifygate.model.json_document import put, take
 
 SCHEMAS = Path(model_schema.__file__).parents[1] / "docs" / "schemas"
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -12,9 +12,12 @@ from pydantic import AfterValidator, Field, field_validator
 
 from verifygate.config_file import find
 from verifygate.errors import UsageError
-from verifygate.model import Model, PolicySetting, Severity, Waiver
+from verifygate.model.base import Model
+from verifygate.model.finding import Severity
+from verifygate.model.policy import PolicySetting, Waiver
 from verifygate.performance_settings import PerformanceSettings, Positive
 from verifygate.strict import Document, read_toml
+from verifygate.torch_requirement import required_torch
 
 STAGE_NAMES = ("execution", "static", "performance", "requirements")
 """In the order in which they run: requirements come last, because they trace to the evidence of all others."""
@@ -274,7 +277,7 @@ def load(config: Path | None, start: Path) -> Settings:
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        return Settings(root=start.resolve(), today=today, static=static_default(start))
+        return Settings(root=start.resolve(), today=today, static=_with_torch(StaticSettings(), start.resolve()))
     return read_settings(file, _shown(file, start), file.resolve().parent, today)
 
 
@@ -292,19 +295,11 @@ def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Setting
     return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
 
 
-def static_default(start: Path) -> StaticSettings:
-    """What holds for the static rules in `start` where there is no configuration."""
-    return _with_torch(StaticSettings(), start.resolve())
-
-
 def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
     """The settings with the torch version that the project requires, where none is set."""
-    file = root / "pyproject.toml"
-    if static.torch_version or not file.is_file() or b"torch" not in (data := file.read_bytes()):
+    if static.torch_version:
         return static
-    from verifygate.torch_requirement import lowest_torch
-
-    return static.model_copy(update={"torch_version": lowest_torch(data)})
+    return static.model_copy(update={"torch_version": required_torch(root)})
 
 
 def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:

@@ -6,7 +6,7 @@ from verifygate.execution import ExecutionStage
 from verifygate.performance import PerformanceStage
 from verifygate.requirements import RequirementsStage
 from verifygate.stage import Stage
-from verifygate.static import StaticStage
+from verifygate.static.stage import StaticStage
 
 STAGES: tuple[Stage, ...] = (
     ExecutionStage(),

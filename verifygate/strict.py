@@ -9,19 +9,19 @@ import tomllib
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from verifygate.errors import UsageError
 
+if TYPE_CHECKING:
+    import yaml
+
 M = TypeVar("M", bound=BaseModel)
 Where = tuple[str | int, ...]
 MAX_BYTES = 2 * 1024 * 1024
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's where it is there: it reads a file of ten thousand requirements in a second, not in a minute."""
 MAX_DEPTH = 50
 
 
@@ -93,11 +93,15 @@ def read_toml(path: Path, shown: str) -> Document:
 
 def read_yaml(path: Path, shown: str) -> Document:
     """Read a YAML file; duplicate keys, anchors and tags are refused. Raises UsageError with the line at fault."""
+    import yaml
+
+    # libyaml's where it is there: it reads a file of ten thousand requirements in a second, not in a minute
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     text = _read(path, shown)
     lines: dict[Where, int] = {}
     try:
         depth = 0
-        for event in yaml.parse(text, Loader=_Loader):
+        for event in yaml.parse(text, Loader=loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH:
                 raise UsageError(f"nested deeper than {MAX_DEPTH} levels", where=shown, remedy="flatten it")
@@ -107,7 +111,7 @@ def read_yaml(path: Path, shown: str) -> Document:
                     where=f"{shown}:{event.start_mark.line + 1}",  # type: ignore[union-attr]
                     remedy="write the value out",
                 )
-        node = yaml.compose(text, Loader=_Loader)
+        node = yaml.compose(text, Loader=loader)
         data = _construct(node, (), lines, shown, yaml.SafeLoader("")) if node is not None else {}
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -141,6 +145,8 @@ def _read(path: Path, shown: str) -> str:
 
 def _construct(node: yaml.Node, where: Where, lines: dict[Where, int], shown: str, loader: yaml.SafeLoader) -> Any:
     """Turn a YAML node into plain data, noting the line of everything in it."""
+    import yaml
+
     lines.setdefault(where, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, where, lines, shown, loader)

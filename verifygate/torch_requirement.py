@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-from packaging.version import Version
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+    from packaging.version import Version
 
 _BOUNDS = (">=", "==", "~=", "===", ">")
-_POETRY = re.compile(r"[\^~>=]*\s*(\d+(?:\.\d+)*)")
+_POETRY = r"[\^~>=]*\s*(\d+(?:\.\d+)*)"
+
+
+def required_torch(root: Path) -> str:
+    """The lowest torch version that the pyproject.toml in `root` asks for; empty where it, or the bound, is missing."""
+    file = root / "pyproject.toml"
+    if not file.is_file() or b"torch" not in (data := file.read_bytes()).lower():
+        return ""
+    return lowest_torch(data)
 
 
 def lowest_torch(pyproject: bytes) -> str:
     """The lowest lower bound of all requirements of torch; empty where one has none, or none can be read."""
+    import tomllib  # this and packaging load only for a file that speaks of torch: a check starts without them
+
     try:
         document = tomllib.loads(pyproject.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
@@ -47,14 +57,20 @@ def _required(document: dict[str, Any]) -> Iterator[Version | None]:
 
 
 def _torch(line: object) -> Requirement | None:
+    if not isinstance(line, str) or not line.lstrip().lower().startswith("torch"):
+        return None
+    from packaging.requirements import InvalidRequirement, Requirement
+
     try:
-        requirement = Requirement(line) if isinstance(line, str) else None
+        requirement = Requirement(line)
     except InvalidRequirement:
         return None
-    return requirement if requirement is not None and canonicalize_name(requirement.name) == "torch" else None
+    return requirement if requirement.name.lower() == "torch" else None
 
 
 def _bound(requirement: Requirement) -> Version | None:
+    from packaging.version import Version
+
     versions = [Version(each.version.removesuffix(".*")) for each in requirement.specifier if each.operator in _BOUNDS]
     return max(versions, default=None)
 
@@ -64,7 +80,9 @@ def _of_poetry(document: dict[str, Any]) -> Iterator[Version | None]:
     if wanted is None:
         return
     text = wanted.get("version") if isinstance(wanted, dict) else wanted
-    found = _POETRY.match(text) if isinstance(text, str) else None
+    from packaging.version import Version
+
+    found = re.match(_POETRY, text) if isinstance(text, str) else None
     yield Version(found[1]) if found else None
 
 

@@ -14,7 +14,7 @@ from verifygate.config import ExecutionSettings, OraclesSettings, Settings
 from verifygate.gate import run
 from verifygate.model import Mutant, MutationReport, Report
 from verifygate.mutation import Move, mutants_of
-from verifygate.report import render
+from verifygate.report.formats import render
 from verifygate.source import read_sources
 from verifygate.static.engine import analyse
 from verifygate.subject import Subject

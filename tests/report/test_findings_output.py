@@ -14,7 +14,7 @@ from report_sample import CLIP, HOSTILE, KEYS, RECREATED, check_report
 from verifygate.errors import UsageError
 from verifygate.model import Applicability, NotAnalysed
 from verifygate.model.check_report import CheckReport
-from verifygate.report import CHECK_FORMATS, render_findings
+from verifygate.report.findings import CHECK_FORMATS, render_findings
 
 CLEAN = CheckReport(files_checked=3, findings=(), not_analysed=(), not_followed=())
 UNREAD = NotAnalysed(path="bad.py", reason="invalid syntax", mentions_amp=True)
@@ -122,7 +122,7 @@ def test_every_format_ends_its_line(format: str) -> None:  # noqa: A002
 
 def test_printing_findings_loads_no_template_engine() -> None:
     """`verifygate check` starts fast: only the reports of a whole run need Jinja2."""
-    probe = "import sys, verifygate.report; sys.exit('jinja2' in sys.modules)"
+    probe = "import sys, verifygate.report.findings; sys.exit('jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
 
 

@@ -12,7 +12,8 @@ from report_sample import CLIP, HOSTILE, check_report, clean_report, execution, 
 
 from verifygate.errors import UsageError
 from verifygate.model import Check, Outcome, Report, StageResult, Status
-from verifygate.report import FILE_NAMES, FORMATS, render, sarif
+from verifygate.report import sarif
+from verifygate.report.formats import FILE_NAMES, FORMATS, render
 
 
 def one(format: str, given: Report) -> str:  # noqa: A002

@@ -19,7 +19,7 @@ from report_sample import (
 )
 
 from verifygate.model import Outcome, Report, Severity, StageResult, Status, Verdict
-from verifygate.report import FORMATS, render
+from verifygate.report.formats import FORMATS, render
 from verifygate.report.markdown import FILES, SOMETIMES
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")

@@ -24,7 +24,7 @@ from verifygate.model import (
 )
 from verifygate.model.matrix import Matrix
 from verifygate.model.schema import json_schema
-from verifygate.report import render
+from verifygate.report.formats import render
 from verifygate.report.matrix import COLUMNS, cell
 
 STEP = Link(

@@ -12,7 +12,7 @@ from defusedxml import ElementTree
 from report_sample import performance, report
 
 from verifygate.model import Outcome, Report, StageResult
-from verifygate.report import FILE_NAMES, render
+from verifygate.report.formats import FILE_NAMES, render
 from verifygate.report.pictures import FILES, MISSING, Pictures, median_interval
 
 
@@ -92,7 +92,7 @@ def test_the_interval_of_a_median(n: int, expected: tuple[int, int]) -> None:
 
 def test_the_folder_of_a_report_may_hold_them(tmp_path: Path) -> None:
     """A second run replaces the first one's pictures without taking them for somebody else's files."""
-    from verifygate.report import write_reports
+    from verifygate.report.write import write_reports
 
     write_reports(render(report(), "md"), tmp_path / "reports")
     write_reports(render(report(), "json"), tmp_path / "reports")

@@ -16,7 +16,8 @@ from report_sample import CLIP, HOSTILE, RECREATED, check_report, clean_report, 
 
 from verifygate.model import Applicability, Report
 from verifygate.model.check_report import CheckReport
-from verifygate.report import render, render_findings
+from verifygate.report.findings import render_findings
+from verifygate.report.formats import render
 
 TEXT = {"type": "string", "minLength": 1}
 COUNT = {"type": "integer", "minimum": 1}

@@ -8,7 +8,7 @@ import pytest
 from report_sample import HOSTILE, completed_requirements, report
 
 from verifygate.model import ArchitectureTrees, Branch, RequirementsDetails
-from verifygate.report import render
+from verifygate.report.formats import render
 from verifygate.report.trees import as_mermaid, as_text
 
 TREE = Branch(

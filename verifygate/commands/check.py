@@ -16,10 +16,11 @@ from verifygate.config_file import find
 from verifygate.timings import Timings
 
 if TYPE_CHECKING:
-    from verifygate.config import Settings, StaticSettings
+    from verifygate.config import Settings
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
     from verifygate.source import Sources
+    from verifygate.static.choice import Choice
     from verifygate.static.engine import Outcome
 
 FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
@@ -116,26 +117,31 @@ def _worked_out(
     question: Question, settings: Settings | None, sources: Sources, timings: Timings
 ) -> tuple[Answer, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
-        from verifygate.config import static_default
-        from verifygate.fix import with_fixes
         from verifygate.report.findings import render_findings
+        from verifygate.static.choice import Choice
         from verifygate.static.engine import analyse
         from verifygate.static.registry import check_rules
+        from verifygate.torch_requirement import required_torch
 
         if settings is not None:
             check_rules(settings)
-        base = settings.static if settings is not None else static_default(Path.cwd())
-    static = base.model_copy(
-        update={"select": question.select or base.select, "ignore": (*base.ignore, *question.ignore)}
-    )
+        base = settings.static if settings is not None else Choice(torch_version=required_torch(Path.cwd()))
+        choice = Choice(
+            select=question.select or base.select,
+            ignore=(*base.ignore, *question.ignore),
+            per_file_ignores=base.per_file_ignores,
+            torch_version=base.torch_version,
+        )
     with timings.part("put findings together"):
-        outcome = analyse(sources, static, with_constructs=False, timings=timings)
+        outcome = analyse(sources, choice, with_constructs=False, timings=timings)
     report = report_of(outcome)
     if question.format in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
+            from verifygate.fix import with_fixes
+
             report = replace(report, findings=with_fixes(report.findings, sources))
     with timings.part("render"):
-        text = render_findings(report, question.format, _asides(question.format, report, outcome, static))
+        text = render_findings(report, question.format, _asides(question.format, report, outcome, choice))
     if any(lost.mentions_amp for lost in report.not_analysed):
         return Answer(text, 2), report.not_analysed
     return Answer(text, 1 if report.findings else 0), report.not_analysed
@@ -153,7 +159,7 @@ def report_of(outcome: Outcome) -> CheckReport:
     )
 
 
-def _asides(format: str, report: CheckReport, outcome: Outcome, static: StaticSettings) -> list[str]:  # noqa: A002 - the option's name
+def _asides(format: str, report: CheckReport, outcome: Outcome, choice: Choice) -> list[str]:  # noqa: A002 - the option's name
     """What a person is to know besides the findings."""
     from verifygate.static.registry import load_rules
 
@@ -163,5 +169,5 @@ def _asides(format: str, report: CheckReport, outcome: Outcome, static: StaticSe
     if outcome.suppressions:
         told.append(f"{len(outcome.suppressions)} suppressed")
     if outcome.too_new:
-        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {static.torch_version}")
+        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {choice.torch_version}")
     return told

@@ -61,8 +61,9 @@ def run(
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
     from verifygate.policy import ruled
-    from verifygate.report import refuse_foreign, render, write_reports
+    from verifygate.report.formats import render
     from verifygate.report.terminal import summary
+    from verifygate.report.write import refuse_foreign, write_reports
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:

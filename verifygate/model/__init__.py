@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     from verifygate.model.mutation import Mutant as Mutant
     from verifygate.model.mutation import MutationReport as MutationReport
     from verifygate.model.mutation import Sighting as Sighting
+    from verifygate.model.policy import PolicyDifference as PolicyDifference
+    from verifygate.model.policy import PolicyOrigin as PolicyOrigin
+    from verifygate.model.policy import PolicySetting as PolicySetting
+    from verifygate.model.policy import PolicyState as PolicyState
+    from verifygate.model.policy import Waiver as Waiver
+    from verifygate.model.policy import WaiverState as WaiverState
+    from verifygate.model.policy import WaiverUse as WaiverUse
     from verifygate.model.profile import Anatomy as Anatomy
     from verifygate.model.profile import Curve as Curve
     from verifygate.model.profile import CurvePoint as CurvePoint
@@ -49,17 +56,10 @@ if TYPE_CHECKING:
     from verifygate.model.profile import Profile as Profile
     from verifygate.model.profile import StepTime as StepTime
     from verifygate.model.report import Changes as Changes
-    from verifygate.model.report import PolicyDifference as PolicyDifference
-    from verifygate.model.report import PolicyOrigin as PolicyOrigin
-    from verifygate.model.report import PolicySetting as PolicySetting
-    from verifygate.model.report import PolicyState as PolicyState
     from verifygate.model.report import Provenance as Provenance
     from verifygate.model.report import Reason as Reason
     from verifygate.model.report import Report as Report
     from verifygate.model.report import Run as Run
-    from verifygate.model.report import Waiver as Waiver
-    from verifygate.model.report import WaiverState as WaiverState
-    from verifygate.model.report import WaiverUse as WaiverUse
     from verifygate.model.source_facts import Construct as Construct
     from verifygate.model.source_facts import ConstructKind as ConstructKind
     from verifygate.model.source_facts import NotAnalysed as NotAnalysed
@@ -103,13 +103,11 @@ _NAMES = {
     "links": "Coverage Link LinkState MarkProblem",
     "measurement": "Arm Measurement",
     "mutation": "Mutant MutationReport Sighting",
+    "policy": "PolicyDifference PolicyOrigin PolicySetting PolicyState Waiver WaiverState WaiverUse",
     "profile": (
         "Anatomy Curve CurvePoint Growth HazardAnswer HostWait LineCost MemoryPart OperatorTime Profile StepTime"
     ),
-    "report": (
-        "Changes PolicyDifference PolicyOrigin PolicySetting PolicyState Provenance Reason "
-        "Report Run Waiver WaiverState WaiverUse"
-    ),
+    "report": "Changes Provenance Reason Report Run",
     "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
     "stage": (
         "Calculation Deviation EmulatedTest ExecutionDetails ForeignFile FunctionCoverage NotEmulated Outcome "

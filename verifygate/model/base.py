@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
+
+from verifygate.model.json_document import key_in_pointer
 
 T = TypeVar("T")
 
@@ -32,11 +34,6 @@ class Model(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def encodable(json_text: str) -> str:
-    """The same JSON, with lone surrogates (a file name that is not UTF-8) escaped: UTF-8 cannot hold them."""
-    return json_text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def volatile_pointers(value: object, pointer: str = "") -> Iterator[str]:
     """Yield the JSON pointer (RFC 6901) of every set volatile field below `value`, in field order."""
     if isinstance(value, Model):
@@ -50,31 +47,7 @@ def volatile_pointers(value: object, pointer: str = "") -> Iterator[str]:
                 yield from volatile_pointers(child, here)
     elif isinstance(value, dict):
         for key, child in value.items():
-            yield from volatile_pointers(child, f"{pointer}/{_escape(str(key))}")
+            yield from volatile_pointers(child, f"{pointer}/{key_in_pointer(str(key))}")
     elif isinstance(value, (list, tuple)):
         for index, child in enumerate(value):
             yield from volatile_pointers(child, f"{pointer}/{index}")
-
-
-def take(document: Any, pointer: str) -> Any:
-    """Remove and return what `pointer` names in a JSON document, leaving null in its place."""
-    parent, key = _parent(document, pointer)
-    value, parent[key] = parent[key], None
-    return value
-
-
-def put(document: Any, pointer: str, value: Any) -> None:
-    """Set what `pointer` names in a JSON document. Raises KeyError or IndexError where there is no such place."""
-    parent, key = _parent(document, pointer)
-    parent[key] = value
-
-
-def _parent(document: Any, pointer: str) -> tuple[Any, Any]:
-    *path, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-    for part in path:
-        document = document[int(part) if isinstance(document, list) else part]
-    return document, int(last) if isinstance(document, list) else last
-
-
-def _escape(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
-from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
-from verifygate.model.base import Model, Points, encodable, put, take, volatile_pointers
+from verifygate.model.base import Model, Points, volatile_pointers
 from verifygate.model.check_report import SCHEMA_VERSION
 from verifygate.model.contradiction import Contradiction
 from verifygate.model.finding import Finding
+from verifygate.model.json_document import put, take, text_of
 from verifygate.model.mutation import MutationReport
+from verifygate.model.policy import PolicyOrigin, PolicySetting, WaiverUse
 from verifygate.model.stage import ScorePart, StageResult, Verdict
-
-
-class Waiver(Model):
-    """Permission, with an owner and an end, to pass although required checks were not measured or only partly met."""
-
-    checks: tuple[str, ...]
-    """Ids of the checks it covers, each named outright."""
-    reason: str
-    owner: str
-    expires: dt.date
-
-
-class WaiverState(StrEnum):
-    IN_FORCE = "in force"
-    EXPIRED = "expired"
-    UNUSED = "unused"
-    """Every check it names passes, or does not exist: it can go."""
-
-
-class WaiverUse(Model):
-    waiver: Waiver
-    state: WaiverState
 
 
 class Reason(Model):
@@ -52,51 +30,6 @@ class Reason(Model):
     action: str = ""
     check: str = ""
     """Id of the check, where the condition is about one; the number it measured is looked up there."""
-
-
-class PolicySetting(Model):
-    """One setting that the verdict depends on, beside what it is where nobody sets it."""
-
-    key: str
-    """As in the configuration: `verdict.block`."""
-    value: str
-    default: str
-
-    @property
-    def is_default(self) -> bool:
-        return self.value == self.default
-
-
-class PolicyDifference(Model):
-    """A setting, a waiver or a requirement that a change under review alters."""
-
-    key: str
-    """`performance.targets.speedup`, `waiver of performance.speedup`, `requirement BUS-01: severity`."""
-    here: str
-    """As the change has it."""
-    there: str
-    """As it stands at the revision that the policy is read from."""
-
-
-class PolicyState(StrEnum):
-    BASE = "that of the revision"
-    """What the change alters takes effect once it is merged."""
-    FIRST = "the first one"
-    """The revision has none, so that of the change is in force."""
-    ACCEPTED = "that of the change"
-    """Somebody asked for it: `--accept-policy`."""
-
-
-class PolicyOrigin(Model):
-    """From which revision the policy is: configuration, specification, waivers and baseline."""
-
-    commit: str
-    asked: str
-    """The option that named the revision: `--since main`."""
-    state: PolicyState
-    config: str
-    """The configuration at that revision; empty where there is none."""
-    differences: tuple[PolicyDifference, ...] = ()
 
 
 class Provenance(Model):
@@ -172,7 +105,7 @@ class Report(Model):
         document = self.model_dump(mode="json")
         document["run"]["measured"] = {pointer: take(document, pointer) for pointer in volatile_pointers(self)}
         document["run"]["seal"] = seal_of(document)
-        return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+        return text_of(document)
 
     @classmethod
     def from_json(cls, text: str) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from verifygate.model.base import encodable
 from verifygate.model.claims import Claim, ClaimKind, ClaimsReport, ClaimVerdict, Passage, ReadReport
+from verifygate.model.json_document import text_of
+from verifygate.report.counts import counted
 from verifygate.report.escape import LONG, plain
 from verifygate.report.markdown import filled
-from verifygate.report.view import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -133,7 +132,7 @@ def markdown(report: ClaimsReport) -> str:
 
 def as_json(report: ClaimsReport) -> str:
     document = report.model_dump(mode="json")
-    return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    return text_of(document)
 
 
 def counts(claims: Iterable[Claim]) -> str:

@@ -8,11 +8,9 @@ nothing becomes a mention or a link that the gate did not make, and nothing is e
 from __future__ import annotations
 
 import hashlib
-import html
 import re
 import unicodedata
 from pathlib import PurePosixPath
-from urllib.parse import quote
 
 SHORT = 200
 """Characters kept of a name or a path."""
@@ -125,6 +123,8 @@ def link_target(path: str, line: int | None, prefix: str) -> str:
     pure = PurePosixPath(path)
     if not path or len(path) > LONG or pure.is_absolute() or ".." in pure.parts:
         return ""
+    from urllib.parse import quote  # not at the top, nor html: what a terminal is shown needs neither
+
     address = prefix + quote(path, safe="/", errors="replace")
     return f"{address}#L{line}" if line else address
 
@@ -167,6 +167,8 @@ def _longest_run(text: str, character: str) -> int:
 
 def html_text(text: str, limit: int = LONG) -> str:
     """Text, or a quoted attribute, in HTML."""
+    import html
+
     return html.escape(plain(text, limit), quote=True)
 
 

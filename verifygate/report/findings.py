@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from types import MappingProxyType
 
 from verifygate.errors import UsageError
 from verifygate.model import Applicability, Certainty, Finding, Severity
-from verifygate.model.base import encodable
 from verifygate.model.check_report import CheckReport
-from verifygate.report import gitlab, junit, sarif
+from verifygate.model.json_document import text_of
+from verifygate.report.counts import advice, counted, tally
 from verifygate.report.escape import LONG, plain, workflow_data, workflow_property
-from verifygate.report.view import advice, counted, tally
 
 
 def render_findings(report: CheckReport, format: str, asides: Sequence[str] = ()) -> str:  # noqa: A002 - the option's name
@@ -69,7 +68,7 @@ def _fixable(findings: Sequence[Finding]) -> list[str]:
 
 def as_json(report: CheckReport) -> str:
     document = asdict(report)
-    return encodable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    return text_of(document)
 
 
 def github(report: CheckReport, asides: Sequence[str] = ()) -> str:
@@ -97,16 +96,26 @@ def _command(finding: Finding) -> str:
     return "error" if harmful and finding.certainty is Certainty.CERTAIN else "warning"
 
 
+def _loaded(name: str) -> Callable[[CheckReport], str]:
+    """What a format's own module prints."""
+
+    def render(report: CheckReport) -> str:
+        text: str = import_module(f"verifygate.report.{name}").render_check(report)
+        return text
+
+    return render
+
+
 CHECK_FORMATS: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType(
     {
         "text": text,
         "json": as_json,
         "github": github,
-        "gitlab": gitlab.render_check,
-        "sarif": sarif.render_check,
-        "junit": junit.render_check,
+        "gitlab": _loaded("gitlab"),
+        "sarif": _loaded("sarif"),
+        "junit": _loaded("junit"),
     }
 )
-"""A new format of `check` is a function and a line here."""
+"""A new format of `check` is a function and a line here; one that can write whole reports is loaded when asked for."""
 FOR_PEOPLE = {"text": text, "github": github}
 """The formats that end in the counts."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from verifygate.model import Finding, Report, Severity
-from verifygate.model.base import encodable
 from verifygate.model.check_report import CheckReport
+from verifygate.model.json_document import text_of
 from verifygate.report.escape import LONG, plain
 from verifygate.report.view import View
 
@@ -43,4 +42,4 @@ def _issues(findings: Iterable[Finding]) -> str:
         }
         for finding in findings
     ]
-    return encodable(json.dumps(issues, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    return text_of(issues)

@@ -8,8 +8,9 @@ from typing import Literal
 
 from verifygate.model import Check, Finding, Outcome, Report, StageResult, Status, Verdict
 from verifygate.model.check_report import CheckReport
+from verifygate.report.counts import counted
 from verifygate.report.escape import LONG, plain, xml_text
-from verifygate.report.view import View, counted
+from verifygate.report.view import View
 
 _Mark = Literal["failure", "error", "skipped"]
 

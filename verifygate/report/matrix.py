@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable
 
 from verifygate.model import EvidenceClass, Link, Report, RequirementResult
-from verifygate.model.base import encodable
+from verifygate.model.json_document import text_of
 from verifygate.model.matrix import Matrix, MatrixRow
 from verifygate.report.escape import plain
 from verifygate.report.view import View
@@ -37,7 +36,7 @@ CELL = 32_000
 def render(report: Report) -> str:
     """matrix.json."""
     document = matrix(report).model_dump(mode="json")
-    return encodable(json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
+    return text_of(document)
 
 
 def render_csv(report: Report) -> str:

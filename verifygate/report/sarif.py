@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from verifygate import __version__
 from verifygate.model import Certainty, Finding, NotAnalysed, Outcome, PathStep, Report, Severity
-from verifygate.model.base import encodable
 from verifygate.model.check_report import CheckReport
+from verifygate.model.json_document import text_of
+from verifygate.report.counts import advice
 from verifygate.report.escape import LONG, plain
-from verifygate.report.view import View, advice
+from verifygate.report.view import View
 
 MAX_RESULTS = 5_000
 """GitHub takes no more than this from one run; the worst come first, and the true total is in the properties."""
@@ -48,7 +48,7 @@ def _log(findings: Sequence[Finding], unread: Sequence[NotAnalysed], notes: Sequ
         "properties": {"findings": len(findings)},
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return encodable(json.dumps(log, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    return text_of(log)
 
 
 def _rule(code: str, name: str) -> dict[str, Any]:

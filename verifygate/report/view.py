@@ -38,6 +38,7 @@ from verifygate.model import (
     Waiver,
     WaiverState,
 )
+from verifygate.report.counts import counted, tally
 from verifygate.report.trees import as_mermaid, as_text
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -289,22 +290,6 @@ def origin_words(origin: PolicyOrigin) -> str:
     if not origin.differences:
         return f"that of {at}; this change alters nothing in it"
     return f"that of {at}; this change alters it ({number}), which is not in force before it is merged"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """`1 finding`, `2 findings`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def advice(finding: Finding) -> str:
-    """Message and remedy in one line, for readers that have room for one."""
-    return f"{finding.message}; remedy: {finding.remedy}" if finding.remedy else finding.message
-
-
-def tally(findings: Sequence[Finding]) -> str:
-    """`1 critical, 1 high`: the severities that occur, worst first."""
-    counts = [(severity, sum(1 for f in findings if f.severity is severity)) for severity in Severity]
-    return ", ".join(f"{count} {severity}" for severity, count in counts if count)
 
 
 def amount(measurement: Measurement) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from typing import TYPE_CHECKING
 
-from verifygate.config import StaticSettings
 from verifygate.errors import UsageError
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
 from verifygate.source import Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
+from verifygate.static.choice import Choice
 from verifygate.static.constructs import constructs
 from verifygate.static.graph import Place
 from verifygate.static.picking import pick
@@ -25,6 +26,9 @@ from verifygate.static.program import UnparsableError, parse
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
 from verifygate.timings import OFF, Timings
+
+if TYPE_CHECKING:
+    from verifygate.config import StaticSettings
 
 SYNTAX_CHECK_BYTES = 1024 * 1024
 """Files that no rule's words pick are still parsed, to tell broken ones, as long as all of them are below this."""
@@ -50,7 +54,7 @@ class Outcome:
 
 
 def analyse(
-    sources: Sources, settings: StaticSettings, *, with_constructs: bool = True, timings: Timings = OFF
+    sources: Sources, settings: StaticSettings | Choice, *, with_constructs: bool = True, timings: Timings = OFF
 ) -> Outcome:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
 
@@ -108,7 +112,7 @@ def _room_for_nesting() -> Iterator[None]:
             gc.enable()
 
 
-def _switch_off(found: list[Finding], settings: StaticSettings) -> tuple[list[Finding], list[Suppression]]:
+def _switch_off(found: list[Finding], settings: StaticSettings | Choice) -> tuple[list[Finding], list[Suppression]]:
     """Findings that stay, and those that `per_file_ignores` takes away: these are listed like any suppression."""
     kept: list[Finding] = []
     silenced: list[Suppression] = []
@@ -129,7 +133,7 @@ def _switch_off(found: list[Finding], settings: StaticSettings) -> tuple[list[Fi
     return kept, silenced
 
 
-def _ignoring(finding: Finding, settings: StaticSettings) -> str | None:
+def _ignoring(finding: Finding, settings: StaticSettings | Choice) -> str | None:
     for pattern, words in settings.per_file_ignores.items():
         if words and fnmatch(finding.path, pattern) and finding.rule in chosen(words, ()):
             return pattern

@@ -8,11 +8,14 @@ import inspect
 import pkgutil
 from collections.abc import Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
-from verifygate.config import Settings
 from verifygate.errors import UsageError, VerifygateError
 from verifygate.static import rules
 from verifygate.static.rule import LoadedRule, Rule
+
+if TYPE_CHECKING:
+    from verifygate.config import Settings
 
 
 @cache
@@ -73,9 +76,11 @@ def check_rules(settings: Settings) -> None:
 
 def too_new(loaded: LoadedRule, torch_version: str) -> bool:
     """Whether a rule asks for what the lowest torch version of a project does not have yet."""
+    if not (loaded.rule.torch and torch_version):
+        return False
     from packaging.version import Version
 
-    return bool(loaded.rule.torch and torch_version) and Version(torch_version) < Version(loaded.rule.torch)
+    return Version(torch_version) < Version(loaded.rule.torch)
 
 
 def _matching(text: str) -> list[str]:

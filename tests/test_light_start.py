@@ -1,0 +1,79 @@
+"""`verifygate check` stands before somebody's every commit: what it loads is what its answer takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CLIPS = """from torch.amp import GradScaler
+import torch
+
+def train(model, optimizer, loader):
+    scaler = GradScaler()
+    for batch in loader:
+        scaler.scale(model(batch)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+CHECK = """
+import atexit, sys
+atexit.register(lambda: print("loaded:", *sorted(sys.modules), file=sys.stderr))
+sys.argv = ["verifygate", "check", *sys.argv[1:]]
+from verifygate.cli import main
+sys.exit(main())
+"""
+HEAVY = {"pydantic", "pydantic_core", "yaml", "jinja2", "markdown_it", "rich", "libcst", "packaging", "torch", "numpy"}
+"""Distributions that other commands, other formats, or the audited project need."""
+STAGES = ("execution", "requirements", "performance", "merge", "mutation", "claims", "proof", "fix", "stages", "gate")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()  # no configuration is looked for above
+    (tmp_path / "train.py").write_text(CLIPS, encoding="utf-8")
+    return tmp_path
+
+
+def loaded(project: Path, *options: str) -> set[str]:
+    """The modules that a check, which finds something, has loaded when it is done."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CHECK, *options], cwd=project, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "AMP201" in ended.stdout
+    return set(ended.stderr.splitlines()[-1].split()[1:])
+
+
+def of_other_stages(modules: set[str]) -> list[str]:
+    return sorted(name for name in modules if name.split(".")[:2] in [["verifygate", stage] for stage in STAGES])
+
+
+@pytest.mark.parametrize("fmt", ["text", "github"])
+def test_check_without_a_configuration_is_light(project: Path, fmt: str) -> None:
+    """No model, no template, no parser but Python's own: only the rules and what they stand on."""
+    found = loaded(project, "--format", fmt)
+    assert not HEAVY & found
+    assert not {"verifygate.config", "verifygate.strict", "verifygate.model.stage"} & found
+    assert of_other_stages(found) == []
+
+
+def test_a_requirement_of_torch_is_read_and_nothing_more(project: Path) -> None:
+    """A pyproject.toml that names torch takes packaging to understand; one that does not takes nothing."""
+    file = project / "pyproject.toml"
+    file.write_text('[project]\ndependencies = ["numpy>=2"]\n', encoding="utf-8")
+    assert not HEAVY & loaded(project)
+    file.write_text('[project]\ndependencies = ["torch>=2.4"]\n', encoding="utf-8")
+    assert HEAVY & loaded(project) == {"packaging"}
+
+
+def test_a_configuration_loads_the_models_that_read_it(project: Path) -> None:
+    """pydantic reads it; the models of results, and the readers of other files, have no part in that."""
+    (project / "verifygate.toml").write_text('[static]\nignore = ["PERF"]\n', encoding="utf-8")
+    found = loaded(project)
+    assert HEAVY & found == {"pydantic", "pydantic_core"}
+    assert not {"verifygate.model.stage", "verifygate.model.report", "verifygate.subject"} & found
+    assert of_other_stages(found) == []

@@ -1,0 +1,16 @@
+"""Which rules run where: as the static settings say, or as holds where nothing is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the analysis asks of the settings, without the models that read them from a file."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    torch_version: str = ""
