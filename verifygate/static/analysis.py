@@ -26,7 +26,7 @@ from verifygate.static.lower import Lowering
 from verifygate.static.made_scalers import MadeScaler, made_scalers
 from verifygate.static.nesting import Nesting
 from verifygate.static.precision import Precision
-from verifygate.static.program import Function, Module, Program
+from verifygate.static.program import Function, Module, Node, Program
 from verifygate.static.reach import Reach
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles
@@ -70,21 +70,21 @@ class Analysis:
         """Every function of the picked modules, and the body of each module."""
         return [function for module in self.modules for function in (module.body, *module.functions.values())]
 
-    def nodes(self) -> Iterator[tuple[ast.AST, Function]]:
-        """Every node of the picked modules with the function to evaluate it in: bodies, decorators, class bodies."""
+    def of_kind(self, kind: type[Node]) -> Iterator[tuple[Node, Function]]:
+        """Every node of a kind with the function to evaluate it in: in bodies, decorators, class bodies."""
         for module in self.modules:
             for function in (module.body, *module.functions.values()):
-                yield from ((node, function) for node in function.own_nodes)
+                yield from ((node, function) for node in function.of_kind(kind))
             for definition in [*module.function_of, *module.class_of]:
                 for decorator in getattr(definition, "decorator_list", ()):
-                    yield from ((node, module.body) for node in walk(decorator))
+                    yield from ((node, module.body) for node in walk(decorator) if isinstance(node, kind))
             for made in module.classes.values():
-                yield from ((node, module.body) for node in made.own_nodes)
+                yield from ((node, module.body) for node in made.own_nodes if isinstance(node, kind))
 
     @shared
     def calls(self) -> list[tuple[ast.Call, Function]]:
         """Every call in the picked modules."""
-        return [(node, function) for node, function in self.nodes() if isinstance(node, ast.Call)]
+        return list(self.of_kind(ast.Call))
 
     @shared
     def hot(self) -> Hot:

@@ -46,9 +46,8 @@ class Checkpoints:
         return [
             Place(function, _taken_out(node, function))
             for function in self.functions
-            for node in function.own_nodes
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
+            for node in function.calls
+            if isinstance(node.func, ast.Attribute)
             and node.func.attr == "load_state_dict"
             and self._is_optimizer(node.func.value, function)
         ]
@@ -67,7 +66,7 @@ class Checkpoints:
     # -- what is kept ------------------------------------------------------------------------------------------
 
     def _saved_in(self, function: Function) -> Iterator[ast.Call]:
-        states = [node for node in function.own_nodes if isinstance(node, ast.Call) and self._is_state(node, function)]
+        states = [node for node in function.calls if self._is_state(node, function)]
         if states and self._keeps(function):
             for call in states:
                 if self._goes_into_a_dict(call, function) and not self._steps_without_scaler(call, function):
@@ -100,8 +99,8 @@ class Checkpoints:
         if not isinstance(state.func, ast.Attribute):
             return False
         name, direct = ast.dump(state.func.value), False
-        for node in function.own_nodes:
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+        for node in function.calls:
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "step":
                 if any(ast.dump(argument) == name for argument in node.args):
                     return False
                 direct = direct or ast.dump(node.func.value) == name
@@ -117,7 +116,7 @@ class Checkpoints:
                 case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()))]):
                     return True
                 case ast.Assign(targets=[ast.Name(id=name)]):
-                    return any(_holds(node, name) for node in function.own_nodes)
+                    return any(_holds(node, name) for node in function.of_kind(ast.Dict))
                 case ast.stmt():
                     return False
         return False
@@ -142,6 +141,6 @@ def _is_dict(expr: ast.expr, function: Function) -> bool:
     return isinstance(expr, ast.Dict)
 
 
-def _holds(node: ast.AST, name: str) -> bool:
+def _holds(node: ast.Dict, name: str) -> bool:
     """Whether a dict written out has the variable for a value."""
-    return isinstance(node, ast.Dict) and any(isinstance(value, ast.Name) and value.id == name for value in node.values)
+    return any(isinstance(value, ast.Name) and value.id == name for value in node.values)

@@ -78,12 +78,12 @@ class Covered:
                 if region.is_active:
                     self._calls(region.calls, region.function, Cover(region, True), queue, follow_only=certain)
             for function, cover in [] if certain else list(found.items()):
-                self._calls(_calls_of(function), function, cover, queue, follow_only=False)
+                self._calls(function.calls, function, cover, queue, follow_only=False)
             while queue:
                 function, cover = queue.popleft()
                 if function not in found:
                     found[function] = cover
-                    self._calls(_calls_of(function), function, cover, queue, follow_only=certain)
+                    self._calls(function.calls, function, cover, queue, follow_only=certain)
         return found
 
     def _calls(
@@ -156,7 +156,7 @@ class Covered:
         outside = {
             last_name(call.func)
             for function in self.regions.by_function
-            for call in _calls_of(function)
+            for call in function.calls
             if self.written_around(call, function) is None
         }
         return [
@@ -198,7 +198,3 @@ def _is_abstract(function: Function) -> bool:
         isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
         for each in function.node.body
     )
-
-
-def _calls_of(function: Function) -> list[ast.Call]:
-    return [node for node in function.own_nodes if isinstance(node, ast.Call)]

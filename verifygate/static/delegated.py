@@ -32,8 +32,8 @@ class Delegated:
             for module in self.modules
             if any(word.encode() in module.file.data for word in WORDS)
             for function in (module.body, *module.functions.values())
-            for node in function.own_nodes
-            if isinstance(node, ast.Call) and self._delegates(node, function)
+            for node in function.calls
+            if self._delegates(node, function)
         ]
 
     def over(self, function: Function) -> Place | None:

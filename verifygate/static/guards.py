@@ -20,19 +20,10 @@ def guarded(node: ast.Subscript, key: str, function: Function) -> bool:
 @lru_cache(maxsize=8)  # the keys of one function are asked about one after the other
 def _guards_of(function: Function) -> tuple[frozenset[str], tuple[ast.Try, ...]]:
     """The keys that a function asks for anywhere, and the statements that catch what their absence raises."""
-    asked: set[str] = set()
-    tries: list[ast.Try] = []
-    for node in function.own_nodes:
-        first: ast.expr | None = None
-        if isinstance(node, ast.Compare):
-            first = node.left
-        elif isinstance(node, ast.Call) and node.args and last_name(node.func) in ("get", "pop"):
-            first = node.args[0]
-        elif isinstance(node, ast.Try) and _catches_key_error(node):
-            tries.append(node)
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            asked.add(first.value)
-    return frozenset(asked), tuple(tries)
+    firsts = [node.left for node in function.of_kind(ast.Compare)]
+    firsts += [node.args[0] for node in function.calls if node.args and last_name(node.func) in ("get", "pop")]
+    asked = {first.value for first in firsts if isinstance(first, ast.Constant) and isinstance(first.value, str)}
+    return frozenset(asked), tuple(node for node in function.of_kind(ast.Try) if _catches_key_error(node))
 
 
 def _catches_key_error(node: ast.Try) -> bool:

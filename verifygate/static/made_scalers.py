@@ -38,8 +38,8 @@ def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler
             continue
         for function in (module.body, *module.functions.values()):
             frame = evaluator.root_frame(function)
-            for node in function.own_nodes:
-                if isinstance(node, ast.Call) and (made := _made(node, function, frame, evaluator)):
+            for node in function.calls:
+                if made := _made(node, function, frame, evaluator):
                     found.append(made)
     return sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column))
 

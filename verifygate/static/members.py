@@ -133,11 +133,8 @@ def _written(source: ast.expr, frame: Frame, roles: Roles) -> list[Bound]:
 def _grows(name: str, home: Frame) -> bool:
     """Whether a method of the list is called that changes it."""
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == name
-        for node in home.function.own_nodes
+        isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == name
+        for node in home.function.calls
     )
 
 

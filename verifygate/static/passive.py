@@ -100,8 +100,8 @@ def _reads_scale(node: ast.expr) -> bool:
 
 def _through_except(function: Function) -> tuple[ast.expr, str] | None:
     """`get_scale()` in a `try` whose handler takes every error and does nothing with it."""
-    for node in function.own_nodes:
-        if not isinstance(node, ast.Try) or not any(_swallows(handler) for handler in node.handlers):
+    for node in function.of_kind(ast.Try):
+        if not any(_swallows(handler) for handler in node.handlers):
             continue
         for inner in (each for statement in node.body for each in walk(statement)):
             if isinstance(inner, ast.Call) and simple_name(inner.func) in WORDS:
@@ -128,10 +128,7 @@ def _is_none(expr: ast.expr) -> bool:
 
 def _tells(function: Function) -> bool:
     """Whether the function raises, or says something, anywhere: then its silence is not certain."""
-    return any(
-        isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and simple_name(node.func) in _SHOUTS)
-        for node in function.own_nodes
-    )
+    return bool(function.of_kind(ast.Raise)) or any(simple_name(call.func) in _SHOUTS for call in function.calls)
 
 
 def _when(function: Function) -> str:

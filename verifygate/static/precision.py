@@ -220,9 +220,7 @@ class Precision:
 
     def _scales_itself(self, function: Function) -> bool:
         frame = self.evaluator.root_frame(function)
-        for node in function.own_nodes:
-            if not isinstance(node, ast.Call):
-                continue
+        for node in function.calls:
             if isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
                 if self.roles.scaler(node.func.value, frame) is not None:
                     return True
@@ -232,4 +230,4 @@ class Precision:
 
 
 def _loops(function: Function) -> bool:
-    return any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for node in function.own_nodes)
+    return bool(function.loops)

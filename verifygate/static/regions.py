@@ -92,9 +92,7 @@ class WrittenRegions:
                 outer = WrittenRegion(region, function, decorator, function.node, outer)
                 yield outer
         open_regions = [outer] if outer else []
-        for node in function.own_nodes:
-            if not isinstance(node, ast.With | ast.AsyncWith):
-                continue
+        for node in function.withs:
             for item in node.items:
                 region = self.roles.region(item.context_expr, self.frame(function))
                 if region is None:

@@ -46,8 +46,8 @@ def scaler_calls(functions: Sequence[Function], roles: Roles) -> list[ScalerCall
     found = []
     for function in functions:
         frame = roles.evaluator.root_frame(function)
-        for node in function.own_nodes:
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        for node in function.calls:
+            if not isinstance(node.func, ast.Attribute):
                 continue
             if node.func.attr not in torch_api.SCALER_METHODS:
                 continue

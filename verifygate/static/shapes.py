@@ -53,6 +53,19 @@ class Shapes:
             shapes.append(shape)
         return shapes or None
 
+    def lacking(self, key: str, expr: ast.expr, frame: Frame) -> list[Shape] | None:
+        """The shapes that `expr` can have if none has the key, nothing if one has; None where they are not known.
+
+        A key that a dict is written with is seen before all that the project puts into dicts is gone through.
+        """
+        values = self.evaluator.values(expr, frame)
+        if not all(isinstance(value, DictLiteral) for value in values):
+            return None
+        if any(isinstance(value, DictLiteral) and key in dict_items(value.node) for value in values):
+            return []
+        shapes = self.of(expr, frame)
+        return [] if shapes is not None and any(key in shape.keys for shape in shapes) else shapes
+
     def written_elsewhere(self, name: str, key: str) -> bool:
         """Whether the key is put into something of this name that cannot be followed: `trainer.env[key] = ...`."""
         self._read_all()
@@ -104,13 +117,12 @@ class Shapes:
         self._read.add(module)
         for function in (module.body, *module.functions.values()):
             frame = self.evaluator.root_frame(function)
-            for node in function.own_nodes:
-                self._note(node, function, frame)
-                if isinstance(
-                    node, ast.Lambda
-                ):  # `patch(save, lambda path: seen.update(path=path))` writes when called
-                    for inner in walk(node.body):
-                        self._note(inner, function, frame)
+            for kind in (ast.Subscript, ast.AugAssign, ast.Call):
+                for node in function.of_kind(kind):
+                    self._note(node, function, frame)
+            for node in function.of_kind(ast.Lambda):  # `patch(save, lambda path: seen.update(path=path))` writes
+                for inner in walk(node.body):  # when it is called
+                    self._note(inner, function, frame)
 
     def _note(self, node: ast.AST, function: Function, frame: Frame) -> None:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):

@@ -118,8 +118,8 @@ def _backwards(function: Function, analysis: Analysis) -> Iterator[ast.Call]:
     """The backwards of tensors in a method of a module."""
     if function.owner is None or not function.module.mentions(b".backward("):
         return
-    for node in function.own_nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+    for node in function.calls:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
             bases = analysis.evaluator.outside_bases(function.owner)
             receiver = ast.unparse(node.func.value)
             if any(base.startswith("torch.nn.") for base in bases) and receiver not in ("super()", "self"):

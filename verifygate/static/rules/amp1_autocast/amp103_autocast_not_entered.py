@@ -146,7 +146,7 @@ def _decorators(function: Function, analysis: Analysis) -> Iterable[Match]:
 
 
 def _runs_later(function: Function) -> str:
-    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in function.own_nodes):
+    if function.is_generator:
         return "generator"
     return "coroutine" if isinstance(function.node, ast.AsyncFunctionDef) else ""
 

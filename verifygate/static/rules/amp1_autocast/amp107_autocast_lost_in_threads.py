@@ -151,7 +151,7 @@ def _runs_a_model(work: ast.expr, frame: Frame, analysis: Analysis) -> bool:
         return not outside and bool(_MODEL.search(last_name(work)))
     return any(
         "autocast" not in ast.unparse(function.node)
-        and any(isinstance(node, ast.Call) and _MODEL.search(last_name(node.func)) for node in function.own_nodes)
+        and any(_MODEL.search(last_name(call.func)) for call in function.calls)
         for function in functions
     )
 

@@ -144,10 +144,8 @@ def _reason(forward: Function, backward: Function, analysis: Analysis) -> str:
 
 
 def _multiplies(function: Function) -> bool:
-    return any(
-        (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
-        or (isinstance(node, ast.Call) and bool(_PRODUCTS.match(last_name(node.func))))
-        for node in function.own_nodes
+    return any(isinstance(node.op, ast.MatMult) for node in function.of_kind(ast.BinOp)) or any(
+        _PRODUCTS.match(last_name(call.func)) for call in function.calls
     )
 
 
@@ -155,8 +153,8 @@ def _extensions(function: Function, analysis: Analysis) -> set[str]:
     """Names of imported modules that the function calls, and that are no Python at hand."""
     found: set[str] = set()
     scope = function.module.body.scope
-    for node in function.own_nodes:
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+    for node in function.calls:
+        if not isinstance(node.func, ast.Attribute):
             continue
         base = node.func.value
         if not isinstance(base, ast.Name):
@@ -173,7 +171,7 @@ def _extensions(function: Function, analysis: Analysis) -> set[str]:
 def _sites(made: Class, analysis: Analysis) -> list[Function]:
     """The project's functions that apply the class, by `made.apply` or by a name given to that."""
     names = {made.node.name}
-    for target in (node for node in made.module.body.own_nodes if isinstance(node, ast.Assign)):
+    for target in made.module.body.of_kind(ast.Assign):
         value = target.value
         if isinstance(value, ast.Attribute) and value.attr == "apply" and last_name(value.value) == made.node.name:
             names |= {last_name(each) for each in target.targets}
@@ -181,8 +179,7 @@ def _sites(made: Class, analysis: Analysis) -> list[Function]:
         function
         for module in _modules_naming(names, analysis)
         for function in module.functions.values()
-        if function.owner is not made
-        and any(isinstance(node, ast.Call) and _applies(node, names) for node in function.own_nodes)
+        if function.owner is not made and any(_applies(call, names) for call in function.calls)
     ]
 
 

@@ -68,7 +68,7 @@ from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scopes import FunctionNode, bound_targets
+from verifygate.static.scopes import bound_targets
 from verifygate.static.values import Known, Made, Object
 
 RULE = Rule(
@@ -225,8 +225,4 @@ def _follows(block: ast.AST, node: ast.expr | ast.stmt, function: Function, nest
 
 def _trains(function: Function) -> bool:
     """Whether a backward of the loss is in sight: an evaluation only loses digits of the number it prints."""
-    return any(
-        isinstance(node, ast.Call) and ("backward" in last_name(node.func) or "scale" in last_name(node.func))
-        for node in function.own_nodes
-        if not isinstance(node, FunctionNode)
-    )
+    return any("backward" in last_name(call.func) or "scale" in last_name(call.func) for call in function.calls)

@@ -107,8 +107,8 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
         for node in (binding.node,)
     )
     until = next((line for line in bound if line > holder.lineno), None)
-    for node in function.own_nodes:
-        if not (isinstance(node, ast.Call) and _reads(node, name) and node.lineno > holder.lineno):
+    for node in function.calls:
+        if not (_reads(node, name) and node.lineno > holder.lineno):
             continue
         if (until is None or node.lineno < until) and not _in_another_arm(holder, node, function, analysis):
             place = Place(function, node)

@@ -65,7 +65,7 @@ RULE = Rule(
     remedy="clip between `scaler.unscale_(optimizer)` and `scaler.step(optimizer)`",
     words=("clip_grad",),
     beside=(
-        r"(?:clamp_|nan_to_num_)\(",
+        r"clamp_\(|nan_to_num_\(",
         r"grad\w*\.(?:data\.)?(?:clamp_|nan_to_num_)|num_\([^)\n]*grad",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),

@@ -102,8 +102,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
             steps.setdefault(call.function, []).append(call)
     for function, own in steps.items():
         asks = any(_ASKS.search(name) for name in _names(function))
-        for node in function.own_nodes:
-            if not (isinstance(node, ast.Call) and _is_scheduler_step(node, function, analysis)):
+        for node in function.calls:
+            if not _is_scheduler_step(node, function, analysis):
                 continue
             if asks:
                 yield from _waits_for_the_same_scale(node, function, analysis)

@@ -179,10 +179,10 @@ def _leading_to(scale: ScalerCall, analysis: Analysis) -> Iterator[_LossCall]:
 
 
 def _plain_backwards(function: Function) -> Iterator[ast.Call]:
-    for node in function.own_nodes:
-        func = node.func if isinstance(node, ast.Call) else None
+    for call in function.calls:
+        func = call.func
         if isinstance(func, ast.Attribute) and func.attr == "backward" and isinstance(func.value, ast.Name):
-            yield node  # type: ignore[misc]
+            yield call
 
 
 def _in_opposite_arms(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> bool:

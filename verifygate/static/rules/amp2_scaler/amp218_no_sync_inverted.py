@@ -86,12 +86,11 @@ RULE = Rule(
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Every `with model.no_sync()`."""
-    for node, function in analysis.nodes():
-        if not isinstance(node, ast.With | ast.AsyncWith):
-            continue
-        for item in node.items:
-            if (model := _unsynced(item.context_expr)) is not None:
-                yield from _judge(node, item.context_expr, model, function, analysis)
+    for function in analysis.functions:
+        for node in function.withs:
+            for item in node.items:
+                if (model := _unsynced(item.context_expr)) is not None:
+                    yield from _judge(node, item.context_expr, model, function, analysis)
 
 
 def _judge(
@@ -107,10 +106,8 @@ def _judge(
     loops = analysis.nesting.loops(block, function)
     forwards = [
         node
-        for node in function.own_nodes
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) == name
-        and analysis.nesting.loops(node, function) == loops
+        for node in function.calls
+        if ast.unparse(node.func) == name and analysis.nesting.loops(node, function) == loops
     ]
     outside = any(call.lineno < block.lineno for call in forwards)
     inside = any(not _is_backward(node) for node in _own_calls(block))

@@ -179,7 +179,7 @@ def _trains(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, de
             if last_name(node.func) == "backward":
                 return True
             if depth and any(
-                _trains(callee.own_nodes, callee, analysis, depth - 1)
+                _trains(callee.calls, callee, analysis, depth - 1)
                 for callee in analysis.callers.callees(node, function)
             ):
                 return True
@@ -194,8 +194,6 @@ def _ends_at_once(loop: Loop) -> bool:
 def _trains_whole(scaler: MadeScaler, analysis: Analysis) -> bool:
     """Whether the function that builds it loops over epochs itself: being called again may be a new training."""
     return any(
-        isinstance(node, ast.Call)
-        and last_name(node.func) == "backward"
-        and len(analysis.nesting.loops(node, scaler.function)) > 1
-        for node in scaler.function.own_nodes
+        last_name(node.func) == "backward" and len(analysis.nesting.loops(node, scaler.function)) > 1
+        for node in scaler.function.calls
     )

@@ -125,10 +125,9 @@ def _may_scale_otherwise(module: Module) -> bool:
 def _backward(region: WrittenRegion) -> ast.Call | None:
     """The backward of something that the region computed."""
     made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    for node in region.function.own_nodes:
-        is_backward = isinstance(node, ast.Call) and last_name(node.func) == "backward"
-        if is_backward and identifiers(node.func) & made:  # type: ignore[attr-defined]
-            return node  # type: ignore[return-value]
+    for node in region.function.calls:
+        if last_name(node.func) == "backward" and identifiers(node.func) & made:
+            return node
     return None
 
 
@@ -136,11 +135,10 @@ def _steps(function: Function, analysis: Analysis) -> bool:
     """Whether an optimizer steps in the function."""
     frame = analysis.evaluator.root_frame(function)
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
+        isinstance(node.func, ast.Attribute)
         and last_name(node.func) == "step"
         and analysis.roles.is_optimizer(node.func.value, frame)
-        for node in function.own_nodes
+        for node in function.calls
     )
 
 

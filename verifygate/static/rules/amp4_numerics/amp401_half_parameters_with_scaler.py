@@ -81,7 +81,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for function in analysis.functions:
         if not (function.module.mentions(b"caler") and function.module.mentions(b"half", b"float16")):
             continue
-        casts = [node for node in function.own_nodes if _casts_to_half(node, function, analysis)]
+        casts = [node for node in function.calls if _casts_to_half(node, function, analysis)]
         steps = _steps(function, analysis) if casts else []
         for cast in casts:
             later = [step for step in steps if step.lineno > Place(function, cast).line]
@@ -94,10 +94,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 )
 
 
-def _casts_to_half(node: ast.AST, function: Function, analysis: Analysis) -> bool:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return False
-    if not isinstance(node.func.value, ast.Name | ast.Attribute):
+def _casts_to_half(node: ast.Call, function: Function, analysis: Analysis) -> bool:
+    if not (isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name | ast.Attribute)):
         return False
     frame = analysis.evaluator.root_frame(function)
     half = node.func.attr == "half" and not node.args
@@ -119,12 +117,8 @@ def _keeps(call: ast.Call, function: Function, analysis: Analysis) -> bool:
 def _steps(function: Function, analysis: Analysis) -> list[ast.Call]:
     frame = analysis.evaluator.root_frame(function)
     found = []
-    for node in function.own_nodes:
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("step", "unscale_")
-        ):
+    for node in function.calls:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("step", "unscale_"):
             scaler = analysis.roles.scaler(node.func.value, frame)
             if scaler is not None and scaler.kind is not ScalerKind.IDLE:
                 found.append(node)
@@ -134,7 +128,4 @@ def _steps(function: Function, analysis: Analysis) -> list[ast.Call]:
 def _is_undone(cast: ast.AST, function: Function) -> bool:
     """Whether the same model is made float again, or another one takes its name."""
     receiver = ast.unparse(cast.func.value)  # type: ignore[attr-defined]
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == "float" and ast.unparse(node.value) == receiver
-        for node in function.own_nodes
-    )
+    return any(node.attr == "float" and ast.unparse(node.value) == receiver for node in function.of_kind(ast.Attribute))

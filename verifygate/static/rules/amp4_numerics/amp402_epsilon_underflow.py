@@ -86,7 +86,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every epsilon on a half tensor that a float16 region covers."""
     if not any(region.is_active for region in analysis.written_regions.all):
         return
-    for node, function in analysis.nodes():
+    for node, function in (*analysis.of_kind(ast.BinOp), *analysis.calls):
         subject = _guarded(node, function, analysis)
         if subject is None or not _matters(node, function, analysis):
             continue

@@ -155,7 +155,7 @@ def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call | ast.Assign, Fun
 
 def _assignments(function: Function, analysis: Analysis) -> Iterator[tuple[ast.Assign, ast.expr]]:
     """`x[mask] = constant`, and x; a constant index is more likely a dict's."""
-    for node in function.own_nodes:
+    for node in function.of_kind(ast.Assign):
         match node:
             case ast.Assign(targets=[ast.Subscript(value=tensor, slice=index)], value=value):
                 plain = isinstance(value, ast.Constant | ast.UnaryOp | ast.BinOp | ast.Name)
@@ -180,8 +180,8 @@ def _calls_of(fill: Function, analysis: Analysis) -> Iterator[tuple[ast.Call, Fu
     for file in analysis.program.sources:
         module = analysis.program.module(file.path) if name in file.data else None
         for function in (module.body, *module.functions.values()) if module is not None else ():
-            for node in function.own_nodes:
-                if isinstance(node, ast.Call) and last_name(node.func) == fill.name:
+            for node in function.calls:
+                if last_name(node.func) == fill.name:
                     yield node, function
 
 

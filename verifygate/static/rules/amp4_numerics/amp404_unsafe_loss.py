@@ -92,8 +92,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for function in analysis.functions:
         if not function.module.mentions(b"BCELoss", b"binary_cross_entropy"):
             continue
-        for node in function.own_nodes:
-            if isinstance(node, ast.Call) and (unsafe := _is_unsafe(node, function, analysis)) is not None:
+        for node in function.calls:
+            if (unsafe := _is_unsafe(node, function, analysis)) is not None:
                 cover = analysis.covered.cover(node, function)
                 devices = analysis.region_devices(cover.region) if cover else frozenset()
                 if cover is None or not devices & {"cuda", "?"}:

@@ -47,7 +47,7 @@ import or that import them, are looked at.
 
 import ast
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
@@ -81,33 +81,34 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every read of a constant key that none of the dicts it can be read from holds."""
     for function in analysis.functions:
         frame = analysis.evaluator.root_frame(function)
-        for node in function.own_nodes:
-            if not (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)):
+        for node in function.of_kind(ast.Subscript):
+            if not isinstance(node.ctx, ast.Load):
                 continue
             if not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
                 continue
             key = node.slice.value
-            if guarded(node, key, function) or _may_mean_another(node, key, function, analysis):
+            if guarded(node, key, function):
                 continue
-            shapes = analysis.shapes.of(node.value, frame)
+            shapes = analysis.shapes.lacking(key, node.value, frame)
+            found = _match(node, key, shapes, function) if shapes else None
             if shapes is None:
-                yield from _from_callers(node, key, function, analysis)
-            elif not any(key in shape.keys for shape in shapes):
-                yield _match(node, key, shapes, function)
+                found = _from_callers(node, key, function, analysis)
+            if found is not None and not _may_mean_another(node, key, function, analysis):
+                yield found
 
 
-def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> Iterator[Match]:
+def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> Match | None:
     """A read of a parameter, which fails for one of the dicts that callers pass: once, and only if it always runs."""
     if _root_name(node) not in {parameter.arg for parameter in function.parameters} or not _always_runs(node, function):
-        return
+        return None
     for site in analysis.callers.sites(function):
         home = analysis.evaluator.root_frame(site.caller)
         for callee in analysis.evaluator.callees(site.call, home):
             frame = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
-            shapes = analysis.shapes.of(node.value, frame) if frame is not None else None
-            if shapes and not any(key in shape.keys for shape in shapes):
-                yield _match(node, key, shapes, function, Place(site.caller, site.call))
-                return
+            shapes = analysis.shapes.lacking(key, node.value, frame) if frame is not None else None
+            if shapes:
+                return _match(node, key, shapes, function, Place(site.caller, site.call))
+    return None
 
 
 def _root_name(node: ast.expr) -> str:

@@ -107,8 +107,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
         frame = analysis.evaluator.root_frame(function)
         reads: dict[ast.Call, list[ast.Subscript]] = {}
         homes: dict[ast.Call, Frame] = {}
-        for node in function.own_nodes:
-            if isinstance(node, ast.Subscript) and (found := _loaded(analysis, node, function, frame)):
+        for node in function.of_kind(ast.Subscript):
+            if found := _loaded(analysis, node, function, frame):
                 call, home = found
                 reads.setdefault(call, []).append(node)
                 homes[call] = home
@@ -131,7 +131,7 @@ def _compare(
     read = {_key(node) for node in nodes}
     if not certain and not read & keys:
         return  # nothing it reads is ours: it may be anybody's checkpoint
-    stored = {_key(node) for node in function.own_nodes if isinstance(node, ast.Subscript) and not _is_load(node)}
+    stored = {_key(node) for node in function.of_kind(ast.Subscript) if not _is_load(node)}
     for node in nodes:
         key = _key(node)
         if key in stored or not _is_load(node) or guarded(node, key, function):

@@ -100,9 +100,7 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every loop over a loader whose items are dicts with known keys."""
     for function in analysis.functions:
-        for node in function.own_nodes:
-            if not isinstance(node, ast.For):
-                continue
+        for node in function.of_kind(ast.For):
             name = _batch_name(node)
             if name is None or _bound_anew(node, name):
                 continue

@@ -102,7 +102,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             continue
         for function in (module.body, *module.functions.values()):
             frame = analysis.evaluator.root_frame(function)
-            if not any(reads_clock(node, frame, analysis) for node in function.own_nodes):
+            if not any(reads_clock(call, frame, analysis) for call in function.calls):
                 continue
             for start, name in _starts(analysis, function, frame):
                 yield from _span(analysis, start, name, frame)
@@ -126,7 +126,7 @@ def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[
             ends |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
             if not ends:
                 return
-            if any(_takes(node, name, ends, frame, analysis) for node in start.function.own_nodes):
+            if any(_takes(node, name, ends, frame, analysis) for node in start.function.of_kind(ast.BinOp)):
                 yield from _judge(analysis, start, between, statement)
             return
         if _difference(statement, name, ends, frame, analysis):
@@ -195,8 +195,7 @@ def _waits(analysis: Analysis, call: ast.Call, function: Function, depth: int) -
         return True
     callees = analysis.evaluator.callees(call, frame)
     for callee in (each.function for each in callees):
-        inner = [node for node in callee.own_nodes if isinstance(node, ast.Call)]
-        if not depth or any(_waits(analysis, each, callee, depth - 1) for each in inner):
+        if not depth or any(_waits(analysis, each, callee, depth - 1) for each in callee.calls):
             return True
     return False
 
@@ -204,12 +203,9 @@ def _waits(analysis: Analysis, call: ast.Call, function: Function, depth: int) -
 def _names_cuda(function: Function) -> bool:
     """Whether the function itself puts its work on a CUDA device, whatever is there."""
     return any(
-        isinstance(node, ast.Call)
-        and (
-            (isinstance(node.func, ast.Attribute) and node.func.attr == "cuda")
-            or (last_name(node.func) == "to" and any(_is_cuda(argument) for argument in node.args))
-        )
-        for node in function.own_nodes
+        (isinstance(call.func, ast.Attribute) and call.func.attr == "cuda")
+        or (last_name(call.func) == "to" and any(_is_cuda(argument) for argument in call.args))
+        for call in function.calls
     )
 
 
