@@ -33,7 +33,7 @@ _MODEL_NAME = re.compile(
 )
 _COUNTER_NAME = re.compile(r"(^|_)(step|iter|iters|iteration|it|idx|count|counter|epoch|i|n_iter|batch_idx)(_|$)")
 _SWITCHED_OFF = re.compile(
-    r"debug|verbose|profil|dry_?run|sanity|(^|_)log(_|$|ging)|print|wandb|tensorboard", re.IGNORECASE
+    r"debug|verbose|profil|dry_?run|sanity|(^|_)log(_|$|ging)|(^|_)should_|print|wandb|tensorboard", re.IGNORECASE
 )
 _STEADY_CALLS = frozenset(
     """isinstance hasattr getattr bool len is_available is_initialized is_main_process get_rank get_world_size

@@ -35,6 +35,16 @@ def asked_by_a_method(model, criterion, optimizer, loader, logger):
             logger.log({"loss": loss.item()})
 
 
+def asked_of_a_flag(model, criterion, optimizer, loader, control, totals):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        if control.should_save:
+            totals.append(loss.item())
+
+
 def leaves_on_nan(model, criterion, optimizer, loader):
     for images, labels in loader:
         optimizer.zero_grad()
