@@ -20,7 +20,7 @@ class TooLargeError(Exception):
     """The graph grew past its limit: the caller falls back to smaller roots."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False, slots=True)
 class Loop:
     """The edges out of a loop that is being lowered, other than its end."""
 
@@ -30,7 +30,7 @@ class Loop:
     """How many conditions in it pick what the present statement is about."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False, slots=True)
 class Activation:
     """One function being lowered: where its returns lead, and the loops open in it."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cached_property
 
+from verifygate.record import record
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Site:
     """A call, and the function in which it stands."""
 

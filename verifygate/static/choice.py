@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from verifygate.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """What the analysis asks of the settings, without the models that read them from a file."""
 

@@ -20,7 +20,7 @@ from verifygate.static.roles import Roles, last_name
 from verifygate.static.values import Unknown
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Cover:
     """How a place comes to run inside a region."""
 

@@ -9,12 +9,12 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from verifygate.errors import UsageError
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
+from verifygate.record import record
 from verifygate.source import Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
@@ -36,7 +36,7 @@ SYNTAX_CHECK_BYTES = 1024 * 1024
 RECURSION_LIMIT = 30_000
 
 
-@dataclass(frozen=True)
+@record
 class Outcome:
     """What the static analysis found, and what it could not look at."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
 
-@dataclass
+@dataclass(eq=False, repr=False, slots=True)
 class _Sites:
     """The calls of one name, by number in the order of the source."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from verifygate.protocol import Breach, Event, Gradients, Window, advance
+from verifygate.record import record
 from verifygate.static.detours import Detours
 from verifygate.static.graph import (
     Assign,
@@ -48,7 +49,7 @@ class TooManyStatesError(Exception):
     """The graph has more states than the limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hit:
     """One breach: the rule, the place at fault, where it showed, and the events that led there."""
 
@@ -61,7 +62,7 @@ class Hit:
     optimizer: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _Sighting:
     """A breach as met in the walk: at a node, in a state."""
 
@@ -72,7 +73,7 @@ class _Sighting:
     optimizer: str
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Walk:
     graph: Graph
     parents: dict[tuple[int, State], tuple[int, State] | None] = field(default_factory=dict)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from verifygate.protocol import Event
+from verifygate.record import record
 from verifygate.static.program import Function
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where a node stands in the source."""
 
@@ -34,7 +35,7 @@ class Place:
         return int(getattr(self.node, "end_lineno", None) or self.line)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Window:
     """A window of N turns, known by a remainder: `i % N == 0` opens it, `(i + 1) % N == 0` closes it."""
 
@@ -45,7 +46,7 @@ class Window:
     """It asks for the last turn of the window, and not for the first."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Atom:
     """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
 
@@ -68,7 +69,7 @@ class Atom:
 Fact = tuple[Atom, bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signal:
     """An event of the protocol."""
 
@@ -82,7 +83,7 @@ class Signal:
     """An update that is given the new scale: it asks for no inf check."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Backward:
     """A backward; whether it is scaled shows when it is walked."""
 
@@ -94,31 +95,31 @@ class Backward:
     """The scaler that scales it is off on this path."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForeignBackward:
     """A backward that another library scales, as `accelerator.backward(loss)`: only where it runs is our business."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enter:
     active: bool
     caches: bool = True
     """Casts of weights are kept until the outermost region is left."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Leave:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Branch:
     atom: Atom
     turns: bool = False
     """It asks a `while` whether to go on."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assign:
     """A variable gets a value: what was known about it ends, and what is now known begins."""
 
@@ -143,7 +144,7 @@ class Part(StrEnum):
     LEAVE = "leave"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member:
     """A loop goes over a collection of objects that share one canonical path."""
 
@@ -151,7 +152,7 @@ class Member:
     part: Part
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pass:
     """A join: the head of a loop, or the entry."""
 
@@ -159,7 +160,7 @@ class Pass:
 Payload = Signal | Backward | ForeignBackward | Enter | Leave | Branch | Assign | Member | Pass
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Node:
     payload: Payload
     place: Place
@@ -172,7 +173,7 @@ class Node:
     """The collections of optimizers that loops around it go over."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Graph:
     """Nodes by number; node 0 is the entry."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
+from verifygate.record import record
 from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import Roles, last_name
@@ -37,7 +37,7 @@ _NUMBERS = re.compile(r"scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda", re.
 _MAX_STEPS = 12
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Reading:
     """How much is taken for half."""
 

@@ -44,7 +44,7 @@ _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "
 _DEPTH = 3
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class HotLoop:
     """A loop that trains or evaluates once per turn."""
 

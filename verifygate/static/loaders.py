@@ -29,7 +29,7 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Loader:
     """One call of DataLoader."""
 
@@ -102,7 +102,7 @@ def loaders_of(analysis: Analysis, loop: HotLoop) -> list[Loader]:
     return list(found.values())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Feed:
     """A loader, a training loop that draws from it, and where the loop moves the batch to a device."""
 

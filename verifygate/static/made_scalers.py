@@ -13,7 +13,7 @@ from verifygate.static.roles import scaler_enabled
 from verifygate.static.values import Bound, ClassValue, Frame, Known, Made
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class MadeScaler:
     """One call that builds a GradScaler, or an object of a class derived from it."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from verifygate.record import record
 from verifygate.static.program import Function, Module, simple_name
 from verifygate.static.syntax import walk
 
@@ -24,7 +24,7 @@ _SHOUTS = frozenset({"warn", "warning", "error", "exception", "critical", "print
 _EPOCH = re.compile(r"epoch_(?:end|start)")
 
 
-@dataclass(frozen=True)
+@record
 class Passive:
     """One place where the loss scale is read so, and what is to be said of it."""
 
@@ -33,7 +33,7 @@ class Passive:
     note: str
 
 
-@dataclass(frozen=True)
+@record
 class _Chain:
     """What a name holds: how it was got at."""
 

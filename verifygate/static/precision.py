@@ -42,7 +42,7 @@ _FLOAT = re.compile(r"(?<![bB])(?:float|fp|f)_?16|half", re.IGNORECASE)
 _MAX_STEPS = 5
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Use:
     """One place at which a scaler comes to be, with the conditions on it and the training regions it serves."""
 

@@ -30,7 +30,7 @@ class UnparsableError(Exception):
     """The file is not Python that this interpreter can parse; the message says why in one line."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Function:
     """A function, a method, or (with a module's node) the body of a module."""
 
@@ -118,7 +118,7 @@ class Function:
         return [node.value for node in self.of_kind(ast.Return) if node.value is not None]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Class:
     module: Module
     node: ast.ClassDef

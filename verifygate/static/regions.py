@@ -18,7 +18,7 @@ from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Known
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class WrittenRegion:
     """A `with` over an autocast context, or a function that one decorates."""
 

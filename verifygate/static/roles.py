@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
+from verifygate.record import record
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.scopes import Binding
@@ -35,14 +35,14 @@ class ScalerKind(StrEnum):
     """None, or built with `enabled=False`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scaler:
     kind: ScalerKind
     enabled: Bound | None = None
     """The condition that switches it on, where there is one and it is not a constant."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Region:
     """An autocast context as written in one place."""
 

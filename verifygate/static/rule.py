@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from verifygate.model import Applicability, Detail, Severity, Witness
+from verifygate.record import record
 from verifygate.static.graph import Place
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _TITLE = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Match:
     """One place where a rule is broken."""
 
@@ -35,7 +36,7 @@ class Match:
 Checker = Callable[["Analysis"], Iterable[Match]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """What a rule is. Its documentation is the docstring of its module."""
 
@@ -60,7 +61,7 @@ class Rule:
     """Why no run on a CPU can show it, where `proof` is empty."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadedRule:
     """A rule as found in its module."""
 
@@ -76,7 +77,7 @@ class LoadedRule:
         return {title: text.strip() for title, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProtocolMatch:
     """How a rule words the breaches that the protocol's table names after it."""
 

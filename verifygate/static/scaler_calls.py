@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from verifygate.record import record
 from verifygate.static import torch_api
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
@@ -13,7 +13,7 @@ from verifygate.static.roles import Roles, Scaler, ScalerKind
 from verifygate.static.values import Frame
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalerCall:
     """`scaler.method(...)` on a scaler that is or may be on."""
 

@@ -21,7 +21,7 @@ _BINDING = frozenset(
 )
 
 
-@dataclass(eq=False, slots=True)  # not frozen: that makes building one, of which there are many, three times as slow
+@dataclass(eq=False, repr=False, slots=True)  # not frozen: making one, and there are many, would take thrice as long
 class Binding:
     """One way in which a name gets its value."""
 
@@ -40,7 +40,7 @@ class Binding:
     """The function that binds it `elsewhere`."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Scope:
     """The names that one function, lambda or module binds itself."""
 

@@ -14,7 +14,7 @@ from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue,
 from verifygate.static.written import ADDERS, FILLERS, READERS, Written
 
 
-@dataclass
+@dataclass(eq=False, repr=False, slots=True)
 class Shape:
     """What is known of one dict."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from verifygate.protocol import Event
+from verifygate.record import record
 from verifygate.static import torch_api
 from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
@@ -13,7 +13,7 @@ from verifygate.static.syntax import children, walk
 from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Meaning:
     """The signal of a call while its scaler is on, and while it is off (`enabled` says which)."""
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from verifygate.record import record
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.scopes import FunctionNode
@@ -15,7 +16,7 @@ Loop = ast.For | ast.AsyncFor | ast.While
 _CALMS = frozenset({"no_grad", "inference_mode"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Test:
     """A condition around a spot, and the loops around the condition."""
 
@@ -25,7 +26,7 @@ class Test:
     """What runs only where the condition decides so."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Spot:
     """A call, an assignment, a `with` or a `return`, and what decides whether it runs."""
 

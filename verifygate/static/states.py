@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from verifygate.record import record
 from verifygate.static.graph import Atom, Fact
 from verifygate.static.tracks import Track
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """From entering the outermost open region to leaving it: torch drops its casts of the weights only there."""
 
@@ -19,7 +20,7 @@ class Span:
     """Optimizers that stepped inside, and whether a backward came after."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class State:
     tracks: tuple[tuple[str, Track], ...] = ()
     regions: tuple[bool, ...] = ()

@@ -9,16 +9,16 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from verifygate.record import record
 from verifygate.source import SourceFile, SourceUnreadableError
 
 _OWN = re.compile(r"#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$")
 _NOQA = re.compile(r"#\s*noqa:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?P<reason>.*)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Directive:
     """One rule that one comment suppresses."""
 

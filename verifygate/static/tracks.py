@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cache
 
 from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
+from verifygate.record import record
 from verifygate.static.graph import Member, Part, is_below
 
 
@@ -20,7 +21,7 @@ class Turn(StrEnum):
     """It is not among the members that the loop goes over."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Track:
     """One optimizer on one path: its state, and the node of the latest event of each kind that can be blamed."""
 

@@ -34,7 +34,7 @@ class Known:
     name: str
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Made:
     """What a call of an outside name gives, for example a GradScaler; `calls` has the partial's call first."""
 
@@ -42,7 +42,7 @@ class Made:
     calls: tuple[tuple[ast.Call, Frame], ...]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Partial:
     """`functools.partial` of an outside name."""
 
@@ -77,7 +77,7 @@ class Object:
     """The call of the class that made it, where that is known."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Items:
     """A tuple or list written out."""
 
@@ -85,7 +85,7 @@ class Items:
     frame: Frame
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class DictLiteral:
     """A dict written out, as `{...}` or `dict(key=...)`."""
 
@@ -102,7 +102,7 @@ READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
 """Stands for the call that reading a property makes."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Bound:
     """An expression and the frame to evaluate it in."""
 
@@ -110,7 +110,7 @@ class Bound:
     frame: Frame
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Frame:
     """A function as entered from one place: what its parameters are bound to there."""
 

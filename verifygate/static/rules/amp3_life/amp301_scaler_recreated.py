@@ -58,9 +58,9 @@ Loops outside the project, such as a framework that calls a hook once per epoch.
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from verifygate.model import Severity, Witness
+from verifygate.record import record
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
@@ -88,7 +88,7 @@ _MAKES = re.compile(r"optim|adam|sgd|lion|build|creat|make|config|set_?up|init",
 _DEPTH = 3
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Turn:
     """A loop that leads to the scaler, and the calls between, innermost first."""
 

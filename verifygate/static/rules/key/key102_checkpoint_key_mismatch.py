@@ -86,7 +86,7 @@ _OWN = re.compile(r"resume|latest|last", re.IGNORECASE)
 _MAX_STEPS = 40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class _Save:
     call: ast.Call
     function: Function
