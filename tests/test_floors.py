@@ -47,5 +47,5 @@ def test_version_loads_nothing_heavy():
 
 def test_a_command_loads_no_other_command():
     """`check` runs on every commit of somebody's: it must not grow with what the other commands need."""
-    found = {name for name in loaded("check", "--no-cache", "tests/test_floors.py") if "verifygate.commands" in name}
+    found = {name for name in loaded("check", "--help") if "verifygate.commands" in name}
     assert found == {f"verifygate.commands{name}" for name in ("", ".check", ".options")}

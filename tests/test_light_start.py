@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifygate.check import FORMATS, Question, plain
+from verifygate.commands.check import check
 
 CLIPS = """from torch.amp import GradScaler
 import torch
@@ -26,7 +33,7 @@ sys.argv = ["verifygate", "check", *sys.argv[1:]]
 from verifygate.cli import main
 sys.exit(main())
 """
-HEAVY = {"pydantic", "pydantic_core", "yaml", "jinja2", "markdown_it", "rich", "libcst", "packaging", "torch", "numpy"}
+HEAVY = {"click", "pydantic", "pydantic_core", "yaml", "jinja2", "markdown_it", "rich", "libcst", "packaging", "torch"}
 """Distributions that other commands, other formats, or the audited project need."""
 STAGES = ("execution", "requirements", "performance", "merge", "mutation", "claims", "proof", "fix", "stages", "gate")
 
@@ -77,3 +84,66 @@ def test_a_configuration_loads_the_models_that_read_it(project: Path) -> None:
     assert HEAVY & found == {"pydantic", "pydantic_core"}
     assert not {"verifygate.model.stage", "verifygate.model.report", "verifygate.subject"} & found
     assert of_other_stages(found) == []
+
+
+WORDS = st.sampled_from(
+    [
+        "train.py", "a b", "", "-", "--", "-h", "--help", "--form", "AMP2,KEY101", *FORMATS,
+        "--no-cache", "--timings", "--timings=1", "--format", "--format=", "--select", "--select=PERF",
+        "--ignore", "--ignore=,", "--config", "--config=gate.toml",
+    ]
+)  # fmt: skip
+
+
+def read_by_click(arguments: list[str]) -> Question | None:
+    """The question as click reads it; None where it refuses the arguments, or answers with help."""
+    read: list[Question] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("verifygate.commands.check.told", lambda question: read.append(question) or 0)
+        try:
+            check.main(arguments, standalone_mode=False)
+        except click.ClickException:
+            return None
+    return read[0] if read else None
+
+
+@given(st.lists(WORDS, max_size=6))
+def test_plain_arguments_mean_what_click_makes_of_them(arguments: list[str]) -> None:
+    """Two readers of one command line, and never two answers."""
+    question = plain(arguments)
+    assert question is None or question == read_by_click(arguments)
+
+
+def test_every_option_is_read_without_click() -> None:
+    """What a hook may pass is plain, in both ways of writing it."""
+    for option in check.params:
+        if not isinstance(option, click.Option):
+            continue
+        (name,) = (each for each in option.opts if each.startswith("--"))
+        value = "json" if name == "--format" else "AMP2"
+        ways = [[name]] if option.is_flag else [[name, value], [f"{name}={value}"]]
+        for way in ways:
+            assert plain(way) is not None
+            assert plain(way) == read_by_click(way) != Question()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--format"], ["--select", ","], ["--config", "--no-cache"], ["--format=xml"], ["-h"]]
+)
+def test_what_is_not_plain_is_left_to_click(arguments: list[str]) -> None:
+    """It says what is wrong, or helps."""
+    assert plain(arguments) is None
+
+
+def test_a_terminal_without_the_letters_gets_the_answer(project: Path) -> None:
+    """A message may hold letters that an ASCII stream cannot: the answer and its exit code are the same."""
+    (project / "ärger.py").write_text(CLIPS, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-c", CHECK, "--no-cache"],
+        cwd=project,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "ärger.py:8:9: AMP201" in ended.stdout.decode("utf-8")

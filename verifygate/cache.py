@@ -2,7 +2,7 @@
 
 The analysis looks at the program as a whole, so a change in one file may change findings in another. An answer is
 therefore kept under a digest of everything that can have a part in it: each file with its path, the question (format
-and rules asked for), the configuration, this program's own source, the interpreter, and the names and versions of the
+and rules asked for), the configuration, this program's own files, the interpreter, and the names and versions of the
 installed packages. Any difference is another key, and a key that is not known is worked out anew.
 
 It lies with the user and not in the audited tree: a tree must not bring its own verdict. Whatever is not exactly what
@@ -16,11 +16,11 @@ import json
 import os
 import stat
 import sys
-import tempfile
+import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from verifygate.record import record
 from verifygate.source import Sources
 
 VARIABLE = "VERIFYGATE_CACHE_DIR"
@@ -29,7 +29,7 @@ MAX_ANSWERS = 300
 _FORM = "verifygate answer 1"
 
 
-@dataclass(frozen=True)
+@record
 class Answer:
     """What a command printed to stdout, and its exit code."""
 
@@ -52,12 +52,21 @@ def _program() -> Iterator[str]:
     """What this program is: its source, the interpreter that runs it and parses with it, the packages beside it."""
     yield _FORM
     yield sys.version
-    package = Path(__file__).parent
-    for file in sorted(package.rglob("*.py")):
-        yield f"{file.relative_to(package).as_posix()}\0{hashlib.sha256(file.read_bytes()).hexdigest()}"
-    for folder in map(Path, sys.path):
-        if folder.is_dir():
-            yield from sorted(path.name for path in folder.iterdir() if path.name.endswith(".dist-info"))
+    yield from sorted(_sources(Path(__file__).parent))
+    for folder in sys.path:
+        if os.path.isdir(folder):  # noqa: PTH112 - there are many, and this is asked before every answer
+            yield from sorted(name for name in os.listdir(folder) if name.endswith(".dist-info"))  # noqa: PTH208
+
+
+def _sources(folder: str | Path) -> Iterator[str]:
+    """Path, size and times of each file of the program: Python goes by less when it runs a file's earlier bytecode."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                yield from _sources(entry.path)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
 
 
 def recall(key: str) -> Answer | None:
@@ -89,17 +98,19 @@ def keep(key: str, answer: Answer) -> None:
         if not _is_own(folder):
             return
         _make_room(folder)
-        handle, name = tempfile.mkstemp(dir=folder, suffix=".new")
+        fresh = folder / f"{key}.{os.getpid()}-{time.monotonic_ns()}.new"
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             json.dump(_record(key, answer), file)
-        Path(name).replace(folder / f"{key}.json")
+        fresh.replace(folder / f"{key}.json")
     except OSError:
         return
 
 
 def _record(key: str, answer: Answer) -> dict[str, object]:
     text = json.dumps([key, answer.out, answer.code])
-    return {"form": _FORM, "key": key, "sum": hashlib.sha256(text.encode()).hexdigest(), **vars(answer)}
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {"form": _FORM, "key": key, "sum": digest, "out": answer.out, "code": answer.code}
 
 
 def _folder() -> Path | None:

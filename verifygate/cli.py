@@ -37,19 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
         # a thousand files, and once more at the exit, and finds none.
         gc.disable()
         atexit.register(gc.freeze)
-    import click
-
-    from verifygate.commands import cli
     from verifygate.errors import VerifygateError
 
     try:
-        return int(cli.main(args=argv, prog_name="verifygate", standalone_mode=False) or PASSED)
-    except click.ClickException as error:
-        return _misused(error)
+        return _answered(argv)
     except VerifygateError as error:
         print(f"verifygate: error: {error}", file=sys.stderr)
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         print("verifygate: interrupted; earlier reports are untouched", file=sys.stderr)
         return 130
     except BrokenPipeError:
@@ -57,6 +52,25 @@ def main(arguments: list[str] | None = None) -> int:
         return BROKEN
     except Exception as error:
         return _broke(error)
+
+
+def _answered(argv: list[str]) -> int:
+    """Run the command; plain arguments of `check` are read without click, which takes as long to load as Python."""
+    if argv[:1] == ["check"]:
+        from verifygate.check import plain, told
+
+        if (question := plain(argv[1:])) is not None:
+            return told(question)
+    import click
+
+    from verifygate.commands import cli
+
+    try:
+        return int(cli.main(args=argv, prog_name="verifygate", standalone_mode=False) or PASSED)
+    except click.ClickException as error:
+        return _misused(error)
+    except click.Abort:
+        raise KeyboardInterrupt from None
 
 
 def _misused(error: click.ClickException) -> int:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from verifygate.commands.options import config_option, named_sources, split_words, tell_not_analysed
+from verifygate.check import named_sources, report_of, tell_not_analysed
+from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:
     from verifygate.config import StaticSettings
@@ -55,7 +56,6 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
 
 def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
     """What the static analysis says of these files."""
-    from verifygate.commands.check import report_of
     from verifygate.static.engine import analyse
 
     return report_of(analyse(sources, static, with_constructs=False))
