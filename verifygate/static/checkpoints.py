@@ -16,12 +16,24 @@ from verifygate.static.roles import Roles, last_name
 _COLLECTS = re.compile(r"optim\w*_?state", re.IGNORECASE)
 _SAVES = re.compile(r"save|write_ckpt|dump_ckpt", re.IGNORECASE)
 _HANDS_OUT = re.compile(r"checkpoint|ckpt|state|save", re.IGNORECASE)
+_NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
+"""How scalers are called, also by those who write it like a number."""
 _SCALER_KEPT = re.compile(
-    rb"scaler\w*(?:\(\)|\[\w+\])?\.state_dict\b|scaler_?state|[\"']\w*scaler\w*[\"']\s*(?:\]\s*=[^=]|:)", re.IGNORECASE
+    _NAMED + rb"\w*(?:\(\)|\[\w+\])?\.state_dict\b|" + _NAMED + rb"_?state"
+    rb"|[\"']\w*" + _NAMED + rb"\w*[\"']\s*(?:\]\s*=[^=]|:)",
+    re.IGNORECASE,
 )
 _SCALER_RESTORED = re.compile(
-    rb"scaler\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*scaler"
-    rb"|\[[\"']\w*scaler\w*[\"']\](?!\s*=[^=])|\.get\([\"']\w*scaler|[\"']\w*scaler\w*[\"']\s+in\b",
+    _NAMED
+    + rb"\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*"
+    + _NAMED
+    + rb"|\[[\"']\w*"
+    + _NAMED
+    + rb"\w*[\"']\](?!\s*=[^=])|\.get\([\"']\w*"
+    + _NAMED
+    + rb"|[\"']\w*"
+    + _NAMED
+    + rb"\w*[\"']\s+in\b",
     re.IGNORECASE,
 )
 
@@ -61,7 +73,9 @@ class Checkpoints:
 
     def _mentioned(self, pattern: re.Pattern[bytes], paths: Iterable[str]) -> bool:
         files = (self.sources.get(path) for path in paths)
-        return any(file is not None and b"caler" in file.data and pattern.search(file.data) for file in files)
+        return any(
+            file is not None and re.search(rb"cal[ae]r", file.data) and pattern.search(file.data) for file in files
+        )
 
     # -- what is kept ------------------------------------------------------------------------------------------
 
@@ -116,7 +130,9 @@ class Checkpoints:
                 case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()))]):
                     return True
                 case ast.Assign(targets=[ast.Name(id=name)]):
-                    return any(_holds(node, name) for node in function.of_kind(ast.Dict))
+                    return _is_held(name, function)
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[only]) if only is call:
+                    return _is_held(name, function)
                 case ast.stmt():
                     return False
         return False
@@ -141,6 +157,14 @@ def _is_dict(expr: ast.expr, function: Function) -> bool:
     return isinstance(expr, ast.Dict)
 
 
-def _holds(node: ast.Dict, name: str) -> bool:
-    """Whether a dict written out has the variable for a value."""
-    return any(isinstance(value, ast.Name) and value.id == name for value in node.values)
+def _is_held(name: str, function: Function) -> bool:
+    """Whether a dict of the function has the variable for a value: written out, or put in under a key."""
+    for node in (*function.of_kind(ast.Dict), *function.of_kind(ast.Assign)):
+        match node:
+            case ast.Dict(values=values):
+                if any(isinstance(value, ast.Name) and value.id == name for value in values):
+                    return True
+            case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()))], value=ast.Name(id=put)):
+                if put == name:
+                    return True
+    return False

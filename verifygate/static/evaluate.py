@@ -6,6 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator, Sequence
 
 from verifygate.static.entries import Entries
+from verifygate.static.overrides import Overrides
 from verifygate.static.program import Class, Function, Module, Program, simple_name
 from verifygate.static.scopes import Binding, Scope
 from verifygate.static.values import (
@@ -29,6 +30,7 @@ from verifygate.static.values import (
     dict_items,
     elements_of,
     given_field,
+    same,
     truth_of,
 )
 
@@ -38,15 +40,6 @@ MAX_STEPS = 500
 
 
 _NOTHING_KNOWN: Values = frozenset({UNKNOWN})
-
-
-def _same(expr: ast.expr) -> Hashable:
-    """What two expressions of one frame share that have the same values: bindings count, not where a name stands."""
-    if isinstance(expr, ast.Name):
-        return expr.id
-    if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name):
-        return expr.value.id, expr.attr
-    return id(expr)
 
 
 class Evaluator:
@@ -64,6 +57,7 @@ class Evaluator:
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._entries = Entries(self)
+        self._overrides = Overrides(self)
 
     def module_frame(self, module: Module) -> Frame:
         return self._module_frames.setdefault(module, Frame(module.body))
@@ -82,7 +76,7 @@ class Evaluator:
 
     def values(self, expr: ast.expr, frame: Frame) -> Values:
         """All that `expr` can be in `frame`; UNKNOWN among them where that cannot be told."""
-        what = _same(expr)
+        what = same(expr)
         known = frame.memo.get(what)
         if known is not None:
             return known
@@ -304,6 +298,8 @@ class Evaluator:
                     yield UNKNOWN
             case Object() | ClassValue():
                 yield from self._member(base.made, name, Bound(base_expr, frame), isinstance(base, Object))
+                for method in self._overrides.of(base, name):
+                    yield FunctionValue(method, Bound(base_expr, frame))
             case _:
                 yield UNKNOWN
 
@@ -413,7 +409,8 @@ class Evaluator:
             entered.receiver = callee.receiver
             receivers = self.values(callee.receiver.expr, callee.receiver.frame)
             classes = [value.made for value in receivers if isinstance(value, Object)]
-            entered.receiver_class = classes[0] if len(classes) == 1 else function.owner
+            one = len(classes) == 1 and function.owner in self.linearised(classes[0])
+            entered.receiver_class = classes[0] if one else function.owner
         if not any(isinstance(argument, ast.Starred) for argument in call.args):
             for name, argument in zip(parameters, call.args, strict=False):
                 entered.arguments[name] = Bound(argument, frame)

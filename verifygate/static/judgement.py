@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from verifygate.protocol import Event
 from verifygate.static import torch_api
-from verifygate.static.graph import Backward, Branch, Fact, Graph, Signal
+from verifygate.static.graph import Backward, Branch, Fact, Graph, Place, Signal
+from verifygate.static.syntax import walk
 
 OF_ONE = "of one member: "
 """Before a condition on one member of a collection: which other loops it is in may hang together with that."""
@@ -97,7 +98,9 @@ class Way:
 
     def _is_misplaced_zero(self) -> bool:
         if not isinstance(self.graph.nodes[self.shown].payload, Backward):
-            return True  # a step on gradients that were thrown away
+            # a step on gradients that were thrown away: behind a question for their norm, a step that does nothing
+            decided = self.decisions(self._last_backward(self._since) or 0)
+            return not any(_asks_for_norm(self.graph.nodes[number].place.node) for number, _ in decided)
         return self._is_never_zeroed() if self.blamed == self.shown else self._is_wiped_window()
 
     def _is_never_zeroed(self) -> bool:
@@ -124,17 +127,11 @@ class Way:
     def _is_wiped_window(self) -> bool:
         """Whether a zero_grad of every turn throws away what an accumulation counts on.
 
-        A zero_grad further out drops the rest of an epoch, and one behind a check drops a bad batch: on purpose.
+        A zero_grad further out drops the rest of an epoch, one behind a check a bad batch, one in a handler what an
+        error left: on purpose.
         """
-        wiped = max(
-            (
-                index
-                for index, number in enumerate(self.numbers[: self._since])
-                if isinstance(self.graph.nodes[number].payload, Backward)
-            ),
-            default=None,
-        )
-        if wiped is None:
+        wiped = self._last_backward(self._since)
+        if wiped is None or _is_in_a_handler(self.graph.nodes[self.blamed].place):
             return False
         loops = {self.graph.nodes[number].loops for number in (self.numbers[wiped], self.blamed, self.shown)}
         decided = self.decisions(wiped)
@@ -142,6 +139,15 @@ class Way:
             return False
         choices = self.choices(wiped)
         return len(choices) == 1 and bool(_COUNTS.search(next(iter(choices))))
+
+    def _last_backward(self, before: int) -> int | None:
+        """The position of the last backward before another position."""
+        positions = (
+            index
+            for index, number in enumerate(self.numbers[:before])
+            if isinstance(self.graph.nodes[number].payload, Backward)
+        )
+        return max(positions, default=None)
 
     # -- what the way holds ------------------------------------------------------------------------------------
 
@@ -157,6 +163,17 @@ class Way:
 
     def _checks_finite(self, number: int) -> bool:
         return any(word in ast.unparse(self.graph.nodes[number].place.node) for word in torch_api.FINITE_WORDS)
+
+
+def _asks_for_norm(test: ast.AST) -> bool:
+    return bool(re.search(r"norm|skip", ast.unparse(test), re.IGNORECASE)) or any(
+        word in ast.unparse(test) for word in torch_api.FINITE_WORDS
+    )
+
+
+def _is_in_a_handler(place: Place) -> bool:
+    handlers = (each for node in place.function.own_nodes if isinstance(node, ast.Try) for each in node.handlers)
+    return any(node is place.node for handler in handlers for node in walk(handler))
 
 
 def _asks_the_scaler(test: ast.AST) -> bool:

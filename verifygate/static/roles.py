@@ -19,7 +19,7 @@ from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, 
 
 _OPTIMIZER_NAME = re.compile(r"(^|_)opt(im|imizer)?s?(_|\d|$)|optim", re.IGNORECASE)
 _SCHEDULER_NAME = re.compile(r"sched|warmup|lr_", re.IGNORECASE)
-_SCALER_NAME = re.compile(r"scaler", re.IGNORECASE)
+_SCALER_NAME = re.compile(r"scaler|(amp|grad|loss)_?scalar", re.IGNORECASE)
 _PURE = ast.Name | ast.Attribute | ast.Subscript
 _MAX_ALIASES = 12
 _SHARED_WORDS = frozenset(

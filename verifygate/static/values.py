@@ -210,3 +210,12 @@ def _may_be_none(value: Value) -> bool:
     if isinstance(value, Made):
         return not value.name.startswith(("torch.", "builtins.")) and value.name.rpartition(".")[2][:1].islower()
     return isinstance(value, Unknown)
+
+
+def same(expr: ast.expr) -> Hashable:
+    """What two expressions of one frame share that have the same values: bindings count, not where a name stands."""
+    if isinstance(expr, ast.Name):
+        return expr.id
+    if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name):
+        return expr.value.id, expr.attr
+    return id(expr)

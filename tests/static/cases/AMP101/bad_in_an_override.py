@@ -13,7 +13,7 @@ class Learner(ABC, nn.Module):
         raise NotImplementedError("learn() is to be defined")
 
     def descend(self, loss):
-        loss.backward()
+        loss.backward()  # expect: AMP101
 
 
 class Adversarial(Learner):
@@ -39,5 +39,5 @@ class Coach:
     def run(self, batches):
         for batch in batches:
             with torch.autocast("cuda", dtype=torch.float16):
-                loss = self.learner.learn(batch, self.optimizers)  # expect: AMP101 likely
+                loss = self.learner.learn(batch, self.optimizers)
             print(loss)

@@ -52,3 +52,12 @@ def mapped_to_the_cpu(model, loss_fn, batches, device, mixed_precision):
         with torch.autocast(device_type=kind, enabled=mixed_precision):  # expect: AMP105 likely
             loss = loss_fn(model(inputs), targets)
         loss.backward()
+
+
+def a_device_asked_for_text(model, loss_fn, batches, name):
+    device = torch.device(name)
+    where = "cuda" if device == "cuda" else "cpu"
+    for inputs, targets in batches:
+        with torch.autocast(device_type=where):  # expect: AMP105 likely
+            loss = loss_fn(model(inputs.to(device)), targets.to(device))
+        loss.backward()

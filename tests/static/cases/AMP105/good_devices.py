@@ -70,3 +70,11 @@ def targets_kept_on_the_cpu(model, loader):
         for inputs, targets in loader:
             kept.append((model(inputs), targets.to("cpu")))
     return kept
+
+
+def a_name_asked_for_text(model, loss_fn, batches, name="cuda"):
+    where = "cuda" if name == "cuda" else "cpu"
+    for inputs, targets in batches:
+        with torch.autocast(device_type=where):
+            loss = loss_fn(model(inputs.to(name)), targets.to(name))
+        loss.backward()

@@ -74,3 +74,27 @@ class Trainer:
         self.clip_values()
         self.scaler.step(self.optimizer)
         self.scaler.update()
+
+
+class ByTwoNames:
+    def __init__(self, model):
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.scaler = GradScaler("cuda")
+        self.amp = {"scaler": self.scaler}
+
+    def step(self, loss, parameters):
+        own = self.scaler
+        own.scale(loss).backward()
+        own.unscale_(self.optimizer)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+
+def of_whatever_make(optimizers, scaler: GradScaler, norms):
+    for name, optimizer in optimizers.items():
+        if norms[name] is not None:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], norms[name])
+        scaler.step(optimizer)
+    scaler.update()

@@ -126,3 +126,32 @@ def several_backwards_before_one_step(model, optimizer, scaler, batches):
             scaler.scale(model(part) / 4).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def leaves_a_step_out(model, optimizer, scaler, batches, most):
+    """A step that finds no gradients does nothing, and the update that follows is due."""
+    for batch in batches:
+        optimizer.zero_grad(set_to_none=True)
+        scaler.scale(model(batch)).backward()
+        scaler.unscale_(optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), most)
+        if norm > 10 * most:
+            optimizer.zero_grad(set_to_none=True)
+            scaler.step(optimizer)
+            scaler.update()
+            continue
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def drops_what_an_error_left(model, optimizer, scaler, batches, every):
+    for number, batch in enumerate(batches):
+        try:
+            scaler.scale(model(batch)).backward()
+        except RuntimeError:
+            optimizer.zero_grad()
+            continue
+        if (number + 1) % every == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()

@@ -24,3 +24,38 @@ def two_settings(model, optimizer, batches, args):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+class Unscaled:
+    def scale(self, loss):
+        return loss
+
+
+class ByTwoParts:
+    """One part of the configuration asks for the scaler, another for the region."""
+
+    def __init__(self, model, optimizer, cfg):
+        self.model, self.optimizer, self.cfg = model, optimizer, cfg
+        if not cfg.trainer.use_grad_scalar:
+            self.grad_scalar = Unscaled()
+        else:
+            self.grad_scalar = GradScaler(init_scale=2**10, enabled=True)  # expect: AMP303 likely
+
+    def step(self, batch):
+        with autocast(enabled=self.cfg.diffusion.autocast_train):
+            loss = self.model(batch)
+        self.grad_scalar.scale(loss).backward()
+        self.grad_scalar.step(self.optimizer)
+        self.grad_scalar.update()
+        self.optimizer.zero_grad()
+
+
+def on_cuda_and_if_asked(model, optimizer, batches, args):
+    scaler = GradScaler(enabled=torch.cuda.is_available() and args.enable_scaler)  # expect: AMP303 likely
+    for batch in batches:
+        with autocast(enabled=args.enable_amp):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

@@ -65,3 +65,15 @@ def spread(model, optimizer, batches, args):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def one_switch_for_two_dtypes(model, optimizer, batches, config):
+    half = torch.bfloat16 if config.half_type == "bf16" else torch.float16
+    scaler = GradScaler(enabled=config.fp16_run)  # expect: AMP304 likely
+    for batch in batches:
+        with autocast(enabled=config.fp16_run, dtype=half):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

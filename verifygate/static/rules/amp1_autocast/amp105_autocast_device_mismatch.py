@@ -68,7 +68,7 @@ from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
 from verifygate.static.syntax import walk
 from verifygate.static.torch_api import AUTOCASTS
-from verifygate.static.values import Bound, Frame, Made
+from verifygate.static.values import Bound, Frame, Made, Unknown
 
 RULE = Rule(
     code="AMP105",
@@ -120,6 +120,11 @@ def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices) -> tuple[st
     if isinstance(device, Bound) and not isinstance(device.expr, ast.Constant):
         if _maps_mps_to_cpu(device, devices):
             return "`mps` tensors are put under `autocast('cpu')`, which does nothing to them", False
+        if asked := _asks_a_device_for_text(device, devices):
+            return (
+                f"`{asked}` is false for every torch.device: autocast is for the CPU, wherever the tensors are",
+                False,
+            )
         return "", False
     types = devices.types(device.expr, device.frame) if isinstance(device, Bound) else frozenset({str(device)})
     if len(types) != 1 or ANY in types:
@@ -136,11 +141,7 @@ def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices) -> tuple[st
 
 def _maps_mps_to_cpu(device: Bound, devices: Devices) -> bool:
     """Whether a device type is chosen as `"cpu"` where something is `"mps"`."""
-    exprs: list[ast.expr] = [device.expr]
-    if isinstance(device.expr, ast.Name):
-        found = devices.roles.evaluator.lookup(device.expr.id, device.frame)
-        exprs = [each.expr for each in found[0] if each.expr is not None] if found else []
-    for expr in exprs:
+    for expr in _choices(device, devices):
         match expr:
             case ast.IfExp(
                 test=ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value="mps")]),
@@ -153,6 +154,29 @@ def _maps_mps_to_cpu(device: Bound, devices: Devices) -> bool:
             ):
                 return True
     return False
+
+
+def _asks_a_device_for_text(device: Bound, devices: Devices) -> str:
+    """The comparison by which a device type is chosen, where it is one of a torch.device with a text: never equal."""
+    for expr in _choices(device, devices):
+        match expr:
+            case ast.IfExp(
+                test=ast.Compare(left=asked, ops=[ast.Eq()], comparators=[ast.Constant(value="cuda")]) as test
+            ):
+                values = devices.roles.evaluator.values(asked, device.frame)
+                made = [value for value in values if isinstance(value, Made)]
+                known = all(isinstance(value, Made | Unknown) for value in values)
+                if known and made and all(value.name == "torch.device" for value in made):
+                    return ast.unparse(test)
+    return ""
+
+
+def _choices(device: Bound, devices: Devices) -> list[ast.expr]:
+    """The expression of a device type, or what the variable that it is was given."""
+    if not isinstance(device.expr, ast.Name):
+        return [device.expr]
+    found = devices.roles.evaluator.lookup(device.expr.id, device.frame)
+    return [each.expr for each in found[0] if each.expr is not None] if found else []
 
 
 def _listed(types: list[str]) -> str:

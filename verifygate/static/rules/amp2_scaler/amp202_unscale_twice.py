@@ -1,13 +1,13 @@
 """`unscale_` is called twice for one optimizer in one window, or after its step.
 
 ## What it does
-Reports a second `scaler.unscale_(optimizer)` before the `update()` that ends the window, and one that comes after
-`scaler.step(optimizer)`. A second one with a backward in between is AMP203; one that a hand-written check for inf and
-NaN leads to is AMP214.
+Reports a second `scaler.unscale_(optimizer)` before the `update()` that ends the window, one that comes after
+`scaler.step(optimizer)`, and one by another scaler than the one that steps. A second one with a backward in between is
+AMP203; one that a hand-written check for inf and NaN leads to is AMP214.
 
 ## Why is this bad
 `unscale_` divides every gradient by the loss scale. Dividing twice makes the update tens of thousands of times too
-small, so the scaler keeps a note of it and refuses.
+small, so the scaler keeps a note of it and refuses. Two scalers know nothing of each other: that is silent.
 
 ## What happens at run time
 Raises (torch 2.13): `RuntimeError: unscale_() has already been called on this optimizer since the last update().`, or
@@ -55,15 +55,23 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: which of the two calls is the right one depends on what stands between them.
 
 ## What it cannot see
-Two optimizers over the same parameters, each unscaled once: torch does not notice that either, and divides twice.
-Ways that need two conditions which change from turn to turn are not reported.
+Two scalers for one optimizer are seen where one function has both calls. Two optimizers over the same parameters, each
+unscaled once: torch does not notice that either, and divides twice. Ways that need two conditions which change from
+turn to turn are not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.unscale_
 """
 
+import ast
+from collections.abc import Iterator
+
 from verifygate.model import Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
+from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.values import Made
 
 RULE = Rule(
     code="AMP202",
@@ -76,6 +84,30 @@ RULE = Rule(
     proof="raised-error",
 )
 
-check = ProtocolMatch(
+TWICE = ProtocolMatch(
     "AMP202", lambda text: f"`{text}` divides gradients that this window has unscaled or stepped already"
 )
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Twice by one scaler, which raises; and once by each of two, which nothing notices."""
+    yield from TWICE(analysis)
+    calls: dict[tuple[Function, str], list[ScalerCall]] = {}
+    for call in analysis.scaler_calls:
+        if call.method in ("step", "unscale_") and call.optimizer is not None and call.is_certain:
+            path = analysis.roles.path(call.optimizer, call.frame)
+            calls.setdefault((call.function, path), []).append(call)
+    for group in calls.values():
+        steps = [call for call in group if call.method == "step"]
+        for call in group if len(steps) == 1 else ():
+            built, other = _made(call, analysis), _made(steps[0], analysis)
+            if call.method == "unscale_" and built and other and not built & other:
+                texts = (statement_text(each.place) for each in (call, steps[0]))
+                message = "`{}` divides by its own scale, `{}` by that of another scaler again".format(*texts)
+                yield Match(call.place, message, certain=True, steps=((steps[0].place, "divides again"),))
+
+
+def _made(call: ScalerCall, analysis: Analysis) -> set[ast.Call]:
+    """The calls that build the scaler."""
+    values = analysis.evaluator.values(call.receiver, call.frame)
+    return {built for value in values if isinstance(value, Made) for built, _ in value.calls}

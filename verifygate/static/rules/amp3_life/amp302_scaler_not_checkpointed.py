@@ -176,7 +176,8 @@ def _related(
 def _is_together(one: Function, other: Function, analysis: Analysis) -> bool:
     if one.module is not other.module:
         return False
-    return one.owner is other.owner or not analysis.callers.sites(one)
+    helps = other.owner is not None and any(each.owner is other.owner for each in analysis.callers.above(one))
+    return helps or one.owner is other.owner or not analysis.callers.sites(one)
 
 
 def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: Analysis) -> bool:

@@ -87,6 +87,9 @@ RULE = Rule(
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _ASKS_FOR_DEVICE = re.compile(r"is_available|device|cuda|backend", re.IGNORECASE)
+_IS_THERE = re.compile(r"torch\.cuda\.is_available\(\) and |(?<= and )torch\.cuda\.is_available\(\)")
+"""Asked along with a setting, for a scaler that is for CUDA in any case."""
+_SPEAK_OF_IT = frozenset("amp fp half mixed precision float autocast scaler scalar scaling scale 16".split())  # noqa: SIM905
 _EMPTY_WORDS = frozenset(
     """self args arg cfg config conf opt opts hps params settings
     train training trainer model use enable enabled is with
@@ -185,11 +188,12 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
 
 def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     """Two settings with nothing in common, neither of which asks for the device."""
-    scaler, enabled = use.scaler.enabled, region.region.enabled
-    conditions = [text for text, _ in analysis.precision.conditions(use)]
-    if scaler is None or enabled is None or len(conditions) != 1:
+    enabled = region.region.enabled
+    conditions = [text for text, _ in analysis.precision.conditions(use) if text != "True"]
+    if enabled is None or len(conditions) != 1:
         return None
-    texts = (conditions[0], analysis.precision.explained(enabled.expr, enabled.frame))
+    there = _IS_THERE.sub("", conditions[0])
+    texts = (there, analysis.precision.explained(enabled.expr, enabled.frame))
     if any(_ASKS_FOR_DEVICE.search(text) for text in texts):
         return None
     ours, theirs = (_words(text) for text in texts)
@@ -205,8 +209,7 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
 
 def _comparable(ours: set[str], theirs: set[str]) -> bool:
     """Whether both sides speak of precision: a flag without a word in common may still be the same flag."""
-    speaks = {"amp", "fp", "half", "mixed", "precision", "float", "autocast", "scaler", "scaling", "scale", "16"}
-    return bool(ours & speaks) and bool(theirs & speaks)
+    return bool(ours & _SPEAK_OF_IT) and bool(theirs & _SPEAK_OF_IT)
 
 
 def _words(text: str) -> set[str]:

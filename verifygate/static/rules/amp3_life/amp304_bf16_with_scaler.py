@@ -98,8 +98,16 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     if any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
         yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
         return
-    asked = any(precision.asks_for_dtype(text) for text, _ in conditions)
+    asked = any(precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, use, analysis))
     if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
         yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
     elif not asked and any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes):
         yield Match(place, "the scaler stays on when bfloat16 is chosen, which needs none", certain=False, steps=steps)
+
+
+def _switches_all(text: str, use: Use, analysis: Analysis) -> bool:
+    """Whether every region has the same condition: it says if there is mixed precision, and not in which dtype."""
+    switches = [region.region.enabled for region in use.regions]
+    return bool(switches) and all(
+        each is not None and analysis.precision.explained(each.expr, each.frame) == text for each in switches
+    )

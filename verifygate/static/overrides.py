@@ -1,0 +1,74 @@
+"""Methods that a class leaves to those that derive from it: what `self.training_step(batch)` runs in the end."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from verifygate.static.program import Class, Function
+from verifygate.static.syntax import walk
+from verifygate.static.values import Object
+
+if TYPE_CHECKING:
+    from verifygate.static.evaluate import Evaluator
+
+MOST = 6
+"""Of more classes that fill one method in, none is looked at: which of them runs is anybody's guess."""
+
+
+class Overrides:
+    """Finds, for a method without a body, the methods that stand in for it."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._known: dict[tuple[Class, str], tuple[Function, ...]] = {}
+        self._by_method: dict[str, list[Class]] | None = None
+
+    def of(self, base: object, name: str) -> tuple[Function, ...]:
+        """The methods that classes next below the class of an object put in the place of its empty one."""
+        if not isinstance(base, Object) or base.call is not None:
+            return ()  # an object that is made here is of this class and no other
+        key = (base.made, name)
+        if key not in self._known:
+            self._known[key] = ()  # asked for the classes that derive from it, this may be asked again
+            self._known[key] = self._filled_in(base.made, name)
+        return self._known[key]
+
+    def _filled_in(self, made: Class, name: str) -> tuple[Function, ...]:
+        line = self._evaluator.linearised(made)
+        method = next((each.methods[name] for each in line if name in each.methods), None)
+        if method is None or not is_empty(method):
+            return ()
+        found = []
+        for below in self._classes_with(name):
+            order = self._evaluator.linearised(below)
+            if below is made or made not in order:
+                continue
+            between = order[1 : order.index(made)]
+            if not any(name in each.methods and not is_empty(each.methods[name]) for each in between):
+                found.append(below.methods[name])
+        found = [each for each in found if not is_empty(each)]
+        return tuple(found) if len(found) <= MOST else ()
+
+    def _classes_with(self, name: str) -> list[Class]:
+        if self._by_method is None:
+            self._by_method = {}
+            for module in self._evaluator.modules:
+                for made in module.classes.values():
+                    for method in made.methods:
+                        self._by_method.setdefault(method, []).append(made)
+        return self._by_method.get(name, [])
+
+
+def is_empty(method: Function) -> bool:
+    """Whether a method does nothing: `pass`, `...`, or only an error that says so."""
+    return all(_says_nothing(statement) for statement in method.node.body)
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Raise(exc=ast.expr() as error):
+            return any(isinstance(node, ast.Name) and node.id == "NotImplementedError" for node in walk(error))
+    return False
