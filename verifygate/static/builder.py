@@ -88,7 +88,7 @@ class Builder:
             isinstance(node.payload, Branch | Assign | Member | Pass) for node in added
         ):
             return
-        if any(isinstance(node.payload, Assign) and node.payload.truth is not None for node in added):
+        if any(isinstance(node.payload, Assign) and _decides(node.payload) for node in added):
             return
         del self.graph.nodes[start:]
         for source, _ in before:
@@ -101,3 +101,8 @@ class Builder:
                 self.graph.nodes.append(replace(node, successors=[]))
                 self._connect(self._loose, number)
                 self._loose = [(number, None)]
+
+
+def _decides(assign: Assign) -> bool:
+    """Whether it matters on which paths an assignment is made: it settles a condition, or scales a loss."""
+    return assign.truth is not None or assign.scaled

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from verifygate.static import torch_api
 from verifygate.static.graph import Atom, Fact, Window
-from verifygate.static.roles import Roles
+from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
 from verifygate.static.values import Frame
 
 _STABLE_CALLS = frozenset(
-    {"isinstance", "hasattr", "getattr", "bool", "is_available", "is_initialized", "is_bf16_supported"}
+    """isinstance hasattr getattr bool int str lower upper strip startswith endswith getenv is_available is_initialized
+    is_bf16_supported is_enabled get_rank get_world_size is_main_process""".split()  # noqa: SIM905
 )
+"""Functions and methods that give the same each time, as long as what they are asked about is the same."""
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
 _MAX_EXPANSIONS = 6
 
@@ -22,18 +25,25 @@ def expand(test: ast.expr, frame: Frame, roles: Roles, expansions: int = 0) -> t
         found = roles.evaluator.lookup(test.id, frame)
         if found is not None and len(found[0]) == 1:
             binding, home = found[0][0], found[1]
-            if binding.kind == "value" and isinstance(binding.expr, _BOOLEAN) and not _changes(binding.expr, home):
+            if binding.kind == "value" and binding.expr is not None and _is_kept(binding.expr, home, roles):
                 return binding.expr, home
             if binding.kind == "parameter" and (bound := home.arguments.get(test.id)):
                 return expand(bound.expr, bound.frame, roles, expansions + 1)
     return test, frame
 
 
-def _changes(expr: ast.expr, home: Frame) -> bool:
-    """Whether a name in the expression is bound more than once: its value then and now may differ."""
-    scope = home.function.scope
-    return any(len(scope.names.get(node.id, ())) > 1 for node in walk(expr) if isinstance(node, ast.Name)) or any(
-        isinstance(node, ast.Call) for node in walk(expr)
+def _is_kept(expr: ast.expr, home: Frame, roles: Roles) -> bool:
+    """Whether a name stands for a condition, and asking that now gives what it gave when the name was bound.
+
+    Not where a name in it is bound more than once: its value then and now may differ.
+    """
+    if not isinstance(expr, _BOOLEAN | ast.Call):
+        return False
+    names = home.function.scope.names
+    return all(
+        len(names.get(node.id, ())) <= 1 if isinstance(node, ast.Name) else _is_stable(node, home, roles)
+        for node in walk(expr)
+        if isinstance(node, ast.Name | ast.Call)
     )
 
 
@@ -104,6 +114,17 @@ def gradients_there(test: ast.expr) -> bool | None:
     return None
 
 
+def is_finite_check(test: ast.expr) -> bool:
+    """Whether a condition asks for inf or NaN."""
+    text = ast.unparse(test)
+    return any(word in text for word in torch_api.FINITE_WORDS)
+
+
+def is_about_all(test: ast.expr) -> bool:
+    """Whether a condition on a parameter picks all that are trained."""
+    return gradients_there(test) is not None or last_name(test) == "requires_grad"
+
+
 def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
     mentions: set[str] = set()
     text = _canonical(expr, frame, roles, mentions)
@@ -114,11 +135,16 @@ def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
 def _is_stable(call: ast.Call, frame: Frame, roles: Roles) -> bool:
     """Whether a call gives the same each time: a question about a type, or how many optimizers there are."""
     name = _called_name(call)
+    if name == "get":  # a setting, by its name
+        return bool(call.args) and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)
     counts = name == "len" and len(call.args) == 1 and roles.is_optimizer(call.args[0], frame)
     return counts or name in _STABLE_CALLS
 
 
 def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -> str:
+    expanded, home = expand(expr, frame, roles)
+    if expanded is not expr:
+        return _canonical(expanded, home, roles, mentions)
     match expr:
         case ast.Name() | ast.Attribute() | ast.Subscript():
             path = roles.path(expr, frame)
@@ -136,7 +162,7 @@ def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -
             return f"({left_text} {type(expr.op).__name__} {_canonical(expr.right, frame, roles, mentions)})"
         case ast.Call():
             arguments = [_canonical(argument, frame, roles, mentions) for argument in expr.args]
-            return f"{_called_name(expr)}({', '.join(arguments)})"
+            return f"{_canonical(expr.func, frame, roles, mentions)}({', '.join(arguments)})"
     mentions.update(roles.path(node, frame) for node in walk(expr) if isinstance(node, ast.Name))
     return ast.unparse(expr)
 

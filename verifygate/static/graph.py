@@ -61,6 +61,11 @@ class Atom:
     """The remainder that it asks about."""
 
     @property
+    def asks(self) -> str:
+        """What it asks, without the place that tells opaque ones apart."""
+        return self.text.partition(" @")[0]
+
+    @property
     def choice(self) -> str:
         """What it counts as: questions about one remainder are one choice."""
         return self.window.text if self.window else self.text

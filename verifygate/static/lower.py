@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from verifygate.model import NotFollowed
 from verifygate.protocol import Event
-from verifygate.static import torch_api
+from verifygate.static.assignments import AssignmentLowering
 from verifygate.static.builder import Activation, Edges, TooLargeError
-from verifygate.static.conditions import expand, fact_of, gradients_there
+from verifygate.static.conditions import expand, fact_of, gradients_there, is_about_all, is_finite_check
 from verifygate.static.graph import (
-    Assign,
     Atom,
     Backward,
     Branch,
@@ -24,12 +23,12 @@ from verifygate.static.graph import (
     Place,
     Signal,
 )
-from verifygate.static.loops import LoopLowering
 from verifygate.static.members import turn_of
+from verifygate.static.modes import mode_chosen, settle
 from verifygate.static.program import Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
-from verifygate.static.signals import Meaning, Signals, of_grad_assignment
+from verifygate.static.signals import Meaning, Signals
 from verifygate.static.syntax import children, walk
 from verifygate.static.values import Bound, Frame, FunctionValue
 
@@ -38,7 +37,7 @@ MAX_CALLS = 500
 """Calls inlined below one root; real training scripts need some forty."""
 
 
-class Lowering(LoopLowering):
+class Lowering(AssignmentLowering):
     """Builds the graph of one root."""
 
     def __init__(self, root: Function, roles: Roles, reach: Reach) -> None:
@@ -47,7 +46,8 @@ class Lowering(LoopLowering):
         self.reach = reach
         self.not_followed: list[NotFollowed] = []
         self._calls = 0
-        self._returned: dict[int, str] = {}
+        self._modes: set[str] = set()
+        """What the conditions ask that choose between training with a scaler and without."""
 
     def lower(self) -> Graph:
         """Raises TooLargeError where inlining does not end within the limits."""
@@ -55,6 +55,7 @@ class Lowering(LoopLowering):
         self.graph.nodes.append(Node(Pass(), Place(self.graph.root, self.graph.root.node), frozenset()))
         self._loose = [(0, None)]
         self._function(Activation(frame))
+        settle(self.graph, self._modes)
         self.graph.prune()
         return self.graph
 
@@ -88,6 +89,7 @@ class Lowering(LoopLowering):
         result = f"result of line {call.lineno} in {here.frame.function.module.path}"
         activation = Activation(frame, result=result)
         self._returned[id(call)] = result
+        self._hand_over(call, frame, here)
         outer, self._jump_count = self._jump_count, 0
         self._function(activation)
         self._jump_count = outer
@@ -145,16 +147,22 @@ class Lowering(LoopLowering):
                 self._expression(node.test, here)
 
     def _if(self, node: ast.If, here: Activation) -> None:
-        guard = _is_finite_check(node.test)
+        guard = is_finite_check(node.test)
+        start = len(self.graph.nodes)
         yes, no = self._condition(node.test, here.frame, here)
-        picks = bool(here.loops) and not _is_about_all(node.test)
+        body = len(self.graph.nodes)
+        picks = bool(here.loops) and not is_about_all(node.test)
         here.guards += guard
         if picks:
             here.loops[-1].picks += 1
         self._loose = yes
         self._body(node.body, here)
         after, self._loose = self._loose, no
+        otherwise = len(self.graph.nodes)
         self._body(node.orelse, here)
+        parts = range(start, body), range(body, otherwise), range(otherwise, len(self.graph.nodes))
+        if node.orelse and not guard and (atom := mode_chosen(self.graph.nodes, *parts)):
+            self._modes.add(atom.asks)
         here.guards -= guard
         if picks and not isinstance(node.body[-1], ast.Continue):
             here.loops[-1].picks -= 1
@@ -210,65 +218,10 @@ class Lowering(LoopLowering):
         if node.value is not None:
             self._expression(node.value, here)
             if here.result and self._loose:
-                self._emit(self._assigned(here.result, node.value, here), node, here)
+                self._give(here.result, node.value, node, here)
         here.returns += self._loose
         self._jump_count += 1
         self._loose = []
-
-    # -- assignments -------------------------------------------------------------------------------------------
-
-    def _assign(
-        self, target: ast.expr, value: ast.expr | None, node: ast.AST, here: Activation, *, keeps: bool = False
-    ) -> None:
-        if isinstance(target, ast.Tuple | ast.List):
-            same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
-            for index, part in enumerate(target.elts):
-                self._assign(part, value.elts[index] if same else value, node, here, keeps=keeps)  # type: ignore[union-attr]
-            return
-        if signal := of_grad_assignment(target, value):
-            self._signal(signal, node, here)
-            return
-        if not isinstance(target, ast.Name | ast.Attribute) or not self._loose:
-            return
-        path = self.roles.path(target, here.frame)
-        if isinstance(value, ast.Name | ast.Attribute) and self.roles.path(value, here.frame) == path:
-            return  # a second name for the same object
-        if isinstance(value, ast.IfExp) and self.roles.scaler(target, here.frame):
-            yes, no = self._condition(value.test, here.frame, here)
-            self._loose = yes
-            self._emit(self._assigned(path, value.body, here), node, here)
-            after, self._loose = self._loose, no
-            self._emit(self._assigned(path, value.orelse, here), node, here)
-            self._loose = after + self._loose
-            return
-        payload = (
-            self._assigned(path, value, here, keeps=keeps, known=self._is_switch(target, value, here))
-            if value is not None
-            else Assign(path, in_loop=bool(self._loops), counts=True)
-        )
-        self._emit(payload, node, here)
-
-    def _assigned(
-        self, path: str, value: ast.expr, here: Activation, *, keeps: bool = False, known: bool = True
-    ) -> Assign:
-        sources = self.signals.sources(value, here.frame)
-        inlined = {self._returned[id(call)] for call in walk(value) if id(call) in self._returned}
-        scale = self.signals.scale_in(value, here.frame)
-        scaled = scale is not None and scale[0].kind != "idle"
-        truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
-        return Assign(path, sources | inlined, scaled, truth, bool(self._loops), keeps, counts=keeps)
-
-    def _is_switch(self, target: ast.expr, value: ast.expr, here: Activation) -> bool:
-        """Whether what is assigned may decide later on if AMP is on, or tells what one of several optimizers did.
-
-        Only such facts are worth a path of their own.
-        """
-        if self._members and isinstance(value, ast.Constant) and isinstance(value.value, bool):
-            return True
-        name = last_name(target).lower()
-        return any(word in name for word in ("scal", "amp", "fp16", "half", "mixed", "precision")) or bool(
-            self.roles.scaler(target, here.frame)
-        )
 
     # -- conditions --------------------------------------------------------------------------------------------
 
@@ -341,8 +294,10 @@ class Lowering(LoopLowering):
             return
         meaning = self.signals.of_call(call, here.frame, here.guards > 0)
         if meaning is not None:
-            self._meaning(meaning, call, here)
+            self._meaning(self._from_parts(meaning, call, here), call, here)
             return
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend") and call.args:
+            self._put_in(call.func.value, call.args[0], call, here)
         callees = [
             value
             for value in self.roles.evaluator.callees(call, here.frame)
@@ -413,16 +368,6 @@ class Lowering(LoopLowering):
         for candidate in candidates:
             names |= self.roles.optimizer_names(candidate, here.frame)
         return names
-
-
-def _is_finite_check(test: ast.expr) -> bool:
-    text = ast.unparse(test)
-    return any(word in text for word in torch_api.FINITE_WORDS)
-
-
-def _is_about_all(test: ast.expr) -> bool:
-    """Whether a condition on a parameter picks all that are trained."""
-    return gradients_there(test) is not None or last_name(test) == "requires_grad"
 
 
 def _is_zero_grad(node: ast.AST) -> bool:

@@ -95,7 +95,8 @@ class Roles:
             case ast.Subscript():
                 return f"{self.path(expr.value, frame, aliases)}[*]"
             case ast.Call():
-                return f"{self.path(expr.func, frame, aliases)}()"
+                given = ", ".join(self.path(argument, frame, aliases + 1) for argument in expr.args)
+                return f"{self.path(expr.func, frame, aliases)}({given})"
             case ast.Constant():
                 return repr(expr.value)
         return f"{frame.function.module.path}:{getattr(expr, 'lineno', 0)}:{getattr(expr, 'col_offset', 0)}"

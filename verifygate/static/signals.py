@@ -9,7 +9,8 @@ from verifygate.record import record
 from verifygate.static import torch_api
 from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
-from verifygate.static.syntax import children, walk
+from verifygate.static.scaling import Scaling
+from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Object
 
 
@@ -27,6 +28,7 @@ class Meaning:
 class Signals:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
+        self.scaling = Scaling(roles)
 
     def of_call(self, call: ast.Call, frame: Frame, guarded: bool) -> Meaning | None:
         """The meaning of a call, or None where it has none in the protocol. `guarded`: behind a finite check."""
@@ -129,42 +131,17 @@ class Signals:
 
     def _scaled_meaning(self, receiver: ast.expr, frame: Frame) -> Meaning:
         """A backward on an expression that calls `scale` itself is scaled only while that scaler is on."""
-        scale = self.scale_in(receiver, frame)
-        roots = self.sources(receiver, frame)
-        if scale is None:
+        scaler = self.scaling.scaler_in(receiver, frame)
+        roots = self.scaling.sources(receiver, frame)
+        if scaler is None:
             return Meaning(Backward(roots))
-        scaler, _ = scale
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(Backward(roots, idle=True))
         return Meaning(Backward(roots, scaled=True), Backward(roots, idle=True), scaler.enabled)
 
     def backward(self, root: ast.expr, frame: Frame) -> Backward:
-        return Backward(self.sources(root, frame), scaled=self.scale_in(root, frame) is not None)
-
-    def scale_in(self, expr: ast.AST, frame: Frame) -> tuple[Scaler, ast.Attribute] | None:
-        """The scaler whose `scale` an expression calls or hands on (`map(scaler.scale, losses)`)."""
-        for node in walk(expr):
-            if not (isinstance(node, ast.Attribute) and node.attr == "scale"):
-                continue
-            if scaler := self.roles.scaler(node.value, frame):
-                return scaler, node
-        return None
-
-    def sources(self, expr: ast.AST, frame: Frame) -> frozenset[str]:
-        """Canonical paths of the variables in an expression, without those read through `.item()` or `.detach()`."""
-        found: set[str] = set()
-        stack = [expr]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, ast.Call) and last_name(node.func) in ("item", "detach", "float", "str", "print"):
-                continue
-            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-                found.add(self.roles.path(node, frame))
-            if not isinstance(node, ast.Attribute):
-                stack.extend(children(node))
-            elif isinstance(node.value, ast.Call | ast.BinOp | ast.Subscript):
-                stack.append(node.value)
-        return frozenset(found)
+        scaler = self.scaling.scaler_in(root, frame)
+        return Backward(self.scaling.sources(root, frame), scaled=scaler is not None)
 
     @staticmethod
     def _first(call: ast.Call, keyword: str) -> ast.expr | None:

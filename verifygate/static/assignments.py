@@ -1,0 +1,131 @@
+"""Lower assignments: which variables hold a scaled loss, and what an assignment tells about later conditions."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from dataclasses import replace
+
+from verifygate.static.builder import Activation
+from verifygate.static.graph import Assign, Backward, ForeignBackward, Signal
+from verifygate.static.loops import LoopLowering
+from verifygate.static.program import Function
+from verifygate.static.roles import Roles, last_name
+from verifygate.static.scaling import Scaling
+from verifygate.static.signals import Meaning, of_grad_assignment
+from verifygate.static.syntax import walk
+from verifygate.static.values import Frame
+
+
+class AssignmentLowering(LoopLowering):
+    """Lowers what gives a variable its value; the rest is lowered by the class that derives from it."""
+
+    def __init__(self, root: Function, roles: Roles) -> None:
+        super().__init__(root, roles)
+        self.scaling = Scaling(roles)
+        self._returned: dict[int, str] = {}
+        """Calls that were inlined, by id -> canonical path of what they return."""
+
+    @abstractmethod
+    def _signal(self, signal: Signal | Backward | ForeignBackward, node: ast.AST, here: Activation) -> None: ...
+
+    def _assign(
+        self, target: ast.expr, value: ast.expr | None, node: ast.AST, here: Activation, *, keeps: bool = False
+    ) -> None:
+        if isinstance(target, ast.Tuple | ast.List):
+            same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+            for index, part in enumerate(target.elts):
+                self._assign(part, value.elts[index] if same else value, node, here, keeps=keeps)  # type: ignore[union-attr]
+            return
+        if signal := of_grad_assignment(target, value):
+            self._signal(signal, node, here)
+            return
+        if isinstance(target, ast.Subscript) and value is not None:
+            self._put_in(target.value, value, node, here)
+        if not isinstance(target, ast.Name | ast.Attribute) or not self._loose:
+            return
+        path = self.roles.path(target, here.frame)
+        if isinstance(value, ast.Name | ast.Attribute | ast.Subscript) and self.roles.path(value, here.frame) == path:
+            return  # a second name for the same object
+        if value is None:
+            drawn = self._assigned(path, node.iter, here) if isinstance(node, ast.For | ast.AsyncFor) else Assign(path)
+            self._emit(replace(drawn, truth=None, in_loop=bool(self._loops), counts=True), node, here)
+            return
+        known = self._is_switch(target, value, here)
+        self._give(path, value, node, here, keeps=keeps, known=known, apart=bool(self.roles.scaler(target, here.frame)))
+
+    def _give(
+        self,
+        path: str,
+        value: ast.expr,
+        node: ast.AST,
+        here: Activation,
+        *,
+        keeps: bool = False,
+        known: bool = True,
+        apart: bool = False,
+    ) -> None:
+        """Assign a value; where one arm of `a if test else b` is scaled and the other not, each on a way of its own.
+
+        Apart: so in any case.
+        """
+        if isinstance(value, ast.IfExp) and (apart or self.scaling.scaler_in(value, here.frame)):
+            yes, no = self._condition(value.test, here.frame, here)
+            self._loose = yes
+            self._give(path, value.body, node, here, keeps=keeps)
+            after, self._loose = self._loose, no
+            self._give(path, value.orelse, node, here, keeps=keeps)
+            self._loose = after + self._loose
+        elif self._loose:
+            self._emit(self._assigned(path, value, here, keeps=keeps, known=known), node, here)
+
+    def _from_parts(self, meaning: Meaning, call: ast.Call, here: Activation) -> Meaning:
+        """A backward on `a if test else b`, or on what functions of the project return: as if that had a name."""
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if receiver is None or not isinstance(meaning.on, Backward):
+            return meaning
+        if isinstance(receiver, ast.IfExp) and self.scaling.scaler_in(receiver, here.frame):
+            path = f"loss of line {call.lineno} in {here.frame.function.module.path}"
+            self._give(path, receiver, call, here)
+            return Meaning(Backward(frozenset({path})))
+        roots = meaning.on.roots | self._returned_in(receiver)
+        return replace(meaning, on=replace(meaning.on, roots=roots))
+
+    def _returned_in(self, expr: ast.expr) -> frozenset[str]:
+        """Canonical paths of what functions that were inlined return to an expression."""
+        return frozenset(self._returned[id(call)] for call in walk(expr) if id(call) in self._returned)
+
+    def _put_in(self, held: ast.expr, value: ast.expr, node: ast.AST, here: Activation) -> None:
+        """A scaled loss goes into a list or a dict: what is drawn from that is scaled."""
+        if self._loose and (put := self._assigned(self.roles.path(held, here.frame), value, here, keeps=True)).scaled:
+            self._emit(replace(put, counts=False), node, here)
+
+    def _assigned(
+        self, path: str, value: ast.expr, here: Activation, *, keeps: bool = False, known: bool = True
+    ) -> Assign:
+        sources = self.scaling.sources(value, here.frame)
+        scaler = self.scaling.scaler_in(value, here.frame)
+        scaled = scaler is not None and scaler.kind != "idle"
+        truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
+        return Assign(path, sources | self._returned_in(value), scaled, truth, bool(self._loops), keeps, counts=keeps)
+
+    def _is_switch(self, target: ast.expr, value: ast.expr, here: Activation) -> bool:
+        """Whether what is assigned may decide later on if AMP is on, or tells what one of several optimizers did.
+
+        Only such facts are worth a path of their own.
+        """
+        if self._members and isinstance(value, ast.Constant) and isinstance(value.value, bool):
+            return True
+        name = last_name(target).lower()
+        return any(word in name for word in ("scal", "amp", "fp16", "half", "mixed", "precision")) or bool(
+            self.roles.scaler(target, here.frame)
+        )
+
+    def _hand_over(self, call: ast.Call, entered: Frame, here: Activation) -> None:
+        """Give a parameter the scaled loss that it is called with, where another name does not simply mean the same."""
+        for name, bound in entered.arguments.items():
+            scaled = self.scaling.scaler_in(bound.expr, bound.frame) is not None
+            changed = "loss" in name.lower() and len(entered.function.scope.names.get(name, ())) > 1
+            if scaled or changed or self._returned_in(bound.expr):
+                parameter = ast.copy_location(ast.Name(name, ast.Load()), bound.expr)
+                self._give(self.roles.path(parameter, entered), bound.expr, call, here)

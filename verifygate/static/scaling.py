@@ -1,0 +1,78 @@
+"""Which expressions hold a scaled loss: they call `scale`, by whatever way, or what they are made of does."""
+
+from __future__ import annotations
+
+import ast
+
+from verifygate.static.roles import Roles, Scaler, last_name
+from verifygate.static.syntax import children, walk
+from verifygate.static.values import Frame
+
+_READ_OUT = frozenset({"item", "detach", "float", "str", "print"})
+"""Calls that give a number or a text, and no loss that a backward could start from."""
+
+
+class Scaling:
+    def __init__(self, roles: Roles) -> None:
+        self.roles = roles
+
+    def scaler_in(self, expr: ast.AST, frame: Frame) -> Scaler | None:
+        """The scaler whose `scale` an expression calls or hands on (`map(scaler.scale, losses)`)."""
+        for node in walk(expr):
+            match node:
+                case ast.Attribute(attr="scale"):
+                    scaler = self.roles.scaler(node.value, frame)
+                case ast.BinOp(op=ast.Mult()):  # loss * scaler.get_scale()
+                    scaler = self._got(node.left, frame) or self._got(node.right, frame)
+                case ast.Name(ctx=ast.Load()):
+                    scaler = self._named(node, frame)
+                case _:
+                    continue
+            if scaler is not None:
+                return scaler
+        return None
+
+    def _got(self, factor: ast.expr, frame: Frame) -> Scaler | None:
+        match self._bound(factor, frame):
+            case ast.Call(func=ast.Attribute(attr="get_scale", value=owner)):
+                return self.roles.scaler(owner, frame)
+        return None
+
+    def _named(self, name: ast.Name, frame: Frame) -> Scaler | None:
+        """The scaler of a name that is bound once, to its method: `scale = scaler.scale`."""
+        match self._bound(name, frame):
+            case ast.Attribute(attr="scale", value=owner):
+                return self.roles.scaler(owner, frame)
+        return None
+
+    def _bound(self, expr: ast.expr, frame: Frame) -> ast.expr:
+        """What a name is bound to in the function itself, once; any other expression is what it is."""
+        found = self.roles.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
+        if found is not None and found[1] is frame and len(found[0]) == 1 and found[0][0].kind == "value":
+            return found[0][0].expr or expr
+        return expr
+
+    def sources(self, expr: ast.AST, frame: Frame) -> frozenset[str]:
+        """Canonical paths of the variables in an expression, and of what they are in or of.
+
+        Without those read through `.item()` or `.detach()`.
+        """
+        found: set[str] = set()
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Call) and last_name(node.func) in _READ_OUT:
+                continue
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+                found.update(_lineage(self.roles.path(node, frame)))
+            if not isinstance(node, ast.Attribute):
+                stack.extend(children(node))
+            elif isinstance(node.value, ast.Call | ast.BinOp | ast.Subscript):
+                stack.append(node.value)
+        return frozenset(found)
+
+
+def _lineage(path: str) -> list[str]:
+    """A path, and the paths of the objects that it leads through: `out['loss']` is of `out`."""
+    ends = [end for end, letter in enumerate(path) if letter in ".[" and end > path.rfind(":")]
+    return [path, *(path[:end] for end in ends)]
