@@ -20,6 +20,7 @@ class Config:
     precision: str = "fp32"  # fp32 | bf16 | fp16, or auto: the best this device is known to do
     device: str = "auto"  # auto | cpu | cuda | mps; ROCm builds of torch call their device cuda
     allow_fallback: bool = False  # True: run in FP32, with a warning, where the machine lacks what was asked
+    threads: int = 0  # of the CPU, for one operator; 0: as many as torch takes by itself
 
     # Model
     layers: int = 2
@@ -65,6 +66,8 @@ class Config:
                 raise ConfigError(f"{key} = {getattr(self, key)!r} must be greater than 0")
         if self.width % self.heads:
             raise ConfigError(f"width = {self.width} must be a multiple of heads = {self.heads}")
+        if self.threads < 0:
+            raise ConfigError(f"threads = {self.threads!r} must be 0 or greater")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout = {self.dropout} must lie in [0, 1)")
         if self.batch_size > self.train_items:

@@ -106,6 +106,12 @@ def require_finite(loss: Tensor, grad_norm: Tensor, scaler: torch.amp.GradScaler
 # What stands around the step
 
 
+def take_threads(cfg: Config) -> None:
+    """Let an operator on the CPU take as many threads as `cfg` says: small matrices lose by a second one."""
+    if cfg.threads:
+        torch.set_num_threads(cfg.threads)
+
+
 def make_optimizer(model: nn.Module, cfg: Config) -> torch.optim.AdamW:
     """AdamW that decays matrices only: pulling norms and biases to zero does no good."""
     matrices = [p for p in model.parameters() if p.dim() > 1]
@@ -165,6 +171,7 @@ class Result:
 
 def train(cfg: Config) -> Result:
     """Run the training that `cfg` describes, on this rank. Raises a TrainingError."""
+    take_threads(cfg)
     world = World.from_env()
     precision = choose_precision(
         cfg.device, cfg.precision, allow_fallback=cfg.allow_fallback, local_rank=world.local_rank

@@ -16,7 +16,7 @@ from reference_impl.config import Config, read_config
 from reference_impl.data import CONTEXT, Windows, make_items
 from reference_impl.model import GPT
 from reference_impl.precision import Precision, choose_precision
-from reference_impl.train import exact_matches, make_optimizer, make_scheduler, train_step
+from reference_impl.train import exact_matches, make_optimizer, make_scheduler, take_threads, train_step
 from reference_impl.world import World
 
 
@@ -78,4 +78,5 @@ def build(precision: str, seed: int, device: str = "cpu") -> Workload:
     """
     size = Path(__file__).parent / "configs" / f"bench_{device}.toml"
     cfg = read_config([str(size), f"--precision={precision}", f"--seed={seed}", f"--device={device}"])
+    take_threads(cfg)
     return Workload(cfg, choose_precision(device, precision))

@@ -94,6 +94,9 @@ class PerformanceSettings(Model):
     seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (0, 1, 2)
     """One training of each arm from each seed: a difference that is smaller than what another seed makes of fp32 alone
     is no cost of AMP. The first seed's workload is timed as well."""
+    evaluations: Annotated[int, Field(ge=1)] = 6
+    """How often the training from the first seed is evaluated, at equal distances and the last time at its end, for the
+    curve of the accuracy. A `function` or a `command` is evaluated at its end alone."""
     seconds: Positive = 300.0
     """Time limit of one arm's process; no round is begun that would not leave enough of it for what follows."""
     profile: bool = True

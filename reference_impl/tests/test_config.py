@@ -42,6 +42,7 @@ def test_amp_is_off_by_default_and_one_key_turns_it_on() -> None:
         (["--precision=fp8"], "precision = 'fp8' is none of fp32, bf16, fp16, auto"),
         (["--steps=0"], "steps = 0 must be greater than 0"),
         (["--width=30"], "width = 30 must be a multiple of heads = 4"),
+        (["--threads=-1"], "threads = -1 must be 0 or greater"),
         (["--dropout=1"], r"must lie in \[0, 1\)"),
         (["--batch_size=20000"], "more than train_items"),
         (["nowhere.toml"], "cannot read nowhere.toml"),

@@ -10,7 +10,7 @@ import torch
 from reference_impl.config import Config, read_config
 from reference_impl.errors import PrecisionUnavailableError
 from reference_impl.precision import choose_precision
-from reference_impl.train import train
+from reference_impl.train import take_threads, train
 from reference_impl.workload import Workload, build
 
 
@@ -113,6 +113,15 @@ def test_it_takes_the_same_steps_as_training(tmp_path: object) -> None:
         workload.step()
     trained = torch.load(f"{tmp_path}/checkpoint.pt", weights_only=True)["model"]
     assert all(torch.equal(trained[name], tensor) for name, tensor in workload.model.state_dict().items())
+
+
+def test_the_size_for_a_cpu_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices lose by a second thread; a configuration that says nothing leaves torch's own number."""
+    taken: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", taken.append)
+    build("fp32", seed=1)
+    take_threads(Config())
+    assert taken == [1]
 
 
 def test_a_missing_device_is_an_error_never_a_fallback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import verifygate
-from verifygate.model import Outcome, StageResult, Status
+from verifygate.model import Outcome, PerformanceDetails, StageResult, Status
 from verifygate.model.base import take, volatile_pointers
+from verifygate.performance import protocol
 from verifygate.performance.process import SOCKET_VARIABLE
 
 Measure = Callable[..., StageResult]
@@ -121,7 +122,6 @@ def test_the_same_behaviour_gives_the_same_report(measure: Measure) -> None:
         ("workloads:exits", "NOT MEASURED", "SystemExit: no configuration at workloads.py:"),
         ("workloads:vanishes", "NOT MEASURED", "its process ended early: exit code 0"),
         ("workloads:is_killed", "NOT MEASURED", "killed by SIGKILL"),
-        ("workloads:stops_the_clock", "NOT MEASURED", "its own clock contradicts the gate's"),
     ],
 )
 def test_a_broken_workload_is_a_reason_in_one_line(measure: Measure, workload: str, status: str, told: str) -> None:
@@ -133,6 +133,63 @@ def test_a_broken_workload_is_a_reason_in_one_line(measure: Measure, workload: s
     assert told in reasons(result)
     assert "\n" not in reasons(result)
     assert "Traceback" not in result.model_dump_json()
+
+
+def test_a_stopped_clock_is_found(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arm that tells shorter times than the gate sees does so in the spare rounds as well."""
+    monkeypatch.setattr(protocol, "CLOCK_SLACK_SECONDS", 0.1)
+    result = measure("workloads:stops_the_clock", targets=ALL)
+    assert "PASS" not in statuses(result).values()
+    assert statuses(result)["effective-steps"] == "NOT MEASURED"
+    assert "bf16: its own clock contradicts the gate's" in reasons(result)
+
+
+def test_a_gate_that_was_held_up_takes_the_round_again(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the gate wakes up late: as many rounds count as planned, of equal arms."""
+    held_up = iter([True, False, True])
+    agree = protocol.plausible
+    monkeypatch.setattr(protocol, "plausible", lambda *told: agree(*told) and next(held_up, True))
+    monkeypatch.setattr(protocol, "SPARE_ROUNDS", 1)
+    result = measure("workloads:sound", targets=ALL)
+    assert [statuses(result)[name] for name in ("same-data", "effective-steps")] == ["PASS", "PASS"]
+    ratio = next(m for m in result.measurements if m.id == "speedup-on-cpu.bf16")
+    assert [side.n for side in ratio.arms] == [6, 6]
+    monkeypatch.setattr(protocol, "plausible", lambda *_told: False)
+    assert "contradicts" in reasons(measure("workloads:sound", targets=ALL))
+
+
+def curves_of(result: StageResult) -> dict[str, dict[str, list[tuple[int, float]]]]:
+    assert isinstance(result.details, PerformanceDetails)
+    return {
+        curve.arm: {
+            name: [(point.step, point.value) for point in getattr(curve, name)] for name in ("loss", "accuracy")
+        }
+        for curve in result.details.curves or ()
+    }
+
+
+def test_arms_train_beside_each_other_on_a_cpu(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each arm takes its share of the cores while both train; where they are timed they have all of them again."""
+    monkeypatch.setattr(protocol, "cores", lambda: 2)
+    result = measure("workloads:meets", targets=ALL)
+    assert statuses(result)["accuracy"] == "PASS"
+    assert curves_of(result)["bf16"]["loss"] == [(step, 1.0) for step in (1, 2, 3)]
+    assert isinstance(result.details, PerformanceDetails)
+    assert ("threads", "2") in result.details.protocol
+
+
+def test_arms_train_one_after_the_other_on_a_device(measure: Measure, simulated: Path) -> None:
+    """There they may not fit beside each other, and nothing is taken from them."""
+    (simulated / "cuda").touch()
+    result = measure("workloads:learns", targets=ALL, arms=[])
+    assert curves_of(result)["fp32"]["loss"] == [(step, 2.0) for step in (1, 2, 3)]
+
+
+def test_the_first_training_is_evaluated_on_the_way(measure: Measure) -> None:
+    """So often as the settings say, the last time at its end; once, and there is that point alone."""
+    points = {arm: curve["accuracy"] for arm, curve in curves_of(measure("workloads:learns", evaluations=3)).items()}
+    assert points == dict.fromkeys(("fp32", "bf16"), [(1, 0.125), (2, 0.25), (3, 0.375)])
+    assert len(curves_of(measure("workloads:learns", evaluations=1))["fp32"]["accuracy"]) == 1
 
 
 @pytest.mark.slow

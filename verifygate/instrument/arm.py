@@ -22,7 +22,8 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter as clock  # bound here, before any code of the project can put another in its place
@@ -130,31 +131,59 @@ class Arm:
             "flags": flags(self.torch),
         }
 
-    def train(self, steps: int) -> dict[str, Any]:
-        """Take `steps` steps: the training whose outcome is evaluated, and the first warm-up."""
+    def train(self, steps: int, evaluations: int, threads: int) -> dict[str, Any]:
+        """Take `steps` steps: the training whose outcome is evaluated, and the first warm-up.
+
+        Of so many `evaluations` all but the last are made on the way; the last is an order of its own. With `threads`
+        above 0 it takes no more of torch's threads than these: another arm is training beside it.
+        """
         before = self._effective()
         losses, scales = [], []
+        accuracy: list[tuple[int, float]] = []
+        on_the_way = {part * steps // evaluations for part in range(1, evaluations)} - {0, steps}
         if self.driven:
             self.workload.begin(steps)
-        for step in range(steps):
-            losses.append(number(self.workload.step()))
-            scales.append(number(getattr(self.workload, "loss_scale", None)))
-            if self.driven and step == 0:
-                set_tf32(self.torch, self.tf32)  # its own beginning may have set it
-        self.synchronize()
+        with self._no_more_than(threads):
+            for step in range(1, steps + 1):
+                losses.append(number(self.workload.step()))
+                scales.append(number(getattr(self.workload, "loss_scale", None)))
+                if self.driven and step == 1:
+                    set_tf32(self.torch, self.tf32)  # its own beginning may have set it
+                if step in on_the_way and not self.driven:  # a training that is held at its steps scores at its end
+                    scores = self._scores()
+                    accuracy.append((step, math.fsum(scores) / len(scores)))
+            self.synchronize()
         return {
             "effective": self._gained(before, steps),
             "digest": self._digest(),
             "losses": [] if None in losses else losses,
             "scales": [] if None in scales else scales,
+            "accuracy": accuracy,
         }
 
     def evaluate(self) -> dict[str, Any]:
-        """One score per item. A score that is no finite number passes here: the gate judges it."""
+        """One score per item."""
+        return {"scores": self._scores(), "files": self.imported.files()}
+
+    def _scores(self) -> list[float]:
+        """What the items score now. A score that is no finite number passes here: the gate judges it."""
         scores = [float(score) for score in self.workload.evaluate()]
         if not scores and not self.driven:
             raise ContractError("evaluate() returned no score; it returns one number per item")
-        return {"scores": scores, "files": self.imported.files()}
+        return scores
+
+    @contextmanager
+    def _no_more_than(self, threads: int) -> Iterator[None]:
+        """Take at most so many of torch's threads, and then as many as before; 0 changes nothing."""
+        usual = self.torch.get_num_threads()
+        if not 0 < threads < usual:
+            yield
+            return
+        self.torch.set_num_threads(threads)
+        try:
+            yield
+        finally:
+            self.torch.set_num_threads(usual)
 
     def block(self, warmup: int, steps: int) -> dict[str, Any]:
         """Time `steps` steps one by one, after `warmup` steps that bring caches and clocks back from the other arm."""
@@ -168,7 +197,7 @@ class Arm:
         self._reset_peak()
         before, begin = self._effective(), clock()
         seconds = self._timed(steps)
-        if not 0.9 * (clock() - begin) - 0.001 * steps <= sum(seconds):
+        if self.event and not 0.9 * (clock() - begin) - 0.001 * steps <= sum(seconds):
             raise ContractError("the device works for the steps on another stream than the current one, unseen")
         return {
             "seconds": seconds,
@@ -188,13 +217,12 @@ class Arm:
         On a device the ends of the steps are marked by events on its own stream: waiting for the device after each
         step would keep the host from running ahead, and charge every arm for a wait that training does not have.
         """
-        seconds = []
         if self.event is None:
+            ends = [clock()]
             for _ in range(steps):
-                begin = clock()
                 self.workload.step()
-                seconds.append(clock() - begin)
-            return seconds
+                ends.append(clock())
+            return [end - begin for begin, end in pairwise(ends)]
         marks = [self.event(enable_timing=True) for _ in range(steps + 1)]
         marks[0].record()
         for mark in marks[1:]:

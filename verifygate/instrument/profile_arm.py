@@ -2,10 +2,10 @@
 
 Usage: python profile_arm.py OPTIONS.json ANSWER.json
 
-The options: `workload`, `precision`, `seed`, `lines` (places of the project whose cost is asked for: path, first and
-last line). The answer: `{"done": {...}}`, or `{"failed": {...}}` with one line that says why. Each question has steps
-of its own, so that no instrument bends what another one measures; times come from steps without any instrument that
-slows them down.
+The options: `workload`, `precision`, `seed`, `threads` (torch's at the most, 0 for any number), `lines` (places of the
+project whose cost is asked for: path, first and last line). The answer: `{"done": {...}}`, or `{"failed": {...}}` with
+one line that says why. Each question has steps of its own, so that no instrument bends what another one measures; times
+come from steps without any instrument that slows them down.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ class Profile:
             self.standing = self.torch.cuda.memory_allocated(), self.torch.cuda.memory_reserved()
         self.workload = function(self.options["precision"], seed, self.device)
         arm.set_tf32(self.torch, on=False)
+        if 0 < self.options["threads"] < self.torch.get_num_threads():
+            self.torch.set_num_threads(self.options["threads"])
 
     def times(self) -> dict[str, Any]:
         """Seconds of each step, and of those the seconds before a forward."""

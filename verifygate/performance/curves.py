@@ -23,10 +23,12 @@ def curves(comparison: Comparison) -> tuple[Curve, ...]:
 def _curve(arm: ArmRecord, training: Training) -> Curve:
     scores = [score for score in training.scores if math.isfinite(score)]
     falls = [step for step, (before, after) in enumerate(pairwise(training.scales), start=2) if after < before]
+    on_the_way = [(step, mean) for step, mean in training.accuracy if math.isfinite(mean)]
+    at_the_end = [(training.steps, fmean(scores))] if scores else []
     return Curve(
         arm=arm.name,
         loss=thinned(training.losses),
-        accuracy=(CurvePoint(step=training.steps, value=fmean(scores)),) if scores else (),
+        accuracy=tuple(CurvePoint(step=step, value=mean) for step, mean in (*on_the_way, *at_the_end)),
         scale=changes(training.scales),
         skipped=tuple(falls[:MOST_SKIPPED]),
     )

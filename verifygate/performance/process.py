@@ -102,8 +102,16 @@ class ArmProcess:
 
     def ask(self, order: str, **details: Any) -> dict[str, Any] | None:
         """Give an order and wait for what comes of it."""
+        self.tell(order, **details)
+        return self.hear(order)
+
+    def tell(self, order: str, **details: Any) -> None:
+        """Give an order; `hear` waits for what comes of it, so that other arms can be given theirs in between."""
         for link in self._links:
             link.send(json.dumps({"order": order, **details}).encode() + b"\n")
+
+    def hear(self, order: str) -> dict[str, Any] | None:
+        """Wait for what comes of the order that was given last."""
         answers = self._answers(order)
         try:
             return joined(answers) if answers else None

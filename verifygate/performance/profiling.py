@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from pydantic import ValidationError
 
 import verifygate
 from verifygate.model import Finding, Profile
-from verifygate.performance.record import Comparison
+from verifygate.performance.protocol import beside_each_other, cores
+from verifygate.performance.record import ArmRecord, Comparison
 from verifygate.performance_settings import PerformanceSettings
 from verifygate.subject import Completed, Subject
 
@@ -34,32 +37,50 @@ def profile(
     hazards: Sequence[Finding],
     progress: Callable[[str], None],
 ) -> tuple[Profile, ...]:
-    """Profile fp32 and the arm that the targets are about. Never raises for what the workload does."""
-    found = []
-    for arm in (comparison.base, comparison.judged):
+    """Profile fp32 and the arm that the targets are about. Never raises for what the workload does.
+
+    Without an accelerator both at once, each on its share of the cores: no time of one arm is held against one of the
+    other here, only parts of a step against the step.
+    """
+    arms, stop = (comparison.base, comparison.judged), threading.Event()
+    together = comparison.host is not None and beside_each_other(comparison.plan, comparison.host)
+    threads = max(1, cores() // len(arms)) if together else 0
+
+    def profiled(arm: ArmRecord) -> Profile:
         if arm.failure:
-            found.append(Profile(arm=arm.name, reason=f"it did not run to its end: {arm.failure}"))
-            continue
+            return Profile(arm=arm.name, reason=f"it did not run to its end: {arm.failure}")
         if comparison.plan.processes > 1:
-            found.append(Profile(arm=arm.name, reason="an arm of several processes is not profiled"))
-            continue
+            return Profile(arm=arm.name, reason="an arm of several processes is not profiled")
         progress(f"performance: {arm.name}: profiling")
-        found.append(_profiled(subject, settings, arm.name, hazards))
-    return tuple(found)
+        return _profiled(subject, settings, arm.name, hazards, threads, stop)
+
+    with ThreadPoolExecutor(len(arms) if together else 1) as pool:
+        try:
+            return tuple(pool.map(profiled, arms))
+        finally:
+            stop.set()  # an interrupted gate does not wait for them
 
 
-def _profiled(subject: Subject, settings: PerformanceSettings, arm: str, hazards: Sequence[Finding]) -> Profile:
+def _profiled(
+    subject: Subject,
+    settings: PerformanceSettings,
+    arm: str,
+    hazards: Sequence[Finding],
+    threads: int,
+    stop: threading.Event,
+) -> Profile:
     options = {
         "workload": settings.workload,
         "precision": arm,
         "seed": settings.seeds[0],
+        "threads": threads,
         "lines": [(hazard.path, hazard.line, hazard.end_line) for hazard in hazards],
     }
     with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
         asked, answer = Path(folder, "options.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(options), encoding="utf-8")
         try:
-            completed = subject.run([str(SCRIPT), str(asked), str(answer)], seconds=settings.seconds)
+            completed = subject.run([str(SCRIPT), str(asked), str(answer)], seconds=settings.seconds, stop=stop)
         except OSError as error:
             return Profile(arm=arm, reason=f"the project's interpreter cannot be started: {error.strerror}")
         return _read(arm, answer, completed)

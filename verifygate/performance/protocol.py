@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from verifygate.performance.process import ArmProcess, started
 from verifygate.performance.record import (
     BASE,
     HALF,
+    SPARE_ROUNDS,
     TF32,
     ArmRecord,
     Comparison,
@@ -45,6 +47,7 @@ def planned(settings: PerformanceSettings) -> Plan:
         rounds=settings.rounds,
         rounds_max=max(settings.rounds, settings.rounds_max),
         processes=settings.cluster.processes,
+        evaluations=settings.evaluations if kind == "build" else 1,
     )
 
 
@@ -124,6 +127,7 @@ class Run:
         self.undecided = undecided
         self.end = time.monotonic() + seconds
         self.training_seconds = 0.0
+        self.spare_rounds = SPARE_ROUNDS
 
     def follow(self) -> None:
         """Build, train and evaluate each arm, time them in turns, then train from the other seeds."""
@@ -140,13 +144,18 @@ class Run:
                 return
 
     def _trained(self, arms: Sequence[ArmProcess], seed: int) -> bool:
-        for arm in tuple(arms):
-            if arm not in self.running:
+        """Train the arms from a seed: one after the other, or all beside each other where that disturbs nothing."""
+        together = len(arms) > 1 and beside_each_other(self.plan, arms[0].host)
+        for turn in [tuple(arms)] if together else [(arm,) for arm in arms]:
+            turn = tuple(arm for arm in turn if arm in self.running)
+            if not turn:
                 continue
-            self.progress(f"performance: {arm.record.name}: training from seed {seed}")
-            _build(arm, self.plan, seed)
-            _train(arm, self.plan, seed)
-            if not self._goes_on(arm):
+            names = ", ".join(arm.record.name for arm in turn)
+            self.progress(f"performance: {names}: training from seed {seed}")
+            _build(turn, self.plan, seed)
+            _train(turn, self.plan, seed, max(1, cores() // len(arms)) if together else 0)
+            going_on = [self._goes_on(arm) for arm in turn]  # each of them, whatever the first says
+            if not all(going_on):
                 return False
         return True
 
@@ -166,15 +175,31 @@ class Run:
         return True
 
     def _round(self, number: int) -> bool:
+        """Time every arm there and back.
+
+        Where a clock contradicts the gate's, all of them do the round again, as often as there are rounds to spare: a
+        machine that is busy may have held up the gate, and an arm that tells other times than the true ones does so
+        again.
+        """
         blocks: dict[int, list[Round]] = {}
         """Of each arm, by its identity: two revisions have arms of the same name."""
+        contradicted: list[ArmProcess] = []
         for arm in order_of(number, self.running):
             mine = blocks.setdefault(id(arm), [])
             if arm not in self.running:
                 continue
             steps = self.plan.steps // 2 if not mine else self.plan.steps - self.plan.steps // 2
-            if block := _block(arm, steps, self.plan.warmup):
+            if timed := _block(arm, steps, self.plan.warmup):
+                block, agrees = timed
                 mine.append(block)
+                contradicted += [] if agrees or arm in contradicted else [arm]
+            if not self._goes_on(arm):
+                return False
+        if contradicted and self.spare_rounds:
+            self.spare_rounds -= 1
+            return self._round(number)
+        for arm in contradicted:
+            arm.record.failure = Failure(Trouble.TAMPERED, "its own clock contradicts the gate's", "block")
             if not self._goes_on(arm):
                 return False
         for arm in self.running:
@@ -212,51 +237,74 @@ def _larger(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else max(one, other)
 
 
-def _build(arm: ArmProcess, plan: Plan, seed: int) -> None:
-    record = arm.record
-    built_for = BASE if record.name == TF32 else record.name
-    done = arm.ask(
-        "build",
-        kind=plan.kind,
-        workload=plan.workload,
-        precision=built_for,
-        seed=seed,
-        tf32=record.name == TF32,
-        most_steps=plan.most_steps,
-    )
-    if done and not record.trainings:  # the first seed's workload is the one that is timed
-        record.samples_per_step = done["samples_per_step"]
-        record.parameter_bytes = done["parameter_bytes"]
-        record.weights_digest = done["weights_digest"]
-        record.flags = done["flags"]
+def _build(arms: Sequence[ArmProcess], plan: Plan, seed: int) -> None:
+    for arm in arms:
+        name = arm.record.name
+        arm.tell(
+            "build",
+            kind=plan.kind,
+            workload=plan.workload,
+            precision=BASE if name == TF32 else name,
+            seed=seed,
+            tf32=name == TF32,
+            most_steps=plan.most_steps,
+        )
+    for arm in arms:
+        record, done = arm.record, arm.hear("build")
+        if done and not record.trainings:  # the first seed's workload is the one that is timed
+            record.samples_per_step = done["samples_per_step"]
+            record.parameter_bytes = done["parameter_bytes"]
+            record.weights_digest = done["weights_digest"]
+            record.flags = done["flags"]
 
 
-def _train(arm: ArmProcess, plan: Plan, seed: int) -> None:
-    if arm.record.failure:
-        return
-    trained = arm.ask("train", steps=plan.train_steps)
-    scored = arm.ask("evaluate") if trained else None
-    if trained and scored:
-        trained["losses"], trained["scales"] = tuple(trained["losses"]), tuple(trained["scales"])
-        training = Training(seed=seed, steps=plan.train_steps, scores=tuple(scored["scores"]), **trained)
-        arm.record.trainings.append(training)
-        _saw(arm.record, scored)
+def _train(arms: Sequence[ArmProcess], plan: Plan, seed: int, threads: int = 0) -> None:
+    evaluations = plan.evaluations if seed == plan.seeds[0] else 1
+    trained = _asked(arms, "train", steps=plan.train_steps, evaluations=evaluations, threads=threads)
+    scored = _asked(arms, "evaluate")
+    for arm, done, scores in zip(arms, trained, scored, strict=True):
+        if done and scores:
+            done["losses"], done["scales"] = tuple(done["losses"]), tuple(done["scales"])
+            done["accuracy"] = tuple((step, mean) for step, mean in done["accuracy"])
+            training = Training(seed=seed, steps=plan.train_steps, scores=tuple(scores["scores"]), **done)
+            arm.record.trainings.append(training)
+            _saw(arm.record, scores)
 
 
-def _block(arm: ArmProcess, steps: int, warmup: int) -> Round | None:
+def _asked(arms: Sequence[ArmProcess], order: str, **details: Any) -> list[dict[str, Any] | None]:
+    """Give all arms an order before waiting for any: what comes of it, None where an arm has failed by then."""
+    going = [arm for arm in arms if not arm.record.failure]
+    for arm in going:
+        arm.tell(order, **details)
+    return [arm.hear(order) if arm in going else None for arm in arms]
+
+
+def beside_each_other(plan: Plan, host: Host) -> bool:
+    """Whether arms may train at the same time, each on its share of the cores: a training is not timed.
+
+    On an accelerator they may not: both might not fit at once, and whose memory it was would be open.
+    """
+    return plan.kind == "build" and plan.processes == 1 and not host.accelerator and cores() > 1
+
+
+def cores() -> int:
+    """Of the processor, as many as this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _block(arm: ArmProcess, steps: int, warmup: int) -> tuple[Round, bool] | None:
+    """Timed steps of an arm, and whether its clock agrees with the gate's; None where it failed."""
     began = time.perf_counter()
     done = arm.ask("block", warmup=warmup, steps=steps)
     if not done:
         return None
-    if not plausible(done, steps, time.perf_counter() - began):
-        arm.record.failure = Failure(Trouble.TAMPERED, "its own clock contradicts the gate's", "block")
-        return None
+    agrees = plausible(done, steps, time.perf_counter() - began)
     if changed := sorted(name for name, value in arm.record.flags.items() if done["flags"].get(name) != value):
         text = f"its steps changed settings that are the same in every arm: {', '.join(changed)}"
         arm.record.failure = Failure(Trouble.CONTRACT, text, "block")
         return None
     _saw(arm.record, done)
-    return Round(
+    block = Round(
         tuple(done["seconds"]),
         done["effective"],
         done["peak_bytes"],
@@ -264,6 +312,7 @@ def _block(arm: ArmProcess, steps: int, warmup: int) -> Round | None:
         done["digest"],
         done["state"],
     )
+    return block, agrees
 
 
 def _saw(record: ArmRecord, done: dict[str, Any]) -> None:
@@ -284,8 +333,8 @@ def _alone(subject: Subject, settings: PerformanceSettings, plan: Plan, name: st
     again, seed = ArmRecord(name), plan.seeds[0]
     with started(subject, (again,), settings.seconds, plan.processes) as (arm,):
         if arm.greet():
-            _build(arm, plan, seed)
-            _train(arm, plan, seed)
+            _build([arm], plan, seed)
+            _train([arm], plan, seed)
     if again.failure is None:
         return replace(failure, trouble=Trouble.BESIDE, text="out of memory beside the other arm, though it fits alone")
     return again.failure if again.failure.trouble is Trouble.MEMORY else failure

@@ -18,8 +18,10 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised whenever the same workload could give other numbers, or the same numbers could mean something else."""
+SPARE_ROUNDS = 2
+"""So many rounds in all may be taken again, because a clock contradicted the gate's in them."""
 BASE = "fp32"
 """The arm that every other one is compared with: FP32 throughout, TF32 switched off."""
 TF32 = "tf32"
@@ -109,11 +111,13 @@ class Plan:
     """Of each arm, a device each."""
     kind: str = "build"
     """What `workload` names: `build`, a function that gives a workload; `function`, one that trains; or a `command`."""
+    evaluations: int = 1
+    """Of the first seed's training, the last one at its end."""
 
     @property
     def most_steps(self) -> int:
         """Steps that one arm takes while it is timed, at the most."""
-        return self.rounds_max * (2 * self.warmup + self.steps)
+        return (self.rounds_max + SPARE_ROUNDS) * (2 * self.warmup + self.steps)
 
     @property
     def module(self) -> str:
@@ -154,6 +158,8 @@ class Training:
     """What each step() returned, where it returns a number."""
     scales: tuple[float, ...] = ()
     """The workload's `loss_scale` after each step, where it has one."""
+    accuracy: tuple[tuple[int, float], ...] = ()
+    """Steps taken, and the mean score of the items then: the evaluations on the way, without the one at the end."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ def protocol(comparison: Comparison) -> Iterator[tuple[str, str]]:
     yield "rounds", f"a look after {', '.join(map(str, plan.looks))}; the error rate is shared out among the looks"
     yield "timed steps", f"{plan.steps} an arm and round, each timed by itself"
     yield "warm-up", f"{plan.warmup} steps before each block, thrown away"
-    yield "training", f"{plan.train_steps} steps an arm and seed, then the evaluation; nothing of it is timed"
+    often = f"; {plan.evaluations} evaluations from the first seed" if plan.evaluations > 1 else ""
+    yield "training", f"{plan.train_steps} steps an arm and seed, then the evaluation{often}; nothing of it is timed"
     yield "seeds", ", ".join(map(str, plan.seeds))
     if host := comparison.host:
         yield "device", host.device

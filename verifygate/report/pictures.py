@@ -117,7 +117,7 @@ def _wanted(stage: StageResult) -> list[tuple[str, str, str, Callable[[Figure], 
     curves = [curve for curve in details.curves or () if curve.loss or curve.accuracy]
     if curves:
         names = ", ".join(curve.arm for curve in curves)
-        alt = f"Loss over the steps of the training, and accuracy at its end, of {names}"
+        alt = f"Loss and accuracy over the steps of the training, of {names}"
         found.append((FILES[1], "Loss and accuracy", alt, lambda f: _training(f, curves)))
     scaled = [curve for curve in details.curves or () if curve.scale]
     if scaled:

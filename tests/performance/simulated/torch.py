@@ -70,6 +70,10 @@ def get_num_threads():
     return threads[0]
 
 
+def set_num_threads(count):
+    threads[0] = count
+
+
 def get_num_interop_threads():
     return 1
 

@@ -116,8 +116,42 @@ def other_threads(precision, seed, device="cpu"):
 
 def stops_the_clock(precision, seed, device="cpu"):
     workload = Sound(precision, seed)
-    sys.modules["__main__"].clock = lambda: 0.0
-    workload.step = lambda: None if workload.seen == "never" else time.sleep(0.25)
+    if workload.half:
+        sys.modules["__main__"].clock = lambda: 0.0
+        workload.step = lambda: time.sleep(0.06)
+    return workload
+
+
+def meets(precision, seed, device="cpu"):
+    """In each training step an arm waits for the other one; it tells how many threads it has as its loss."""
+    workload, trained = Sound(precision, seed), []
+
+    def step():
+        trained.append(1)
+        if len(trained) <= 3:
+            Path(f"{precision}-{seed}-{len(trained)}").touch()
+            other, limit = ("fp32" if workload.half else "bf16"), time.monotonic() + 30
+            while not Path(f"{other}-{seed}-{len(trained)}").exists():
+                if time.monotonic() > limit:
+                    raise TimeoutError("the other arm does not train")
+                time.sleep(0.001)
+        Sound.step(workload)
+        return float(torch.get_num_threads())
+
+    workload.step = step
+    return workload
+
+
+def learns(precision, seed, device="cpu"):
+    """Its score rises with its steps, and its loss is the number of its threads."""
+    workload = Sound(precision, seed)
+
+    def step():
+        Sound.step(workload)
+        return float(torch.get_num_threads())
+
+    workload.step = step
+    workload.evaluate = lambda: [workload.effective_steps / 8] * 20
     return workload
 
 
