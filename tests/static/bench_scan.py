@@ -146,6 +146,13 @@ def parsed(out: str, err: str) -> tuple[int, int]:
     return int(out), -1
 
 
+def told(out: str, err: str) -> tuple[int, int]:
+    """The last line of the text: `3 findings (...) in 15 files; 1 file not analysed`."""
+    last = out.strip().splitlines()[-1]
+    lost = re.search(r"(\d+) files? not analysed", last)
+    return int(re.findall(r" in (\d+) files?\b", last)[0]), int(lost[1]) if lost else 0
+
+
 def checked(out: str, err: str) -> tuple[int, int]:
     report = json.loads(out)
     return report["files_checked"], len(report["not_analysed"])
@@ -169,23 +176,19 @@ def tools(temporary: Path, torchfix: str | None, semgrep: str | None) -> tuple[l
     if check is None:
         sys.exit("verifygate is not installed beside this Python: run `make setup`, then .venv/bin/python")
     compileall.compile_dir(Path(verifygate.__file__).parent, quiet=2)  # as pip leaves a package that it installs
+    version = verifygate.__version__
     interpreter = [sys.executable, "-I", "-W", "ignore", "-c", PARSE, str(names)]
     offline = ["--metrics", "off", "--disable-version-check", "--no-git-ignore", "--x-ignore-semgrepignore-files"]
     found = [
         Tool("ast.parse", "Python " + sys.version.split()[0], lambda _: interpreter, parsed),
+        Tool("verifygate check", version, lambda tree: [check, "check", str(tree), "--no-cache"], told),
         Tool(
-            "verifygate check",
-            verifygate.__version__,
+            "verifygate check, with the fixes that can be made (JSON)",
+            version,
             lambda tree: [check, "check", str(tree), "--format", "json", "--no-cache"],
             checked,
         ),
-        Tool(
-            "verifygate check, nothing changed",
-            verifygate.__version__,
-            lambda tree: [check, "check", str(tree), "--format", "json"],
-            checked,
-            first=True,
-        ),
+        Tool("verifygate check, nothing changed", version, lambda tree: [check, "check", str(tree)], told, first=True),
     ]
     missing = []
     for name, given, command, count in (
@@ -229,7 +232,7 @@ def measure(tree: Path, temporary: Path, found: list[Tool], rounds: int, limit: 
     for tool in found:
         cells, complaint = row(tool, found[0], len(files))
         rows.append("| " + " | ".join([tree.name, str(len(files)), tool.name, *cells]) + " |")
-        if complaint and tool in found[:3]:
+        if complaint and tool in found[:4]:
             wrong.append(f"{tree.name}: {tool.name}: {complaint}")
     total = sum(path.is_file() for path in tree.rglob("*.py"))
     if total != len(files):
@@ -244,7 +247,7 @@ def row(tool: Tool, base: Tool, files: int) -> tuple[list[str], str]:
     if not reason:
         try:
             done, lost = tool.count(tool.runs[-1].out, tool.runs[-1].err)
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, IndexError):
             reason = "failed (no answer)"
     if reason:
         return ["", "", reason, "", ""], reason
@@ -279,8 +282,9 @@ def main() -> int:
             rows, complaints = measure(folder.resolve(), Path(name), found, given.rounds, given.limit)
             print("\n".join(rows), flush=True)
             wrong += complaints
-    print(f"\nRatios to `ast.parse` in the same round, {given.rounds} rounds. " + ", ".join(
-        f"{tool.name.split(',')[0]}: {tool.version}" for tool in found) + ".")  # fmt: skip
+    versions = {tool.name.split(",")[0]: tool.version for tool in found}
+    named = ", ".join(f"{name}: {version}" for name, version in versions.items())
+    print(f"\nRatios to `ast.parse` in the same round, {given.rounds} rounds. {named}.")
     if missing:
         print(f"Not installed: {', '.join(missing)}.")
     for line in wrong:

@@ -46,6 +46,7 @@ def test_table_of_a_small_tree(tree: Path):
     assert [each[:5] for each in cells] == [
         ["tree", "2", "ast.parse", "2", "0"],
         ["tree", "2", "verifygate check", "2", "0"],
+        ["tree", "2", "verifygate check, with the fixes that can be made (JSON)", "2", "0"],
         ["tree", "2", "verifygate check, nothing changed", "2", "0"],
     ]
     assert cells[0][5:] == ["1.0", "1.0", "1.0"]
@@ -69,7 +70,7 @@ def test_file_that_cannot_be_parsed_is_counted_as_not_analysed(tree: Path):
 
 def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A tool that says less than it was given does not get a clean table."""
-    monkeypatch.setattr(bench_scan, "checked", lambda *_: (1, 0))
+    monkeypatch.setattr(bench_scan, "told", lambda *_: (1, 0))
     found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool")
 
     _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60)
