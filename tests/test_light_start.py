@@ -80,10 +80,18 @@ def test_a_requirement_of_torch_is_read_and_nothing_more(project: Path) -> None:
 def test_a_configuration_loads_the_models_that_read_it(project: Path) -> None:
     """pydantic reads it; the models of results, and the readers of other files, have no part in that."""
     (project / "verifygate.toml").write_text('[static]\nignore = ["PERF"]\n', encoding="utf-8")
-    found = loaded(project)
+    found = loaded(project, "--no-cache")
     assert HEAVY & found == {"pydantic", "pydantic_core"}
     assert not {"verifygate.model.stage", "verifygate.model.report", "verifygate.subject"} & found
     assert of_other_stages(found) == []
+
+
+def test_a_configuration_that_was_judged_before_loads_nothing(project: Path) -> None:
+    """The next commit changes the code and not the configuration: nobody waits for pydantic again."""
+    (project / "verifygate.toml").write_text('[static]\nignore = ["PERF"]\n', encoding="utf-8")
+    assert "pydantic" in loaded(project)
+    (project / "train.py").write_text(f"{CLIPS}# another line\n", encoding="utf-8")
+    assert not HEAVY & loaded(project)
 
 
 WORDS = st.sampled_from(

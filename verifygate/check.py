@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from verifygate import cache
 from verifygate.cache import Answer
 from verifygate.config_file import find
+from verifygate.judged import contents_of, judged, unconfigured
 from verifygate.record import record
 from verifygate.timings import Timings
 
 if TYPE_CHECKING:
-    from verifygate.config import Settings
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
     from verifygate.source import Sources
@@ -118,24 +118,21 @@ def answered(question: Question, timings: Timings) -> tuple[Answer, Sequence[Not
     start = Path.cwd()
     file = question.config if question.config is not None else find(start)
     root = file.resolve().parent if file is not None else start
-    contents = _contents(file, root)
-    # A configuration is always read and judged: what it names may have gone. Without one there is nothing to judge, and
-    # the models that would do it are not even loaded.
-    settings = _settings(question, start, timings) if file is not None else None
+    contents = contents_of(file, root)
+    with timings.part("read the configuration"):
+        found = judged(file, start, cached=question.cached) if file is not None else unconfigured(start)
     with timings.part("read the files"):
-        sources = named_sources(question.paths, settings.project.exclude if settings is not None else ())
+        sources = named_sources(question.paths, found.exclude)
     key = ""
     if question.cached:
         with timings.part("look for an earlier answer"):
-            asked = [question.format, "select", *question.select, "ignore", *question.ignore, *contents]
-            if settings is not None:  # what the file came to, whatever else it may have been made of
-                asked.append(settings.static.model_dump_json())
+            asked = [question.format, "select", *question.select, "ignore", *question.ignore, *contents, found.text]
             key = cache.key_of(asked, sources)
             if (known := cache.recall(key)) is not None:
                 return known, ()
-    answer, lost = _worked_out(question, settings, sources, timings)
+    answer, lost = _worked_out(question, found.choice, sources, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
-    if question.cached and not lost and contents == _contents(file, root):
+    if question.cached and not lost and contents == contents_of(file, root):
         with timings.part("keep the answer"):
             cache.keep(key, answer)
     return answer, lost
@@ -153,41 +150,16 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     return sources
 
 
-def _contents(config: Path | None, root: Path) -> list[str]:
-    """The files that settings come from, by name and bytes; an absent one is told from an empty one."""
-    files = (config, root / "pyproject.toml")
-    return [
-        f"{file.name}\0{file.read_bytes().decode('latin-1')}" if file is not None and file.is_file() else "none"
-        for file in files
-    ]
-
-
-def _settings(question: Question, start: Path, timings: Timings) -> Settings:
-    with timings.part("read the configuration"):
-        from verifygate.config import load
-
-        return load(question.config, start)
-
-
 def _worked_out(
-    question: Question, settings: Settings | None, sources: Sources, timings: Timings
+    question: Question, base: Choice, sources: Sources, timings: Timings
 ) -> tuple[Answer, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
         from verifygate.report.findings import render_findings
-        from verifygate.static.choice import Choice
         from verifygate.static.engine import analyse
-        from verifygate.static.registry import check_rules
-        from verifygate.torch_requirement import required_torch
+        from verifygate.static.registry import load_rules
 
-        if settings is not None:
-            check_rules(settings)
-        base = settings.static if settings is not None else Choice(torch_version=required_torch(Path.cwd()))
-        choice = Choice(
-            select=question.select or base.select,
-            ignore=(*base.ignore, *question.ignore),
-            per_file_ignores=base.per_file_ignores,
-            torch_version=base.torch_version,
-        )
+        load_rules()
+        choice = replace(base, select=question.select or base.select, ignore=(*base.ignore, *question.ignore))
     with timings.part("put findings together"):
         outcome = analyse(sources, choice, with_constructs=False, timings=timings)
     report = report_of(outcome)

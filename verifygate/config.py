@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from verifygate.config_file import find
+from verifygate.config_file import find, lies_in
 from verifygate.errors import UsageError
 from verifygate.model.base import Model
 from verifygate.model.finding import Severity
@@ -205,6 +206,11 @@ class Settings(FileSettings):
     another revision."""
 
     @property
+    def named_paths(self) -> tuple[str, ...]:
+        """What the file names, relative to the root: all of it was there."""
+        return tuple(path for _, path in _named(self) if path)
+
+    @property
     def policy_folder(self) -> Path:
         return self.policy_root or self.root
 
@@ -304,21 +310,27 @@ def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
 
 def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:
     """Refuse paths that leave the root: what the gate reads must be part of what it reports on."""
-    named: list[tuple[Path, tuple[str | int, ...], str]] = [
-        (root, ("project", "sources"), path) for path in settings.project.sources
-    ]
-    named.append((policy, ("requirements", "spec"), settings.requirements.spec))
-    named += [
-        (root, ("requirements", "junit", index, "file"), each.file)
-        for index, each in enumerate(settings.requirements.junit)
-    ]
-    for root, where, path in named:
-        if path and not (root / path).resolve().is_relative_to(root.resolve()):
+    for where, path in _named(settings):
+        folder = policy if where == _SPEC else root
+        if not path or lies_in(folder, path):
+            continue
+        if not (folder / path).resolve().is_relative_to(folder.resolve()):
             raise UsageError(
                 f"`{path}` lies outside the project's root", where=document.place(where), remedy="name a path below it"
             )
-        if path and not (root / path).exists():
-            raise UsageError(f"`{path}` does not exist", where=document.place(where), remedy="correct the path")
+        raise UsageError(f"`{path}` does not exist", where=document.place(where), remedy="correct the path")
+
+
+_SPEC = ("requirements", "spec")
+
+
+def _named(settings: FileSettings) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every path that a file may name, with the setting that does."""
+    for path in settings.project.sources:
+        yield ("project", "sources"), path
+    yield _SPEC, settings.requirements.spec
+    for index, each in enumerate(settings.requirements.junit):
+        yield ("requirements", "junit", index, "file"), each.file
 
 
 def _shown(file: Path, start: Path) -> str:

@@ -7,6 +7,11 @@ from pathlib import Path
 CONFIG_NAME = "verifygate.toml"
 
 
+def lies_in(root: Path, path: str) -> bool:
+    """Whether what a configuration names is there, and part of the project."""
+    return (root / path).exists() and (root / path).resolve().is_relative_to(root.resolve())
+
+
 def find(start: Path) -> Path | None:
     """The nearest `verifygate.toml`, or pyproject.toml with `[tool.verifygate]`, in `start` or a folder above."""
     for folder in (start.resolve(), *start.resolve().parents):
