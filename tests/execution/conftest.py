@@ -15,12 +15,15 @@ import pytest
 from verifygate.config import ExecutionSettings, Settings
 from verifygate.execution import ExecutionStage
 from verifygate.execution.environment import Interpreter
+from verifygate.execution.session import OPTIONS
 from verifygate.model import StageResult
 from verifygate.source import read_sources
 from verifygate.stage import StageContext
 from verifygate.subject import Subject
 
 SUITES = Path(__file__).parent / "suites"
+USE_HYPOTHESIS = ("unusual_tests",)
+"""Loading hypothesis takes half the time of most of these runs, so the others go without its plugin."""
 
 
 class Clock:
@@ -77,6 +80,8 @@ def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
     with pytest.MonkeyPatch.context() as patch:
         answers = {"pytest": pytest.__version__, "python": "3"}
         patch.setattr("verifygate.execution.stage.ask", lambda *_: Interpreter(answers))
+        if name not in USE_HYPOTHESIS:
+            patch.setattr("verifygate.execution.session.OPTIONS", (*OPTIONS, "-p", "no:hypothesispytest"))
         if until:
             patch.setattr("verifygate.subject.time", Clock(root / until))
         return ExecutionStage().run(context)
