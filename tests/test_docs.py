@@ -18,14 +18,17 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(docgen.pages()))
+PAGES = docgen.pages()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_is_current(name: str):
     """`python -m verifygate.docgen` was run after the last change of rules, settings or models."""
-    assert (docgen.DOCS / name).read_text(encoding="utf-8") == docgen.pages()[name]
+    assert (docgen.DOCS / name).read_text(encoding="utf-8") == PAGES[name]
 
 
 def test_no_page_of_a_rule_that_is_gone():
-    made = {Path(name).name for name in docgen.pages() if name.startswith("rules/")}
+    made = {Path(name).name for name in PAGES if name.startswith("rules/")}
 
     assert {page.name for page in (docgen.DOCS / "rules").glob("*.md")} == made
 

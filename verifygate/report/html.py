@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from verifygate.model import Report
-from verifygate.report import escape, view
+from verifygate.report import escape
 from verifygate.report.page import evidence_id
 from verifygate.report.pictures import Pictures
+from verifygate.report.templating import environment
 from verifygate.report.view import View
 
 if TYPE_CHECKING:
@@ -26,22 +27,13 @@ def render(report: Report, prefix: str = "../../") -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # here: `verifygate check` never needs it
-
-    environment = Environment(
-        loader=PackageLoader("verifygate.report", "templates"),
-        undefined=StrictUndefined,
-        autoescape=True,
-        finalize=_finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return environment(
+        _finalize,
+        address=escape.link_target,
+        evidence_id=evidence_id,
+        block=_block,
+        prose=lambda text: _prose(str(text)),
     )
-    environment.filters.update(view.FILTERS)
-    environment.filters.update(
-        address=escape.link_target, evidence_id=evidence_id, block=_block, prose=lambda text: _prose(str(text))
-    )
-    return environment
 
 
 def _finalize(value: object) -> Markup:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from verifygate.model import Report
-from verifygate.report import escape, pictures, view
+from verifygate.report import escape, pictures
 from verifygate.report.page import Page, evidence_id
 from verifygate.report.pictures import Pictures
+from verifygate.report.templating import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -45,19 +46,8 @@ def filled(template: str, **values: object) -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # here: `verifygate check` never needs it
-
-    environment = Environment(
-        loader=PackageLoader("verifygate.report", "templates"),
-        undefined=StrictUndefined,
-        autoescape=True,  # so that macros and blocks return Markup; the escaping itself is `finalize`
-        finalize=_finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(view.FILTERS)
-    environment.filters.update(
+    return environment(
+        _finalize,
         code=lambda text: Markup(escape.md_code(str(text))),  # noqa: S704 - escaped here, and so below
         prose=lambda text: Markup(escape.md_prose(str(text))),  # noqa: S704
         loud=lambda text: Markup(f"**{escape.md_prose(str(text))}**"),  # noqa: S704
@@ -65,7 +55,6 @@ def _environment() -> Environment:
         codes=lambda texts: Markup(", ".join(escape.md_code(str(text)) for text in texts) or "none"),  # noqa: S704
         evidence_id=lambda finding: Markup(escape.md_code(evidence_id(finding))),  # noqa: S704
     )
-    return environment
 
 
 def _finalize(value: object) -> Markup:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from verifygate.model import (
     EmulatedTest,
@@ -21,6 +22,7 @@ from verifygate.model import (
     TestOutcome,
 )
 
+D = TypeVar("D", StaticDetails, ExecutionDetails)
 SHOWN = 5
 """Places cited for one answer; the answer's text gives the whole number."""
 
@@ -102,23 +104,21 @@ class Facts:
             return Missing(f"the {name} stage had nothing to go on: {result.reason}", f"configure the {name} stage")
         return result
 
-    @property
-    def static(self) -> StaticDetails | Missing:
-        result = self.stage("static")
+    def _details(self, name: str, kind: type[D]) -> D | Missing:
+        result = self.stage(name)
         if isinstance(result, Missing):
             return result
-        if isinstance(result.details, StaticDetails):
+        if isinstance(result.details, kind):
             return result.details
-        return Missing("the static stage gave no details", "run with --stage all")
+        return Missing(f"the {name} stage gave no details", "run with --stage all")
+
+    @property
+    def static(self) -> StaticDetails | Missing:
+        return self._details("static", StaticDetails)
 
     @property
     def execution(self) -> ExecutionDetails | Missing:
-        result = self.stage("execution")
-        if isinstance(result, Missing):
-            return result
-        if isinstance(result.details, ExecutionDetails):
-            return result.details
-        return Missing("the execution stage gave no details", "run with --stage all")
+        return self._details("execution", ExecutionDetails)
 
     @cached_property
     def tests(self) -> tuple[Test, ...]:
