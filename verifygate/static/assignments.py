@@ -6,15 +6,16 @@ import ast
 from abc import abstractmethod
 from dataclasses import replace
 
-from verifygate.static.builder import Activation
-from verifygate.static.graph import Assign, Backward, ForeignBackward, Signal
+from verifygate.static.builder import Activation, Edges
+from verifygate.static.conditions import expand, fact_of
+from verifygate.static.graph import Assign, Atom, Backward, Branch, ForeignBackward, Signal
 from verifygate.static.loops import LoopLowering
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.scaling import Scaling
 from verifygate.static.signals import Meaning, of_grad_assignment
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame
+from verifygate.static.values import Bound, Frame
 
 
 class AssignmentLowering(LoopLowering):
@@ -77,7 +78,28 @@ class AssignmentLowering(LoopLowering):
             self._give(path, value.orelse, node, here, keeps=keeps)
             self._loose = after + self._loose
         elif self._loose:
-            self._emit(self._assigned(path, value, here, keeps=keeps, known=known), node, here)
+            given = self._assigned(path, value, here, keeps=keeps, known=known)
+            scaler = self.scaling.scaler_in(value, here.frame) if given.scaled else None
+            if scaler is None or scaler.enabled is None:
+                self._emit(given, node, here)
+                return
+            yes, no = self._enabled(scaler.enabled, node, here)
+            self._loose = yes
+            if yes:
+                self._emit(given, node, here)
+            after, self._loose = self._loose, no
+            if no:
+                self._emit(replace(given, scaled=False), node, here)
+            self._loose = after + self._loose
+
+    def _enabled(self, enabled: Bound, node: ast.AST, here: Activation) -> tuple[Edges, Edges]:
+        """Branch on the condition a scaler was built with. It was asked once: the answer stays, whatever it reads."""
+        expr, frame = expand(enabled.expr, enabled.frame, self.roles)
+        atom, wanted = fact_of(expr, frame, self.roles)
+        if isinstance(expr, ast.BoolOp) or atom.opaque:
+            atom, wanted = Atom(f"enabled: {atom.text}"), True
+        branch = self._emit(Branch(atom), node, here)
+        return [(branch, (atom, wanted))], [(branch, (atom, not wanted))]
 
     def _from_parts(self, meaning: Meaning, call: ast.Call, here: Activation) -> Meaning:
         """A backward on `a if test else b`, or on what functions of the project return: as if that had a name."""

@@ -30,7 +30,7 @@ from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals
 from verifygate.static.syntax import children, walk
-from verifygate.static.values import Bound, Frame, FunctionValue
+from verifygate.static.values import Frame, FunctionValue
 
 MAX_INLINED = 10
 MAX_CALLS = 500
@@ -332,15 +332,6 @@ class Lowering(AssignmentLowering):
         if meaning.off is not None and no:
             self._signal(meaning.off, call, here)
         self._loose = after + self._loose
-
-    def _enabled(self, enabled: Bound, call: ast.Call, here: Activation) -> tuple[Edges, Edges]:
-        """Branch on the condition a scaler was built with. It was asked once: the answer stays, whatever it reads."""
-        expr, frame = expand(enabled.expr, enabled.frame, self.roles)
-        atom, wanted = fact_of(expr, frame, self.roles)
-        if isinstance(expr, ast.BoolOp) or atom.opaque:
-            atom, wanted = Atom(f"enabled: {atom.text}"), True
-        branch = self._emit(Branch(atom), call, here)
-        return [(branch, (atom, wanted))], [(branch, (atom, not wanted))]
 
     def _closure(self, closure: ast.expr, call: ast.Call, here: Activation) -> None:
         for value in self.roles.evaluator.values(closure, here.frame):

@@ -10,8 +10,8 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import last_name
 from verifygate.static.syntax import walk
-from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Known, Values, dict_items
-from verifygate.static.written import ADDERS, FILLERS, READERS, Written
+from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Items, Known, Values, dict_items
+from verifygate.static.written import ADDERS, READERS, Written, fills
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -36,9 +36,13 @@ class Shapes:
         self._elsewhere: set[tuple[str, object]] = set()
         self._open_ended: set[ast.AST] = set()
         """Dicts being looked into: one that spreads itself may hold anything."""
+        self._put: set[tuple[ast.AST, str | None]] = set()
+        """A dict and a key, or any: something else than it is written with may be found there."""
 
     def of(self, expr: ast.expr, frame: Frame) -> list[Shape] | None:
         """The shapes that `expr` can have, or None where it may be anything else or its keys are open."""
+        if isinstance(expr, ast.Subscript) and self._is_put(expr, frame):
+            return None
         shapes = []
         for value in self.evaluator.values(expr, frame):
             if not isinstance(value, DictLiteral):
@@ -52,6 +56,13 @@ class Shapes:
                 return None
             shapes.append(shape)
         return shapes or None
+
+    def _is_put(self, expr: ast.Subscript, frame: Frame) -> bool:
+        """Whether a statement puts something into the place of a dict that an expression reads."""
+        self._read_all()
+        key = expr.slice.value if isinstance(expr.slice, ast.Constant) else None
+        nodes = [value.node for value in self.evaluator.values(expr.value, frame) if isinstance(value, DictLiteral)]
+        return any((node, each) in self._put for node in nodes for each in (key, None))
 
     def lacking(self, key: str, expr: ast.expr, frame: Frame) -> list[Shape] | None:
         """The shapes that `expr` can have if none has the key, nothing if one has; None where they are not known.
@@ -155,11 +166,11 @@ class Shapes:
             return
         handed = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
         handed = [each for each in handed if isinstance(each, ast.Name | ast.Attribute | ast.Subscript | ast.Starred)]
-        dicts = [values for each in handed if _has_dict(values := self.evaluator.values(each, frame))]
+        dicts = [values for each in handed if _holds_dict(values := self.evaluator.values(each, frame))]
         if not dicts:
             return  # nothing that could grow
         if all(isinstance(value, Known) for value in self.evaluator.values(call.func, frame)):
-            if last_name(call.func) in FILLERS:
+            if fills(call):
                 for values in dicts:
                     self._open(values)
             return  # a library reads
@@ -184,10 +195,16 @@ class Shapes:
         if itself:
             self._open(values)
         for value in values:
-            if isinstance(value, DictLiteral):
-                for item in dict_items(value.node).values():
-                    if isinstance(item, ast.Dict):
-                        self._open_all(frozenset({DictLiteral(item, value.frame)}))
+            if isinstance(value, DictLiteral | Items):
+                self._open_within(value)
+
+    def _open_within(self, value: DictLiteral | Items, key: object = None) -> None:
+        """Open the dicts that are written inside a dict or a list: all, or the one at a key."""
+        parts = {} if isinstance(value, Items) else dict_items(value.node)
+        inner = value.elements if isinstance(value, Items) else parts.values()
+        for item in [parts[key]] if key in parts else inner if key is None else ():
+            if isinstance(item, ast.Dict):
+                self._open_all(frozenset({DictLiteral(item, value.frame)}))
 
     def _add(self, values: Values, key: object, place: Place) -> None:
         for value in values:
@@ -197,12 +214,19 @@ class Shapes:
                     shape.keys.setdefault(key, place)
                 elif key is None or not isinstance(key, int):
                     shape.open = True
+                self._put.add((value.node, key if isinstance(key, str) else None))
+                self._open_within(value, key)
 
     def _open(self, values: Values) -> None:
         for value in values:
             if isinstance(value, DictLiteral):
                 self._found.setdefault(value.node, Shape(Place(value.frame.function, value.node))).open = True
+                self._put.add((value.node, None))
 
 
-def _has_dict(values: Values) -> bool:
-    return any(isinstance(value, DictLiteral) for value in values)
+def _holds_dict(values: Values) -> bool:
+    return any(
+        isinstance(value, DictLiteral)
+        or (isinstance(value, Items) and any(isinstance(each, ast.Dict) for each in value.elements))
+        for value in values
+    )

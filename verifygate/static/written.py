@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from enum import Enum
 
@@ -16,8 +17,8 @@ READERS = frozenset(
     zip map filter min max sum copy deepcopy dumps dump pprint save info debug warning log""".split()  # noqa: SIM905
 )
 """Functions that are handed a dict and leave its keys alone."""
-FILLERS = frozenset({"exec", "eval"})
-"""Functions of the library that put names into a dict."""
+_FILLERS = frozenset({"exec", "eval"})
+_FILLING = re.compile(r"load|fill|update|merge|populate|collect|into|inplace", re.IGNORECASE)
 ADDERS = frozenset({"update", "setdefault", "__setitem__"})
 _LOOKS_INTO = frozenset({"get", "setdefault", "pop", "popitem", "values", "items", "copy"})
 _HANDS_ON = frozenset({"value", "item", "iteration", "entry", "context"})
@@ -32,6 +33,12 @@ class Stands(Enum):
     SAME = "same"
     AROUND = "around"
     """It holds it, as in `both = [settings, other]`."""
+
+
+def fills(call: ast.Call) -> bool:
+    """Whether an outside function may put keys into a dict that it is handed, by its name: `load_state_dict(state)`."""
+    name = last_name(call.func)
+    return name in _FILLERS or _FILLING.search(name) is not None
 
 
 Names = dict[str, set[tuple[str, Stands]]]
@@ -81,7 +88,7 @@ class Written:
             return
         frame = self.evaluator.root_frame(function)
         callees = self.evaluator.values(call.func, frame)
-        if all(isinstance(value, Known) for value in callees) and last_name(call.func) not in FILLERS:
+        if all(isinstance(value, Known) for value in callees) and not fills(call):
             return
         own = self.evaluator.callees(call, frame)
         for callee in own:

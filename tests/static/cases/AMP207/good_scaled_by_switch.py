@@ -90,3 +90,14 @@ class Trainer:
             loss = model(batch)
             self._back(loss if self.scaler is None else self.scaler.scale(loss))
             self._step()
+
+
+def by_the_scaler(model, optimizer, loader, use_amp, device):
+    scaler = torch.amp.GradScaler("cuda", enabled=use_amp and device.type == "cuda")
+    for batch in loader:
+        optimizer.zero_grad()
+        loss = model(batch)
+        scaled = scaler.scale(loss)
+        scaled.backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -93,7 +93,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
             found = _match(node, key, shapes, function) if shapes else None
             if shapes is None:
                 found = _from_callers(node, key, function, analysis)
-            if found is not None and not _may_mean_another(node, key, function, analysis):
+            if found is None or _may_mean_another(node, key, function, analysis):
+                continue
+            if not any(_is_overridden(shape, function, analysis) for shape in shapes or ()):
                 yield found
 
 
@@ -140,6 +142,18 @@ def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysi
         for module in analysis.modules
         for made in module.classes.values()
         if owner in analysis.evaluator.linearised(made)
+    )
+
+
+def _is_overridden(shape: Shape, function: Function, analysis: Analysis) -> bool:
+    """Whether a dict is made by a method in whose place the class that reads it has one of its own."""
+    made_by, reader = shape.made_at.function, function.owner
+    if made_by.owner is None or reader is None or made_by.owner is reader:
+        return False
+    return any(
+        made is not made_by.owner and made_by.name in made.methods
+        for made in analysis.evaluator.linearised(reader)
+        if made_by.owner in analysis.evaluator.linearised(made)
     )
 
 
