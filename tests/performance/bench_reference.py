@@ -6,8 +6,9 @@ The same model, batches, optimizer, schedule and clipping, written four ways: re
 in the manner of nanoGPT, Accelerate, and Lightning's Trainer. Each round times every loop there and back.
 
 The table shows how long each takes relative to reference_impl, with a 95 % interval over the rounds; processor time on
-a CPU, so that neighbours on the machine disturb little. That all four do the same work, with equal weights after some
-steps, is shown in tests/performance/test_bench_reference.py.
+a CPU, so that neighbours on the machine disturb little. The rounds after which one looks are planned, and share the
+error out; a loop that a look decides is left out of the rounds that follow. That all four do the same work, with equal
+weights after some steps, is shown in tests/performance/test_bench_reference.py.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from reference_impl.model import GPT
 from reference_impl.precision import choose_precision
 from reference_impl.train import make_optimizer, make_scheduler, train_step
 from reference_impl.world import World
-from verifygate.performance.intervals import ratio
+from verifygate.performance.intervals import Interval, ratio
 
 MARGIN = 0.02
 """reference_impl counts as not slower where the whole interval lies above one minus this."""
@@ -212,45 +214,72 @@ def ended(began: float) -> float:
     return clock() - began
 
 
-def measured(names: list[str], precision: str, rounds: int, steps: int) -> dict[str, list[float]]:
-    """Seconds of each loop in each round: its block on the way there and the one on the way back."""
+def one_round(loops: dict[str, Any], number: int, steps: int) -> dict[str, float]:
+    """Seconds of each loop: its block on the way there and the one on the way back."""
+    order = list(loops) if number % 2 == 0 else list(reversed(loops))
+    spent = dict.fromkeys(loops, 0.0)
+    for name in (*order, *reversed(order)):
+        spent[name] += loops[name].run(steps)
+    return spent
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How long a loop takes relative to reference_impl, after so many rounds."""
+
+    interval: Interval
+    rounds: int
+
+    @property
+    def words(self) -> str:
+        """What the interval shows; the whole of it counts."""
+        if self.interval.low > 1 - MARGIN:
+            return "not slower"
+        return "slower" if self.interval.high < 1 else "cannot tell"
+
+
+def measured(names: list[str], precision: str, looks: list[int], steps: int) -> dict[str, Answer]:
+    """The answer about each loop but the first, which they are all compared with."""
     loops = {name: LOOPS[name](precision) for name in names}
     for loop in loops.values():
         loop.run(steps)
-    found: dict[str, list[float]] = {name: [] for name in loops}
-    for number in range(rounds):
-        order = list(loops) if number % 2 == 0 else list(reversed(loops))
-        spent: dict[str, list[float]] = {name: [] for name in loops}
-        for name in (*order, *reversed(order)):
-            spent[name].append(loops[name].run(steps))
-        for name, times in spent.items():
-            found[name].append(sum(times))
-    return found
+    rounds: list[dict[str, float]] = []
+    answers: dict[str, Answer] = {}
+    for look in looks:
+        while len(rounds) < look:
+            rounds.append(one_round(loops, len(rounds), steps))
+        for name in list(loops)[1:]:
+            interval = ratio([spent[name] for spent in rounds], [spent[names[0]] for spent in rounds], looks=len(looks))
+            assert interval is not None
+            answers[name] = Answer(interval, look)
+            if answers[name].words != "cannot tell":
+                del loops[name]
+        if len(loops) == 1:
+            break
+    return answers
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
-    parser.add_argument("--rounds", type=int, default=24)
-    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--looks", type=int, nargs="+", default=[24, 48, 96, 192], help="after so many rounds each")
+    parser.add_argument("--steps", type=int, default=3, help="of a loop in one block")
     parser.add_argument("--only", choices=list(LOOPS)[1:], help="compare with this loop alone")
     options = parser.parse_args()
     torch.set_num_threads(1)
     quiet()
     first, *others = LOOPS
     others = [options.only] if options.only else others
-    found = measured([first, *others], options.precision, options.rounds, options.steps)
+    answers = measured([first, *others], options.precision, options.looks, options.steps)
     where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{platform.machine()} CPU, one thread"
-    print(
-        f"{options.precision}, torch {torch.__version__}, {where}; {options.rounds} rounds of {options.steps} steps\n"
-    )
-    print("| Loop | Time against reference_impl | reference_impl is |\n|---|---|---|")
+    looks = ", ".join(map(str, options.looks))
+    print(f"{options.precision}, torch {torch.__version__}, {where}; {options.steps} steps a block, looks: {looks}\n")
+    print("| Loop | Time against reference_impl | rounds | reference_impl is |\n|---|---|---|---|")
     for name in others:
-        interval = ratio(found[name], found[first])
-        assert interval is not None
-        answer = "not slower" if interval.low > 1 - MARGIN else "slower" if interval.high < 1 else "cannot tell"
-        print(f"| {name} | {interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f}) | {answer} |")
+        answer = answers[name]
+        low, value, high = answer.interval.low, answer.interval.value, answer.interval.high
+        print(f"| {name} | {value:.3f} ({low:.3f} to {high:.3f}) | {answer.rounds} | {answer.words} |")
 
 
 def quiet() -> None:

@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bench_reference
 import pytest
 import torch
+
+
+class Fixed:
+    """A loop that takes a fixed time, and a little more or less from call to call."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.calls = seconds, 0
+
+    def run(self, steps: int) -> float:
+        self.calls += 1
+        return self.seconds * steps * (1 + 0.02 * (self.calls % 3))
+
+
+def test_a_look_that_decides_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that takes 1.1 times as long is told at the first look, and one that takes 0.9 times as long as well."""
+    loops: dict[str, Any] = {"ours": Fixed(1.0), "slower": Fixed(1.1), "faster": Fixed(0.9)}
+    monkeypatch.setattr(bench_reference, "LOOPS", {name: lambda _, loop=loop: loop for name, loop in loops.items()})
+    answers = bench_reference.measured(list(loops), "fp32", [6, 12], 3)
+    assert {name: (answer.words, answer.rounds) for name, answer in answers.items()} == {
+        "slower": ("not slower", 6),
+        "faster": ("slower", 6),
+    }
+    assert answers["slower"].interval.value == pytest.approx(1.1, rel=0.02)
+    assert loops["slower"].calls == 1 + 2 * 6
 
 
 @pytest.mark.slow

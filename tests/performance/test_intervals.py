@@ -14,7 +14,7 @@ from verifygate.model import Status
 from verifygate.performance.intervals import (
     Interval,
     at_least,
-    paired_difference,
+    mean_difference,
     ratio,
     student_t,
     within,
@@ -92,30 +92,31 @@ def test_too_noisy_is_neither_pass_nor_fail() -> None:
 
 def test_agreeing_on_a_few_items_does_not_prove_parity() -> None:
     """Twenty items on which both arms agree leave room for a hundredth; a thousand do not."""
-    few, many = [1.0, 0.0] * 10, [1.0, 0.0] * 500
-    assert within(paired_difference(few, few) or Interval(0, 0, 0), 0.01) is Status.NOT_MEASURED
-    assert within(paired_difference(many, many) or Interval(1, 1, 1), 0.01) is Status.PASS
+    few, many = (mean_difference([0.0] * items, of_answers=True) for items in (20, 1000))
+    assert within(few or Interval(0, 0, 0), 0.01) is Status.NOT_MEASURED
+    assert within(many or Interval(1, 1, 1), 0.01) is Status.PASS
 
 
 def test_a_large_loss_of_accuracy_fails() -> None:
     """Every tenth item lost is outside a hundredth."""
-    interval = paired_difference([1.0] * 1000, [0.0 if item % 10 == 0 else 1.0 for item in range(1000)])
+    interval = mean_difference([-1.0 if item % 10 == 0 else 0.0 for item in range(1000)], of_answers=True)
     assert interval is not None
     assert interval.value == pytest.approx(-0.1)
     assert within(interval, 0.01) is Status.FAIL
 
 
 def test_graded_scores_need_a_spread() -> None:
-    """Nine graded scores are too few, ten are judged, and scores of different items never."""
-    graded = [item / 7 for item in range(10)]
-    assert paired_difference(graded[:9], graded[:9]) is None
-    assert paired_difference(graded, [score + 0.001 for score in graded]) is not None
-    assert paired_difference(graded, graded[:9]) is None
+    """The differences of nine graded scores are too few, ten are judged."""
+    assert mean_difference([0.001] * 9, of_answers=False) is None
+    assert mean_difference([0.001] * 10, of_answers=False) == Interval(
+        0.001, pytest.approx(0.001), pytest.approx(0.001)
+    )
 
 
-def test_pairing_takes_out_the_difficulty_of_the_items() -> None:
-    """A constant small loss shows although the items differ a hundred times as much."""
-    base = [float(item) for item in range(50)]
-    interval = paired_difference(base, [score - 0.01 for score in base])
+def test_the_interval_of_graded_scores_is_students() -> None:
+    """Differences that alternate around their mean: the half-width is t times their spread over the root of n."""
+    interval = mean_difference([-0.01 + 0.002 * (-1) ** item for item in range(50)], of_answers=False)
     assert interval is not None
+    half = student_t(49) * 0.002 * math.sqrt(50 / 49) / math.sqrt(50)
+    assert (interval.low, interval.high) == (pytest.approx(-0.01 - half), pytest.approx(-0.01 + half))
     assert interval.high < 0

@@ -17,7 +17,7 @@ from verifygate import instrument
 from verifygate.subject import Completed, Subject
 
 PACKAGE = "verifygate_instruments"
-"""The name of the copied folder, and of the package in the subject's process; `instrument/launch.py` has it too."""
+"""The name of the copied folder, and of the package in the subject's process; `instrument/start.py` has it too."""
 TOLD = "told.jsonl"
 MAX_TOLD_BYTES = 16 * 1024 * 1024
 
@@ -47,7 +47,7 @@ class Launched:
 
 
 def assemble(folder: Path) -> Path:
-    """Copy the instruments into `folder`, and return the launcher in there.
+    """Copy the instruments into `folder`, and return what starts them in there.
 
     `folder` may also go on the subject's module path, for what is loaded as `verifygate_instruments.<module>`.
     """
@@ -55,7 +55,7 @@ def assemble(folder: Path) -> Path:
     package.mkdir(parents=True)
     for file in Path(instrument.__file__).parent.glob("*.py"):
         shutil.copy(file, package / file.name)
-    return package / "launch.py"
+    return package / "start.py"
 
 
 def launch(
@@ -74,12 +74,15 @@ def launch(
     `folder` is private to the run and empty; instruments write there. `python` are options of the interpreter.
     Raises OSError where the interpreter cannot be started.
     """
-    launcher = assemble(folder / "code")
+    start = assemble(folder / "code")
     written = folder / "written"
     written.mkdir()
     options = {"folder": str(written), "root": str(cwd or subject.root), "instruments": list(instruments)}
     completed = subject.run(
-        [*python, str(launcher), "--options", json.dumps(options), "--", *command], seconds=seconds, env=env, cwd=cwd
+        [*python, str(start), "launch", "--options", json.dumps(options), "--", *command],
+        seconds=seconds,
+        env=env,
+        cwd=cwd,
     )
     return Launched(completed, read_told(written / TOLD))
 

@@ -1,7 +1,7 @@
 """Runs inside the subject's interpreter: start a script or module, with instruments in place before it imports torch.
 
-Usage: python launch.py --options JSON -- script.py [argument]...
-       python launch.py --options JSON -- -m module [argument]...
+Usage: python start.py launch --options JSON -- script.py [argument]...
+       python start.py launch --options JSON -- -m module [argument]...
 
 The script finds what it would find without us: its own `sys.argv`, `__main__` and `sys.path`, its exit code, and
 tracebacks without our frames. What is not the same: torch's import calls the instruments (below), and a `-c` text or
@@ -39,9 +39,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PACKAGE = "verifygate_instruments"
-"""The name under which the subject's process knows this folder; none of our files is on its module path."""
+from .start import HERE
+
 INSTRUMENTS = {
     "recorder": "recorder",
     "emulate_cuda": "cuda_emulation",
@@ -244,23 +243,8 @@ def _exit_code(end: SystemExit) -> int:
 def _parsed(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """The options and the command. The gate writes both, so a wrong one is a plain SystemExit."""
     if len(arguments) < 4 or arguments[0] != "--options" or arguments[2] != "--":
-        sys.exit("usage: launch.py --options JSON -- script.py [argument]... | -m module [argument]...")
+        sys.exit("usage: start.py launch --options JSON -- script.py [argument]... | -m module [argument]...")
     command = list(arguments[3:])
     if command[0] == "-m" and len(command) < 2:
-        sys.exit("launch.py: -m needs the name of a module")
+        sys.exit("launch: -m needs the name of a module")
     return dict(json.loads(arguments[1])), command
-
-
-def _as_package() -> Any:
-    """This module as a part of its package, which no entry of `sys.path` leads to."""
-    spec = importlib.util.spec_from_file_location(PACKAGE, HERE / "__init__.py", submodule_search_locations=[str(HERE)])
-    assert spec is not None  # noqa: S101 - the file stands beside this one
-    assert spec.loader is not None  # noqa: S101
-    sys.modules[PACKAGE] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return importlib.import_module(f"{PACKAGE}.launch")
-
-
-if __name__ == "__main__":
-    sys.path[:] = [entry for entry in sys.path if not entry or Path(entry).resolve() != HERE]
-    sys.exit(_as_package().main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """Profile one arm in a process of its own: what its memory is made of, whether it grows, and where its time goes.
 
-Usage: python profile_arm.py OPTIONS.json ANSWER.json
+Usage: python start.py profile_arm OPTIONS.json ANSWER.json
 
 The options: `workload`, `precision`, `seed`, `threads` (torch's at the most, 0 for any number), `lines` (places of the
 project whose cost is asked for: path, first and last line). The answer: `{"done": {...}}`, or `{"failed": {...}}` with
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import random
@@ -20,11 +19,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter as clock
-from typing import Any
+from typing import Any, NoReturn
 
-HERE = Path(__file__).resolve().parent
-PACKAGE = "verifygate_instruments"
-"""The name under which the subject's process knows this folder; none of our files is on its module path."""
 WARMUP, TIMED, PROFILED, WATCHED, TRACED = 2, 4, 1, 2, 2
 EPOCHS, LEAST_EPOCHS, STEPS_PER_EPOCH = 8, 5, 1
 """The first epoch may still fill caches; the gate leaves it out."""
@@ -180,7 +176,7 @@ class Profile:
         return file.relative_to(self.root).as_posix() if path and file.is_relative_to(self.root) else ""
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> NoReturn:
     """Read the options, profile, write the answer."""
     options, answer = json.loads(Path(arguments[0]).read_text(encoding="utf-8")), Path(arguments[1])
     try:
@@ -195,19 +191,4 @@ def main(arguments: Sequence[str]) -> None:
         except BaseException as error:  # a workload may call sys.exit; that too is an answer
             told = {"failed": importlib.import_module(f"{__package__}.arm").described(torch, error)["text"]}
     answer.write_text(json.dumps(told), encoding="utf-8")
-
-
-def _as_package() -> Any:
-    """This module as a part of its package, which no entry of `sys.path` leads to."""
-    spec = importlib.util.spec_from_file_location(PACKAGE, HERE / "__init__.py", submodule_search_locations=[str(HERE)])
-    assert spec is not None  # noqa: S101 - the file stands beside this one
-    assert spec.loader is not None  # noqa: S101
-    sys.modules[PACKAGE] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return importlib.import_module(f"{PACKAGE}.profile_arm")
-
-
-if __name__ == "__main__":
-    sys.path[:] = [entry for entry in sys.path if not entry or Path(entry).resolve() != HERE]
-    _as_package().main(sys.argv[1:])
     os._exit(0)  # everything is said: whatever threads or exit handlers the project left must not hold the gate up

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from .launch import PACKAGE, TOLD, Tell, install_with_torch, teller
+from .launch import TOLD, Tell, install_with_torch, teller
+from .start import PACKAGE
 
 VARIABLE = "VERIFYGATE_INSTRUMENTS"
 

@@ -59,21 +59,12 @@ def ratio(base: Sequence[float], other: Sequence[float], *, looks: int = 1) -> I
     return Interval(math.exp(centre), math.exp(centre - half), math.exp(centre + half))
 
 
-def paired_difference(base: Sequence[float], other: Sequence[float]) -> Interval | None:
-    """Mean of `other` minus mean of `base`, from scores of the same items; None where that cannot be said.
-
-    Yes-or-no scores take Agresti and Min's interval, which adds half an item to each of the four outcomes: ten items
-    on which both arms agree do not show that they agree everywhere. Graded scores take Student's t on the
-    differences, and need at least ten of them.
-    """
-    if len(base) != len(other) or not base or not all(map(math.isfinite, (*base, *other))):
-        return None
-    differences = [after - before for before, after in zip(base, other, strict=True)]
-    return mean_difference(differences, yes_or_no(base) and yes_or_no(other))
-
-
 def mean_difference(differences: Sequence[float], of_answers: bool) -> Interval | None:
-    """The mean of the items' differences; `of_answers` where they come from yes-or-no scores."""
+    """The mean of the items' differences; None where there are too few of them. `of_answers`: of yes-or-no scores.
+
+    Those take Agresti and Min's interval, which adds half an item to each of the four outcomes: ten items on which both
+    arms agree do not show that they agree everywhere. Graded scores take Student's t, and need at least ten items.
+    """
     value, n = fmean(differences), len(differences)
     if of_answers:
         total, squares = sum(differences), sum(d * d for d in differences) + 1.0

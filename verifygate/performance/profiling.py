@@ -19,7 +19,7 @@ from verifygate.performance.record import ArmRecord, Comparison
 from verifygate.performance_settings import PerformanceSettings
 from verifygate.subject import Completed, Subject
 
-SCRIPT = Path(verifygate.__file__).parent / "instrument" / "profile_arm.py"
+START = Path(verifygate.__file__).parent / "instrument" / "start.py"
 FAMILY = "PERF"
 """The rules whose findings are put to the test."""
 
@@ -79,8 +79,9 @@ def _profiled(
     with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
         asked, answer = Path(folder, "options.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(options), encoding="utf-8")
+        command = [str(START), "profile_arm", str(asked), str(answer)]
         try:
-            completed = subject.run([str(SCRIPT), str(asked), str(answer)], seconds=settings.seconds, stop=stop)
+            completed = subject.run(command, seconds=settings.seconds, stop=stop)
         except OSError as error:
             return Profile(arm=arm, reason=f"the project's interpreter cannot be started: {error.strerror}")
         return _read(arm, answer, completed)
