@@ -25,10 +25,9 @@ setup: $(READY) ## build the environment in .venv (done by itself when it is nee
 gate: $(READY) ## audit reference_impl; reports in reports/latest
 	@$(BIN)/verifygate run --stage all
 
-gpu: $(READY) ## on a CUDA machine: the gpu-marked tests, then the record of reference_impl in reports/records
+gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the record of reference_impl, all in one table
 	@$(BIN)/python -c 'import torch; torch.cuda.is_available() or exit("no CUDA device here: nothing to measure")'
-	@$(BIN)/python -m pytest -q -m gpu
-	@$(BIN)/verifygate bench record
+	@$(BIN)/python tests/performance/gpu_table.py
 
 test: lint ## lint, then run the tests but for the slow ones (all: make test TESTS=); pytest's closing line comes last
 	@$(BIN)/python -m pytest -m '$(TESTS)'

@@ -15,7 +15,7 @@ def text(result: StageResult) -> str:
     """The result as plain text."""
     where = ", ".join(plain(value) for value in result.environment.values())
     lines = [f"on {where}"] if where else []
-    lines += _table([HEAD, *(_row(each) for each in result.measurements)])
+    lines += aligned([HEAD, *(measured(each) for each in result.measurements)])
     for check in result.checks:
         if check.status in (Status.FAIL, Status.NOT_MEASURED) and (check.required or check.status is Status.FAIL):
             lines.append(f"{check.status}: {plain(check.title)}: {plain(check.actual or check.expected)}")
@@ -24,7 +24,8 @@ def text(result: StageResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(measurement: Measurement) -> tuple[str, ...]:
+def measured(measurement: Measurement) -> tuple[str, ...]:
+    """The row of a measurement, below HEAD."""
     status = "" if measurement.status is Status.NOT_APPLICABLE else str(measurement.status)
     return (
         plain(measurement.title),
@@ -36,6 +37,7 @@ def _row(measurement: Measurement) -> tuple[str, ...]:
     )
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """The lines of a table whose columns are as wide as their widest cell."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
