@@ -10,6 +10,8 @@ RECENT = import sys; sys.exit(sys.version_info < (3, 11))
 
 # A mark expression of pytest. Empty stands for every test: so CI runs it.
 TESTS ?= not slow
+# Processes that the tests are shared out to, a file at a time. 0: none but pytest's own.
+WORKERS ?= 2
 
 # Looked up only when the environment has to be built. Override: make PYTHON=/path/to/python ...
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
@@ -30,7 +32,7 @@ gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the record of refer
 	@$(BIN)/python tests/performance/gpu_table.py
 
 test: lint ## lint, then run the tests but for the slow ones (all: make test TESTS=); pytest's closing line comes last
-	@$(BIN)/python -m pytest -m '$(TESTS)'
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m '$(TESTS)'
 
 lint: $(READY) ## ruff, mypy, import contracts
 	@$(BIN)/ruff check
