@@ -53,6 +53,17 @@ class Checkpoints:
         return [Place(function, call) for function in self.functions for call in self._saved_in(function)]
 
     @cached_property
+    def saved_alone(self) -> list[Place]:
+        """Every place at which the state of an optimizer is saved by itself, in a file of its own."""
+        return [
+            Place(function, call.args[0])
+            for function in self.functions
+            for call in function.calls
+            if last_name(call.func) == "save" and call.args and isinstance(call.args[0], ast.Call)
+            if self._is_state(call.args[0], function) and not self._steps_without_scaler(call.args[0], function)
+        ]
+
+    @cached_property
     def restored(self) -> list[Place]:
         """Every place at which an optimizer's state is taken out of a checkpoint to be loaded."""
         return [

@@ -76,6 +76,8 @@ class Halves:
                 return False if False in sides else (True if True in sides else None)
             case ast.UnaryOp():
                 return self._half(expr.operand, frame, how, met, deeper)
+            case ast.IfExp() if how.squashed:
+                return True in (self._half(arm, frame, how, met, deeper) for arm in (expr.body, expr.orelse))
             case ast.Subscript():
                 return self._half(expr.value, frame, how, met, deeper) is True
             case ast.Call():
@@ -90,6 +92,11 @@ class Halves:
 
     def _name(self, expr: ast.Name, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
         bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
+        here = f"{expr.id} in line {expr.lineno}"
+        if how.squashed and home is frame and here not in met:  # what it was given last decides, not what it was before
+            last = [each.expr for each in reaching(expr.id, expr, frame.function) or () if each.kind == "value"]
+            if any(self._half(value, home, how, met | {here}, steps) is True for value in last if value is not None):
+                return True
         if how.layers and home is frame:
             reached = reaching(expr.id, expr, frame.function) or bindings
             if any(each.kind == "changed" for each in reached):  # it leaves the dtype: what came before decides

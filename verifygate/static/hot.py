@@ -135,15 +135,19 @@ class Hot:
                 yield hot
 
     def _is_step(self, spot: Spot) -> bool:
-        """A backward, or the step of an optimizer or a scaler."""
+        """A backward, the step of an optimizer or a scaler, or a call of a scaler that does all of it."""
         call = spot.node
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        if not isinstance(call, ast.Call):
+            return False
+        frame = self.evaluator.root_frame(spot.function)
+        if "scaler" in last_name(call.func).lower() and len(call.args) > 1:
+            return any(self.roles.is_optimizer(argument, frame) for argument in call.args[1:])
+        if not isinstance(call.func, ast.Attribute):
             return False
         if call.func.attr == "backward":
             return True
         if call.func.attr != "step":
             return False
-        frame = self.evaluator.root_frame(spot.function)
         receiver = call.func.value
         return self.roles.is_optimizer(receiver, frame) or self.roles.scaler(receiver, frame) is not None
 
@@ -271,11 +275,19 @@ class Hot:
 
 
 def _asked(test: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a condition, but for what it asks the type of: that stays the same, whatever the value."""
+    """The nodes of a condition, but for what it asks the type of, and for what it looks something up in.
+
+    The type of a value stays the same from turn to turn, and so does what a collection has keys for.
+    """
     yield test
-    if not (isinstance(test, ast.Call) and last_name(test.func) in _TYPE_CALLS):
-        for child in children(test):
-            yield from _asked(child)
+    match test:
+        case ast.Call() if last_name(test.func) in _TYPE_CALLS:
+            return
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
+            yield from _asked(left)
+        case _:
+            for child in children(test):
+                yield from _asked(child)
 
 
 def _adds_to_what_is_there(test: Test) -> bool:
@@ -296,8 +308,10 @@ def _may_train(module: Module) -> bool:
 
 
 def _bound_in(loop: Loop) -> set[str]:
-    """Names that a turn of the loop binds."""
+    """Names that a turn of the loop binds, but for variables of loops inside it: each turn goes through them all."""
     nodes = tuple(walk(loop))
-    return {target.id for target, _ in bound_targets(nodes) if isinstance(target, ast.Name)} | {
+    bound = {target.id for target, _ in bound_targets(nodes) if isinstance(target, ast.Name)} | {
         node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
+    inner = [node.target for node in nodes if isinstance(node, ast.For | ast.AsyncFor) and node is not loop]
+    return bound - {name.id for target in inner for name in walk(target) if isinstance(name, ast.Name)}

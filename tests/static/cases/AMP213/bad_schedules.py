@@ -138,3 +138,13 @@ class Late:
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.scheduler.step()  # expect: AMP213 likely
+
+
+def a_schedule_for_each(scaler, optimizers, schedulers, loss, update):
+    scaler.scale(loss).backward()
+    if update:
+        for optimizer in optimizers:
+            scaler.step(optimizer)
+        scaler.update()
+    for scheduler in schedulers:
+        scheduler.step()  # expect: AMP213 likely

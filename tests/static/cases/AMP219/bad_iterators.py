@@ -31,3 +31,28 @@ def counted_before(model, optimizer, loss):
     loss.backward()
     torch.nn.utils.clip_grad_norm_(trained, 1.0)  # expect: AMP219
     optimizer.step()
+
+
+class Keeper:
+    """What the optimizer has gone through, the clip finds empty."""
+
+    def __init__(self, encoder, decoder, scaler):
+        self.scaler = scaler
+        self.kept = self.unfrozen(encoder, decoder)
+        self.optimizer = self.make_optimizer(self.kept)
+
+    def unfrozen(self, encoder, decoder):
+        parameters = chain([])
+        parameters = chain(parameters, encoder.parameters())
+        parameters = chain(parameters, decoder.parameters())
+        return parameters
+
+    def make_optimizer(self, parameters):
+        return torch.optim.AdamW(chain(parameters), lr=1e-5)
+
+    def step(self, loss):
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(self.optimizer)
+        torch.nn.utils.clip_grad_norm_(parameters=self.kept, max_norm=1.0)  # expect: AMP219
+        self.scaler.step(self.optimizer)
+        self.scaler.update()

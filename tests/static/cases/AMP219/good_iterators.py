@@ -55,3 +55,20 @@ def an_own_list(batches):
         model(batch).sum().backward()
         clip_grad_norm_(parameters, 1.0)
         optimizer.step()
+
+
+class KeepsAList:
+    def __init__(self, encoder, scaler):
+        self.scaler = scaler
+        self.kept = self.unfrozen(encoder)
+        self.optimizer = torch.optim.AdamW(self.kept, lr=1e-5)
+
+    def unfrozen(self, encoder):
+        return [p for p in encoder.parameters() if p.requires_grad]
+
+    def step(self, loss):
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(self.optimizer)
+        torch.nn.utils.clip_grad_norm_(self.kept, 1.0)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()

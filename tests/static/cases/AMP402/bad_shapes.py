@@ -35,3 +35,23 @@ def match(matcher, outputs, x):
     matcher = Matcher()
     with autocast():
         return matcher(outputs)
+
+
+class FocalCost(nn.Module):
+    """One name for the logits and for what is made of them."""
+
+    def __init__(self, focal):
+        super().__init__()
+        self.focal = focal
+
+    def forward(self, scores, classes):
+        scores = scores.detach().view(-1, 80)
+        scores = torch.sigmoid(scores) if self.focal else torch.softmax(scores, dim=-1)
+        scores = scores[:, classes]
+        return -(1 - scores + 1e-8).log()  # expect: AMP402 likely
+
+
+def cost(scores, classes):
+    judge = FocalCost(True)
+    with autocast():
+        return judge(scores, classes)

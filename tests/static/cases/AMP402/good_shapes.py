@@ -40,3 +40,18 @@ def outside(q, k):
 def only_added(q, k):
     with autocast():
         return (q @ k) + 1e-8
+
+
+class Lifted(nn.Module):
+    """The scores are float32 before the epsilon is added, under the same name."""
+
+    def forward(self, scores, classes):
+        scores = torch.sigmoid(scores)
+        scores = scores.float()[:, classes]
+        return -(1 - scores + 1e-8).log()
+
+
+def lifted(scores, classes):
+    judge = Lifted()
+    with autocast():
+        return judge(scores, classes)

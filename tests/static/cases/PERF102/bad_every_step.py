@@ -55,3 +55,12 @@ def the_whole_run_is_timed(model, criterion, optimizer, scaler, loader):
         scaler.update()
         torch.cuda.synchronize()  # expect: PERF102
     return time.perf_counter() - start
+
+
+def stepped_by_a_callable(model, criterion, optimizer, loss_scaler, progress, loader):
+    for images, labels in progress(loader):
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        optimizer.zero_grad()
+        loss_scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters())
+        torch.cuda.synchronize()  # expect: PERF102

@@ -112,7 +112,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 
 def _beside(node: ast.Call, function: Function, steps: list[ScalerCall], analysis: Analysis) -> Iterator[Match]:
-    loops = analysis.nesting.loops(node, function)
+    loops = _turns(node, node.func.value, function, analysis)  # type: ignore[attr-defined]
     beside = [call for call in steps if _in_one_turn(loops, call, analysis)]
     if not beside or not (loops or function.symbol):
         return
@@ -124,9 +124,19 @@ def _beside(node: ast.Call, function: Function, steps: list[ScalerCall], analysi
         yield Match(place, f"`{statement_text(place)}` advances the schedule {how}", certain=before and not told)
 
 
+def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysis: Analysis) -> list[Loop]:
+    """The loops around a step, innermost first, without the one that goes over the objects that are stepped."""
+    loops = analysis.nesting.loops(node, function)
+    return [loop for loop in loops if isinstance(loop, ast.While) or ast.dump(loop.target) != _stored(subject)]
+
+
+def _stored(subject: ast.expr | None) -> str:
+    return ast.dump(ast.Name(subject.id, ast.Store())) if isinstance(subject, ast.Name) else ""
+
+
 def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> bool:
     """Whether each turn of the loops runs the scaler's step, once or once for each of several objectives."""
-    around = analysis.nesting.loops(step.call, step.function)
+    around = _turns(step.call, step.optimizer, step.function, analysis)
     inner = around[: len(around) - len(loops)]
     if around[len(inner) :] != loops:
         return False

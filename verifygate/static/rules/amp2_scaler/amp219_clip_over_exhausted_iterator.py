@@ -64,7 +64,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.program import Function
+from verifygate.static.program import Class, Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.values import FunctionValue
@@ -85,12 +85,19 @@ _PEEKS = frozenset({"print", "isinstance", "type", "id", "iter"})
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """Clips over local generators."""
+    """Clips over generators: local ones, and those that an object keeps."""
     for call, function in analysis.calls:
-        name = last_name(call.func)
-        if name not in torch_api.CLIP_FUNCTIONS or not call.args or not isinstance(call.args[0], ast.Name):
+        if last_name(call.func) not in torch_api.CLIP_FUNCTIONS:
             continue
-        if consumed := _consumed(call, call.args[0].id, function, analysis):
+        named = next((word.value for word in call.keywords if word.arg == "parameters"), None)
+        match call.args[0] if call.args else named:
+            case ast.Name(id=name):
+                consumed = _consumed(call, name, function, analysis)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if function.owner is not None:
+                consumed = _consumed_of_object(name, function, function.owner, analysis)
+            case _:
+                continue
+        if consumed:
             place = Place(function, call)
             yield Match(place, f"`{statement_text(place)}` gets no parameters: {consumed}")
 
@@ -113,6 +120,44 @@ def _consumed(call: ast.Call, name: str, function: Function, analysis: Analysis)
             return f"line {line} has used up the generator `{name}`"
     again = [loop for loop in analysis.nesting.loops(call, function) if loop not in turns]
     return f"after the first turn of the loop the generator `{name}` is used up" if again else ""
+
+
+def _consumed_of_object(name: str, function: Function, owner: Class, analysis: Analysis) -> str:
+    """What used up a generator that an object keeps: an optimizer that is made of it."""
+    bindings = owner.attributes.get(name, [])
+    if len(bindings) != 1 or bindings[0][0].kind != "value" or bindings[0][1] is function:
+        return ""
+    expr, home = bindings[0][0].expr, bindings[0][1]
+    if expr is None or home is None or not _gives_generator(expr, home, analysis):
+        return ""
+    for method in owner.methods.values():
+        for call in method.calls:
+            given = (*call.args, *(word.value for word in call.keywords))
+            kept = any(isinstance(each, ast.Attribute) and ast.unparse(each) == f"self.{name}" for each in given)
+            if kept and "optim" in last_name(call.func).lower():
+                return f"the optimizer made in line {call.lineno} has used up the generator `self.{name}`"
+    return ""
+
+
+def _gives_generator(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
+    """Whether an expression is a generator, or calls a function of the project that returns one."""
+    if _is_generator(expr, function, analysis):
+        return True
+    callees = (
+        analysis.evaluator.callees(expr, analysis.evaluator.root_frame(function)) if isinstance(expr, ast.Call) else ()
+    )
+    return bool(callees) and all(_returns_generator(callee.function, analysis) for callee in callees)
+
+
+def _returns_generator(function: Function, analysis: Analysis) -> bool:
+    found = [
+        bound
+        for result in function.returns
+        for bound in (function.scope.names.get(result.id, []) if isinstance(result, ast.Name) else [])
+    ]
+    made = [each.expr for each in found if each.kind == "value" and each.expr is not None]
+    made += [result for result in function.returns if isinstance(result, ast.Call)]
+    return bool(made) and all(_is_generator(each, function, analysis) for each in made)
 
 
 def _is_generator(expr: ast.expr, function: Function, analysis: Analysis) -> bool:

@@ -129,8 +129,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
         return
     checkpoints = analysis.checkpoints
     loaded_in = {place.path for place in checkpoints.restored}
-    for place in checkpoints.saved:
+    alone = set(checkpoints.saved_alone)
+    for place in (*checkpoints.saved, *checkpoints.saved_alone):
         for scaler, files, together in _related(place, scalers, analysis):
+            if place in alone and not loaded_in & files:
+                continue  # kept to look at, as it seems: nothing resumes
             if not checkpoints.scaler_is_saved(files):
                 yield Match(
                     place,
