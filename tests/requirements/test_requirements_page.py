@@ -15,6 +15,7 @@ from verifygate.config import FileSettings
 from verifygate.docgen import DOCS
 from verifygate.model import Status
 from verifygate.requirements.queries import Oracle, QueryKind, RunEvent, RunQuery, ScaleBehaviour
+from verifygate.requirements.spec import Thresholds
 from verifygate.strict import read_toml
 
 PAGE = (DOCS / "requirements.md").read_text(encoding="utf-8")
@@ -52,6 +53,11 @@ def test_the_page_shows_every_query() -> None:
     assert keys == set(RunQuery.model_fields)
     for word in (*Oracle, *RunEvent, *ScaleBehaviour):
         assert word.value in PAGE
+
+
+def test_the_page_shows_the_gates_as_they_are_by_default() -> None:
+    shown = next(document["gates"] for text in EXAMPLES if "gates" in (document := yaml.safe_load(text)))
+    assert shown == Thresholds().model_dump()
 
 
 def _queries(part: object) -> list[dict[str, object]]:
