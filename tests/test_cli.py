@@ -134,7 +134,7 @@ def _break_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = dict(registry.load_rules())
     code = "AMP201"
     loaded = broken[code]
-    broken[code] = type(loaded)(loaded.rule, lambda _analysis: 1 // 0, loaded.docs, loaded.module)
+    broken[code] = type(loaded)(loaded.rule, lambda _analysis: 1 // 0, loaded.text, loaded.module)
     monkeypatch.setattr(registry, "load_rules", lambda: broken)
 
 

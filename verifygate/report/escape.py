@@ -25,13 +25,12 @@ _ANSI = re.compile(
     "|\x1b[@-Z\\\\-_]"  # other two-character escapes
 )
 _WHITE = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
-_UNDERSCORES = re.compile(r"_+")
-_LINE_START = re.compile(r"^(?:[=#:]|[-+](?=[\s-]|$)|\d+(?=[.)](?:\s|$)))")
-_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_LIVE = re.compile(r"@(?=\w)|(?<!&)#(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+_LINE_START = r"^(?:[=#:]|[-+](?=[\s-]|$)|\d+(?=[.)](?:\s|$)))"
+_SPAN = r"(`+)(?!`)(.+?)(?<!`)\1(?!`)"
+_LIVE = r"(?i)@(?=\w)|(?<!&)#(?=\d)|:(?=//)|\bwww(?=\.)"
 """Where a mention, an issue number or an address begins: renderers look for these in the text that is left after all
 escapes, so only a mark between the characters stops them."""
-_NOT_XML = re.compile("[\ufffe\uffff]")
+_NOT_XML = "[\ufffe\uffff]"
 _ZERO_WIDTH_SPACE = "\u200b"
 
 
@@ -51,7 +50,7 @@ def spans(text: str, limit: int = LONG) -> list[tuple[str, bool]]:
     text = plain(text, limit)
     pieces: list[tuple[str, bool]] = []
     end = 0
-    for span in _SPAN.finditer(text):
+    for span in re.finditer(_SPAN, text):
         pieces += [(text[end : span.start()], False), (span[2].strip(), True)]
         end = span.end()
     return [*((piece, code) for piece, code in pieces if piece), (text[end:], False)]
@@ -134,9 +133,9 @@ def _md_inline(text: str, *, start: bool = True) -> str:
     text = text.replace("\\", "\\\\")
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
     text = re.sub(r"([`*\[\]~$])", r"\\\1", text)
-    text = _UNDERSCORES.sub(_underscores, text)
-    text = _LIVE.sub(lambda mark: mark[0] + _ZERO_WIDTH_SPACE, text)
-    return _LINE_START.sub(lambda head: _head(head[0]), text) if start else text
+    text = re.sub("_+", _underscores, text)
+    text = re.sub(_LIVE, lambda mark: mark[0] + _ZERO_WIDTH_SPACE, text)
+    return re.sub(_LINE_START, lambda head: _head(head[0]), text) if start else text
 
 
 def _underscores(run: re.Match[str]) -> str:
@@ -174,7 +173,7 @@ def html_text(text: str, limit: int = LONG) -> str:
 
 def xml_text(text: str, limit: int = LONG) -> str:
     """Text that XML 1.0 can hold; the XML writer escapes the markup itself."""
-    return _NOT_XML.sub("", lines(text, limit))
+    return re.sub(_NOT_XML, "", lines(text, limit))
 
 
 def workflow_data(text: str, limit: int = LONG) -> str:

@@ -21,8 +21,8 @@ OTHERS = frozenset({"mps", "xpu", "npu", "hpu"})
 _FORESEEN = re.compile(
     rb"\b(?:torch_npu|(?:torch|backends)\.(?:mps|xpu|npu|hpu)|(?:npu|xpu|mps)_available)\b|['\"](?:mps|xpu|npu)\b"
 )
-_ASKS_FOR_CUDA = re.compile(r"['\"]cuda['\"]|is_cuda\b|cuda\.is_available")
-_TURNED_ROUND = re.compile(r"\bnot\b|!=|\bnot in\b")
+_ASKS_FOR_CUDA = r"['\"]cuda['\"]|is_cuda\b|cuda\.is_available"
+_TURNED_ROUND = r"\bnot\b|!=|\bnot in\b"
 
 
 class Accelerators:
@@ -47,12 +47,12 @@ class Accelerators:
                 return False  # one that is named on the way is led elsewhere: `"cpu" if device == "mps" else device`
         if region.region.dtype is not None and Dtype.FLOAT16 not in self.precision.of_region(region):
             return False
-        return not any(_ASKS_FOR_CUDA.search(text) for text in self._switches(region))
+        return not any(re.search(_ASKS_FOR_CUDA, text) for text in self._switches(region))
 
     def built_for_cuda_only(self, use: Use) -> bool:
         """Whether conditions let the scaler be built, or be on, where the device is CUDA and nowhere else."""
         return any(
-            holds and _ASKS_FOR_CUDA.search(text) and not _TURNED_ROUND.search(text.partition(" ; ")[0])
+            holds and re.search(_ASKS_FOR_CUDA, text) and not re.search(_TURNED_ROUND, text.partition(" ; ")[0])
             for text, holds in self.precision.conditions(use)
         )
 

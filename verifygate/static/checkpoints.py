@@ -13,9 +13,9 @@ from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles, last_name
 
-_COLLECTS = re.compile(r"optim\w*_?state", re.IGNORECASE)
-_SAVES = re.compile(r"save|write_ckpt|dump_ckpt", re.IGNORECASE)
-_HANDS_OUT = re.compile(r"checkpoint|ckpt|state|save", re.IGNORECASE)
+_COLLECTS = r"(?i)optim\w*_?state"
+_SAVES = r"(?i)save|write_ckpt|dump_ckpt"
+_HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
 """How scalers are called, also by those who write it like a number."""
 _SCALER_KEPT = re.compile(
@@ -101,7 +101,7 @@ class Checkpoints:
         """`optimizer.state_dict()`, or a call of what collects the states of all optimizers."""
         if isinstance(call.func, ast.Attribute) and call.func.attr == "state_dict":
             return self._is_optimizer(call.func.value, function)
-        return bool(_COLLECTS.search(last_name(call.func))) and "load" not in last_name(call.func)
+        return bool(re.search(_COLLECTS, last_name(call.func))) and "load" not in last_name(call.func)
 
     def _is_optimizer(self, expr: ast.expr, function: Function) -> bool:
         return self.roles.is_optimizer(expr, self.roles.evaluator.root_frame(function))
@@ -110,7 +110,7 @@ class Checkpoints:
         """Whether the function saves something, or hands out what its name says is a checkpoint."""
         if _saves(function) or any(self._hands_over(call, function) for call in function.calls):
             return True
-        return bool(function.returns) and bool(_HANDS_OUT.search(function.name))
+        return bool(function.returns) and bool(re.search(_HANDS_OUT, function.name))
 
     def _hands_over(self, call: ast.Call, function: Function) -> bool:
         """Whether a dict built here is handed to a function of the project that saves something."""
@@ -158,7 +158,7 @@ def _taken_out(load: ast.Call, function: Function) -> ast.AST:
 
 
 def _saves(function: Function) -> bool:
-    return any(_SAVES.search(last_name(call.func)) for call in function.calls)
+    return any(re.search(_SAVES, last_name(call.func)) for call in function.calls)
 
 
 def _is_dict(expr: ast.expr, function: Function) -> bool:

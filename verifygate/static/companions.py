@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from verifygate.source import SourceFile, Sources
 
-_NAME = re.compile(r"(\w+|\*)(?:\s+as\s+\w+)?")
+_NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
 _MAIN = re.compile(rb"^if[ \t]+__name__", re.MULTILINE)
 _MAX_ENTRIES = 60
 
@@ -62,7 +62,7 @@ class Companions:
                         found |= self._find(file.path, words[0], 0, [])
                 continue
             dotted = source.decode("ascii", "replace")
-            inner = _NAME.findall(text)
+            inner = re.findall(_NAME, text)
             found |= self._find(file.path, dotted.lstrip("."), len(dotted) - len(dotted.lstrip(".")), inner)
         return found - {file.path}
 

@@ -15,7 +15,7 @@ from verifygate.static.values import Known
 
 WORDS = tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES} | {"apex"}))
 """What a file that switches one of them on names."""
-_FLOAT16 = re.compile(r"(?<![bf\d])(?:fp)?16(?!\d)")
+_FLOAT16 = r"(?<![bf\d])(?:fp)?16(?!\d)"
 
 
 class Delegated:
@@ -57,6 +57,6 @@ class Delegated:
                 given = {word.arg: ast.unparse(word.value) for word in call.keywords}
                 words = torch_api.DELEGATES[value.name].split()
                 return given.get("fp16", "False") not in ("False", "None") or any(
-                    _FLOAT16.search(given.get(word, "")) for word in words if word not in ("fp16", "bf16")
+                    re.search(_FLOAT16, given.get(word, "")) for word in words if word not in ("fp16", "bf16")
                 )
         return False

@@ -24,16 +24,16 @@ _PRODUCTS = frozenset(
     """matmul mm bmm addmm baddbmm addbmm einsum linear bilinear mv chain_matmul scaled_dot_product_attention
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d""".split()  # noqa: SIM905
 )
-_LAYERS = re.compile(r"^torch\.nn\.(Linear|Bilinear|Conv\w+|LazyLinear|LazyConv\w+)$")
+_LAYERS = r"^torch\.nn\.(Linear|Bilinear|Conv\w+|LazyLinear|LazyConv\w+)$"
 _KEEPS = frozenset(
     """sigmoid tanh relu relu_ gelu silu leaky_relu hardtanh mean view reshape transpose permute squeeze unsqueeze
     flatten contiguous clone detach abs chunk split repeat expand masked_fill masked_fill_ masked_select gather
     index_select clamp clamp_ clamp_min dropout t flip roll neg sort topk max min amax amin div mul sub add div_ mul_
     sub_ add_""".split()  # noqa: SIM905
 )
-_LIFTING = re.compile(r"norm|embed|softmax|loss|crit|\bln|_ln|pos|sample|dist", re.IGNORECASE)
+_LIFTING = r"(?i)norm|embed|softmax|loss|crit|\bln|_ln|pos|sample|dist"
 """Names of layers that give float32, or indices, or anything but features."""
-_NUMBERS = re.compile(r"scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda", re.IGNORECASE)
+_NUMBERS = r"(?i)scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda"
 _MAX_STEPS = 12
 
 
@@ -87,7 +87,7 @@ class Halves:
             case ast.Name():
                 return self._name(expr, frame, how, met, deeper)
             case ast.Attribute():
-                return None if _NUMBERS.search(expr.attr) else False
+                return None if re.search(_NUMBERS, expr.attr) else False
         return False
 
     def _name(self, expr: ast.Name, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
@@ -118,13 +118,13 @@ class Halves:
             return False if False in found else (True if True in found else None)
         if len(bindings) == 1 and bindings[0].kind == "parameter" and (bound := home.arguments.get(expr.id)):
             return self._half(bound.expr, bound.frame, how, met, steps + 1)
-        return None if _NUMBERS.search(expr.id) else False
+        return None if re.search(_NUMBERS, expr.id) else False
 
     def _call(self, call: ast.Call, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
         name = last_name(call.func)
         values = self.evaluator.values(call.func, frame)
-        if any(isinstance(value, Made) and _LAYERS.match(value.name) for value in values):
-            return all(isinstance(value, Made) and bool(_LAYERS.match(value.name)) for value in values)
+        if any(isinstance(value, Made) and re.match(_LAYERS, value.name) for value in values):
+            return all(isinstance(value, Made) and bool(re.match(_LAYERS, value.name)) for value in values)
         if how.layers and _is_own_layer(call, values):
             return True
         if how.layers and any(isinstance(value, FunctionValue) for value in values):
@@ -195,7 +195,7 @@ def _is_own_layer(call: ast.Call, values: Values) -> bool:
     func = call.func
     own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
     known = any(not isinstance(value, Unknown | Object) for value in values)
-    return own and not known and not _LIFTING.search(last_name(func))
+    return own and not known and not re.search(_LIFTING, last_name(func))
 
 
 def _computed(op: ast.operator, left: float, right: float) -> float | None:

@@ -21,9 +21,9 @@ OF_ONE = "of one member: "
 _BY_GUARD = {"AMP202": "AMP214", "AMP203": "AMP214", "AMP209": "AMP214", "AMP210": "AMP214"}
 _UNSCALED_OR_NOT = frozenset({"AMP201", "AMP202", "AMP203", "AMP204"})
 """What depends on whether the gradients were unscaled: code that asks the scaler itself knows better than the walk."""
-_COUNTS = re.compile(r" Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step", re.IGNORECASE)
+_COUNTS = r"(?i) Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step"
 _USES = (Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
-_ZEROES = re.compile(r"(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\(", re.IGNORECASE)
+_ZEROES = r"(?i)(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\("
 
 
 class Way:
@@ -108,7 +108,7 @@ class Way:
         if self._zeroed_before_the_step():
             return False  # a backward for something else, an attack on the inputs say: what it left is dropped
         functions = {node.place.function for node in self.graph.nodes}
-        return not any(_ZEROES.search(text) for function in functions for text in _names(function.own_nodes))
+        return not any(re.search(_ZEROES, text) for function in functions for text in _names(function.own_nodes))
 
     def _zeroed_before_the_step(self) -> bool:
         """Whether a zero_grad comes after the breach and before anything uses the gradients."""
@@ -138,7 +138,7 @@ class Way:
         if len(loops) != 1 or not all(loops) or any(self._checks_finite(number) for number, _ in decided):
             return False
         choices = self.choices(wiped)
-        return len(choices) == 1 and bool(_COUNTS.search(next(iter(choices))))
+        return len(choices) == 1 and bool(re.search(_COUNTS, next(iter(choices))))
 
     def _last_backward(self, before: int) -> int | None:
         """The position of the last backward before another position."""

@@ -21,7 +21,7 @@ LINKS = 2
 """So many `getattr(..., None)` in a row make a chain: one alone may be a considered question."""
 _SHOUTS = frozenset({"warn", "warning", "error", "exception", "critical", "print"})
 """Calls that tell somebody that there is no scale."""
-_EPOCH = re.compile(r"epoch_(?:end|start)")
+_EPOCH = r"epoch_(?:end|start)"
 
 
 @record
@@ -140,7 +140,7 @@ def _when(function: Function) -> str:
         if each is not function and any(simple_name(call.func) == function.name for call in each.calls)
     ]
     hooks = callers or [function]
-    if not all(_EPOCH.search(each.name) for each in hooks):
+    if not all(re.search(_EPOCH, each.name) for each in hooks):
         return ""
     names = ", ".join(f"`{each.symbol}`" for each in hooks)
     return f"; asked for in {names} alone, which runs once an epoch"

@@ -36,9 +36,9 @@ _NAMES = {
     "torch.float64": Dtype.OTHER,
 }
 _DEFAULTS = {"cuda": Dtype.FLOAT16, "cpu": Dtype.BFLOAT16, "mps": Dtype.FLOAT16, "xpu": Dtype.FLOAT16}
-_SPEAKS_OF_DTYPE = re.compile(r"b?f(?:loat|p)?_?16|half|dtype|precision|mixed", re.IGNORECASE)
-_BFLOAT = re.compile(r"bf(?:loat)?_?16", re.IGNORECASE)
-_FLOAT = re.compile(r"(?<![bB])(?:float|fp|f)_?16|half", re.IGNORECASE)
+_SPEAKS_OF_DTYPE = r"(?i)b?f(?:loat|p)?_?16|half|dtype|precision|mixed"
+_BFLOAT = r"(?i)bf(?:loat)?_?16"
+_FLOAT = r"(?i)(?<![bB])(?:float|fp|f)_?16|half"
 _MAX_STEPS = 5
 
 
@@ -174,14 +174,14 @@ class Precision:
 
     @staticmethod
     def asks_for_dtype(text: str) -> bool:
-        return bool(_SPEAKS_OF_DTYPE.search(text))
+        return bool(re.search(_SPEAKS_OF_DTYPE, text))
 
     @staticmethod
     def asks_for_bfloat16_only(text: str, holds: bool) -> bool:
         """Whether a condition that holds says bfloat16, and nothing says float16."""
         first = text.partition(" ; ")[0]
         negated = "not " in first or "!=" in first
-        return holds and not negated and bool(_BFLOAT.search(first)) and not _FLOAT.search(first)
+        return holds and not negated and bool(re.search(_BFLOAT, first)) and not re.search(_FLOAT, first)
 
     # -- which regions a scaler serves ---------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import inspect
 import pkgutil
 from collections.abc import Iterable
 from functools import cache
@@ -31,7 +30,7 @@ def load_rules() -> dict[str, LoadedRule]:
             raise VerifygateError(f"{info.name} is no rule: it needs a docstring, RULE and check()")
         if record.code in found:
             raise VerifygateError(f"{info.name} and {found[record.code].module} both claim {record.code}")
-        found[record.code] = LoadedRule(record, check, inspect.cleandoc(module.__doc__), info.name)
+        found[record.code] = LoadedRule(record, check, module.__doc__, info.name)
     return dict(sorted(found.items()))
 
 

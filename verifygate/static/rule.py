@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import field
@@ -15,7 +16,7 @@ from verifygate.static.graph import Place
 if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis
 
-_TITLE = re.compile(r"^## (.+)$", re.MULTILINE)
+_TITLE = r"(?m)^## (.+)$"
 
 
 @record
@@ -67,13 +68,19 @@ class LoadedRule:
 
     rule: Rule
     check: Checker
-    docs: str
+    text: str
+    """The docstring of its module."""
     module: str
+
+    @property
+    def docs(self) -> str:
+        """Its documentation, in Markdown."""
+        return inspect.cleandoc(self.text)
 
     @property
     def sections(self) -> dict[str, str]:
         """Title -> text of each section of the documentation."""
-        parts = _TITLE.split(self.docs)
+        parts = re.split(_TITLE, self.docs)
         return {title: text.strip() for title, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 

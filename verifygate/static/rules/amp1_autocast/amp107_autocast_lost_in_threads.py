@@ -88,8 +88,8 @@ RULE = Rule(
     proof="dtype-census",
 )
 
-_POOLS = re.compile(r"(^|\.)(ThreadPoolExecutor|ThreadPool)$")
-_MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|backbone)$|^forward$")
+_POOLS = r"(^|\.)(ThreadPoolExecutor|ThreadPool)$"
+_MODEL = r"(^|_)(model|net|network|encoder|decoder|backbone)$|^forward$"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -136,7 +136,7 @@ def _is_pool(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     if isinstance(expr, ast.Name) and (found := analysis.evaluator.lookup(expr.id, frame)):
         makers = [each.expr for each in found[0] if each.expr is not None]
     return any(
-        isinstance(value, Made) and bool(_POOLS.search(value.name))
+        isinstance(value, Made) and bool(re.search(_POOLS, value.name))
         for maker in makers
         for value in analysis.evaluator.values(maker, frame)
     )
@@ -148,10 +148,10 @@ def _runs_a_model(work: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     functions = [value.function for value in values if isinstance(value, FunctionValue)]
     if not functions:
         outside = any(isinstance(value, Object) for value in values)
-        return not outside and bool(_MODEL.search(last_name(work)))
+        return not outside and bool(re.search(_MODEL, last_name(work)))
     return any(
         "autocast" not in ast.unparse(function.node)
-        and any(_MODEL.search(last_name(call.func)) for call in function.calls)
+        and any(re.search(_MODEL, last_name(call.func)) for call in function.calls)
         for function in functions
     )
 

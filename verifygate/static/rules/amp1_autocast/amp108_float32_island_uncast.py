@@ -79,7 +79,7 @@ RULE = Rule(
     proof="scale-trace-default",
 )
 
-_CASTS = re.compile(r"\.float\(|float32|float64|\.double\(|\.to\(|\.type\(|\.type_as\(|\.item\(|\.int\(|\.long\(")
+_CASTS = r"\.float\(|float32|float64|\.double\(|\.to\(|\.type\(|\.type_as\(|\.item\(|\.int\(|\.long\("
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -103,7 +103,11 @@ def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysi
             continue
         names.discard(target.id)
         call = binding.expr
-        if binding.kind in ("value", "item") and isinstance(call, ast.Call) and not _CASTS.search(ast.unparse(call)):
+        if (
+            binding.kind in ("value", "item")
+            and isinstance(call, ast.Call)
+            and not re.search(_CASTS, ast.unparse(call))
+        ):
             values = analysis.evaluator.values(call.func, frame)
             is_method = isinstance(call.func, ast.Attribute) and call.func.attr not in ("forward", "model", "net")
             if not is_method and not any(isinstance(value, Known) for value in values):
@@ -118,8 +122,8 @@ def _read(island: WrittenRegion) -> set[str]:
 
 def _is_careful(island: WrittenRegion, analysis: Analysis) -> bool:
     """Whether anything in the island, or in a function of the project that it calls, casts."""
-    if any(_CASTS.search(ast.unparse(node)) for node in island.calls):
+    if any(re.search(_CASTS, ast.unparse(node)) for node in island.calls):
         return True
     frame = analysis.evaluator.root_frame(island.function)
     callees = (callee for call in island.calls for callee in analysis.evaluator.callees(call, frame))
-    return any(_CASTS.search(ast.unparse(callee.function.node)) for callee in callees)
+    return any(re.search(_CASTS, ast.unparse(callee.function.node)) for callee in callees)

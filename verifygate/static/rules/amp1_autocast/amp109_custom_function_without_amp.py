@@ -110,10 +110,10 @@ RULE = Rule(
 )
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
-_PRODUCTS = re.compile(r"^(matmul|mm|bmm|addmm|addbmm|baddbmm|mv|einsum|linear|bilinear|conv(_transpose)?[123]d\w*)$")
-_CASTS = re.compile(r"custom_[fb]wd|\.float\(|\.to\(|\.type\(|\.type_as\(|\.half\(|\.double\(|float32|float16|autocast")
-_CASTS_BEFORE = re.compile(r"\.float\(|float32|\.double\(|enabled=False")
-_PYTHON = re.compile(r"^(torch|torchvision|torchaudio|numpy|math|einops|triton|builtins|functools|typing)(\.|$)")
+_PRODUCTS = r"^(matmul|mm|bmm|addmm|addbmm|baddbmm|mv|einsum|linear|bilinear|conv(_transpose)?[123]d\w*)$"
+_CASTS = r"custom_[fb]wd|\.float\(|\.to\(|\.type\(|\.type_as\(|\.half\(|\.double\(|float32|float16|autocast"
+_CASTS_BEFORE = r"\.float\(|float32|\.double\(|enabled=False"
+_PYTHON = r"^(torch|torchvision|torchaudio|numpy|math|einops|triton|builtins|functools|typing)(\.|$)"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -128,9 +128,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if forward is None or backward is None or not made.node.bases:
                 continue
             reason = _reason(forward, backward, analysis)
-            if not reason or _CASTS.search(ast.unparse(made.node)):
+            if not reason or re.search(_CASTS, ast.unparse(made.node)):
                 continue
-            if not any(_CASTS_BEFORE.search(ast.unparse(site.node)) for site in _sites(made, analysis)):
+            if not any(re.search(_CASTS_BEFORE, ast.unparse(site.node)) for site in _sites(made, analysis)):
                 message = f"`{made.symbol}` {reason} without `custom_fwd` and `custom_bwd`"
                 yield Match(Place(forward, made.node.bases[0]), message, certain=False)
 
@@ -145,7 +145,7 @@ def _reason(forward: Function, backward: Function, analysis: Analysis) -> str:
 
 def _multiplies(function: Function) -> bool:
     return any(isinstance(node.op, ast.MatMult) for node in function.of_kind(ast.BinOp)) or any(
-        _PRODUCTS.match(last_name(call.func)) for call in function.calls
+        re.match(_PRODUCTS, last_name(call.func)) for call in function.calls
     )
 
 
@@ -160,7 +160,7 @@ def _extensions(function: Function, analysis: Analysis) -> set[str]:
         if not isinstance(base, ast.Name):
             continue
         for binding in scope.names.get(base.id, ()):
-            if binding.kind not in ("module", "member") or _PYTHON.match(binding.target.replace(":", ".")):
+            if binding.kind not in ("module", "member") or re.match(_PYTHON, binding.target.replace(":", ".")):
                 continue
             values = analysis.evaluator.values(base, analysis.evaluator.root_frame(function))
             if not any(isinstance(value, ModuleValue | ClassValue) for value in values):

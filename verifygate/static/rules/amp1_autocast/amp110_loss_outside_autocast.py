@@ -82,12 +82,12 @@ RULE = Rule(
     proof="scale-trace-default",
 )
 
-_LOSS = re.compile(r"(^|_)(loss|losses|criterion|criterions|crit)(_fn|_func|_function|_\d+)?$|^criterion_|Loss$")
-_LOSS_FUNCTIONS = re.compile(r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$")
-_PROMOTES = re.compile(r"mse|l1|huber|with_?logits|kl_?div|poisson|gaussian", re.IGNORECASE)
+_LOSS = r"(^|_)(loss|losses|criterion|criterions|crit)(_fn|_func|_function|_\d+)?$|^criterion_|Loss$"
+_LOSS_FUNCTIONS = r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$"
+_PROMOTES = r"(?i)mse|l1|huber|with_?logits|kl_?div|poisson|gaussian"
 """Losses of torch that take float32 targets beside the outputs, and by that compute in float32 anywhere."""
-_NO_LOSS = re.compile(r"scale|log_loss|meter|print|track", re.IGNORECASE)
-_CASTS = re.compile(r"\.float\(|float32|\.double\(|float64|autocast")
+_NO_LOSS = r"(?i)scale|log_loss|meter|print|track"
+_CASTS = r"\.float\(|float32|\.double\(|float64|autocast"
 _SAME_DTYPE = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
 )
@@ -147,7 +147,7 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
         call = binding.expr
         if binding.kind not in ("value", "item") or not isinstance(call, ast.Call) or "loss" in target.id.lower():
             continue
-        if _LOSS.search(last_name(call.func)) or not isinstance(call.func, ast.Name | ast.Attribute):
+        if re.search(_LOSS, last_name(call.func)) or not isinstance(call.func, ast.Name | ast.Attribute):
             continue
         values = analysis.evaluator.values(call.func, frame)
         if any(isinstance(value, Known) for value in values) or _is_method_of_tensor(call):
@@ -173,18 +173,18 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     values = analysis.evaluator.values(call.func, frame)
     made = {value.name for value in values if isinstance(value, Made)}
     is_torch = any(re.match(r"torch\.nn\.\w*Loss$", each) for each in made)
-    if any(each.startswith("torch.nn.") and _PROMOTES.search(each) for each in (known, *made)):
+    if any(each.startswith("torch.nn.") and re.search(_PROMOTES, each) for each in (known, *made)):
         return False
-    if not (is_torch or _LOSS_FUNCTIONS.match(known) or (_LOSS.search(name) and not _NO_LOSS.search(name))):
+    if not (is_torch or re.match(_LOSS_FUNCTIONS, known) or (re.search(_LOSS, name) and not re.search(_NO_LOSS, name))):
         return False
     callees = analysis.evaluator.callees(call, frame)
-    return not any(_CASTS.search(ast.unparse(callee.function.node)) for callee in callees)
+    return not any(re.search(_CASTS, ast.unparse(callee.function.node)) for callee in callees)
 
 
 def _casts_itself(made: object, method: str, analysis: Analysis) -> bool:
     for base in analysis.evaluator.linearised(made):  # type: ignore[arg-type]
         if found := base.methods.get(method):
-            return bool(_CASTS.search(ast.unparse(found.node)))
+            return bool(re.search(_CASTS, ast.unparse(found.node)))
     return False
 
 

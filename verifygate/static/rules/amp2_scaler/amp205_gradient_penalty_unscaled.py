@@ -88,9 +88,9 @@ RULE = Rule(
 )
 
 _DEPTH = 3
-_PENALTY = re.compile(r"penal|(^|_)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz", re.IGNORECASE)
+_PENALTY = r"(?i)penal|(^|_)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz"
 """Names of functions in which an inner derivative becomes part of a loss."""
-_KNOWS_SCALE = re.compile(r"get_scale|inv_scale|unscale|_scale\b(?! *=)|/ *\(?\w*scale\b")
+_KNOWS_SCALE = r"get_scale|inv_scale|unscale|_scale\b(?! *=)|/ *\(?\w*scale\b"
 """What a function holds that may divide by the scale, whatever it calls it."""
 _SCALES = ("get_scale", "inv_scale", ".scale(")
 
@@ -130,7 +130,7 @@ def _stays_scaled(call: ast.Call, function: Function, analysis: Analysis) -> boo
     if not any(each.method == "scale" and each.call in set(walk(call)) for each in analysis.scaler_calls):
         return False
     around = (function, *(site.caller for site in analysis.callers.sites(function)))
-    return not any(_KNOWS_SCALE.search(ast.unparse(each.node)) for each in around)
+    return not any(re.search(_KNOWS_SCALE, ast.unparse(each.node)) for each in around)
 
 
 def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> list[Place]:
@@ -141,8 +141,8 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
             is_half = is_half and not _may_contradict(region.context, node, function, analysis)
             return [Place(function, node)] if is_half else []
     sites = [site for site in analysis.callers.sites(function) if not _scales(site.call)] if depth else []
-    if depth == _DEPTH and not _PENALTY.search(function.name):
-        sites = [site for site in sites if _PENALTY.search(site.caller.name)]
+    if depth == _DEPTH and not re.search(_PENALTY, function.name):
+        sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
 
 

@@ -86,8 +86,8 @@ RULE = Rule(
     proof="warning-seen",
 )
 
-_ASKS = re.compile(r"get_scale|_scale\b|found_inf|skip|overflow|was_run|step_taken|_step_count", re.IGNORECASE)
-_NAME = re.compile(r"sched", re.IGNORECASE)
+_ASKS = r"(?i)get_scale|_scale\b|found_inf|skip|overflow|was_run|step_taken|_step_count"
+_NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
 _EPOCH = re.compile(r"(?<!per_)epoch", re.IGNORECASE)
@@ -101,7 +101,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
         if call.method == "step" and call.optimizer is not None:
             steps.setdefault(call.function, []).append(call)
     for function, own in steps.items():
-        asks = any(_ASKS.search(name) for name in _names(function))
+        asks = any(re.search(_ASKS, name) for name in _names(function))
         for node in function.calls:
             if not _is_scheduler_step(node, function, analysis):
                 continue
@@ -185,7 +185,7 @@ def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -
     there = [value for value in values if not (isinstance(value, Literal) and value.value is None)]
     of_kind = (Unknown, Made, Object, Literal) if told else (Unknown, Made)
     known = bool(there or told) and all(isinstance(value, of_kind) for value in there)
-    return known and bool(_NAME.search(last_name(call.func.value)))
+    return known and bool(re.search(_NAME, last_name(call.func.value)))
 
 
 def _is_torchs(value: Value, analysis: Analysis) -> bool:

@@ -77,7 +77,7 @@ RULE = Rule(
     proof="final-weights",
 )
 
-_SHARES = re.compile(r"mean|average|normali[sz]|weight|/|accum\w*\(", re.IGNORECASE)
+_SHARES = r"(?i)mean|average|normali[sz]|weight|/|accum\w*\("
 _LossCall = tuple[ast.Call, Function, Frame]
 """A call that leads to a backward, the function it stands in, and the frame in which `scale` is called."""
 
@@ -116,7 +116,7 @@ def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
 def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
     """Whether the loss looks as if it was divided, or weighted, where it stands, is bound, or is computed."""
     exprs = [scale.call.args[0], *_bound(scale)]
-    if any(_SHARES.search(ast.unparse(expr)) for expr in exprs):
+    if any(re.search(_SHARES, ast.unparse(expr)) for expr in exprs):
         return True
     calls = [node for expr in exprs for node in walk(expr) if isinstance(node, ast.Call)]
     makers = [callee.function for call in calls for callee in analysis.evaluator.callees(call, scale.frame)]

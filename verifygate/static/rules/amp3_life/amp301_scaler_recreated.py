@@ -83,7 +83,7 @@ RULE = Rule(
 )
 
 _MAX_CALLS = 6
-_MAKES = re.compile(r"optim|adam|sgd|lion|build|creat|make|config|set_?up|init", re.IGNORECASE)
+_MAKES = r"(?i)optim|adam|sgd|lion|build|creat|make|config|set_?up|init"
 """Names of functions that may build an optimizer."""
 _DEPTH = 3
 
@@ -151,7 +151,7 @@ def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: An
     nodes = tuple(nodes)
     frame = analysis.evaluator.root_frame(function)
     for target, binding in bound_targets(nodes):
-        makes = isinstance(binding.expr, ast.Call) and _MAKES.search(last_name(binding.expr.func))
+        makes = isinstance(binding.expr, ast.Call) and re.search(_MAKES, last_name(binding.expr.func))
         if (
             makes
             and "state" not in last_name(target)

@@ -119,12 +119,12 @@ RULE = Rule(
     proof="scale-trace",
 )
 
-_TESTS = re.compile(r"(^|/)(tests?/|test_[^/]*$|conftest)")
+_TESTS = r"(^|/)(tests?/|test_[^/]*$|conftest)"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """States of optimizers that are saved, or loaded, without the scaler's."""
-    scalers = [each for each in analysis.made_scalers if not each.off and not _TESTS.search(each.place.path)]
+    scalers = [each for each in analysis.made_scalers if not each.off and not re.search(_TESTS, each.place.path)]
     if not scalers:
         return
     checkpoints = analysis.checkpoints
@@ -163,7 +163,7 @@ def _related(
 
     Tests are none of the files: one that looks at the scaler's state in a checkpoint neither saves nor loads it.
     """
-    if _TESTS.search(place.path):
+    if re.search(_TESTS, place.path):
         return
     above = analysis.callers.above(place.function)
     for scaler in scalers:
@@ -173,7 +173,7 @@ def _related(
         programs = [files for files in analysis.companions.programs(scaler.place.path) if place.path in files]
         if programs and (together or _is_mentioned(place.function, programs, analysis)):
             files = frozenset().union(*programs)
-            yield scaler, frozenset(path for path in files if not _TESTS.search(path)), together
+            yield scaler, frozenset(path for path in files if not re.search(_TESTS, path)), together
 
 
 def _is_together(one: Function, other: Function, analysis: Analysis) -> bool:

@@ -85,9 +85,9 @@ RULE = Rule(
     proof="gradient-flush",
 )
 
-_WORD = re.compile(r"[a-z]+|\d+")
-_ASKS_FOR_DEVICE = re.compile(r"is_available|device|cuda|backend", re.IGNORECASE)
-_IS_THERE = re.compile(r"torch\.cuda\.is_available\(\) and |(?<= and )torch\.cuda\.is_available\(\)")
+_WORD = r"[a-z]+|\d+"
+_ASKS_FOR_DEVICE = r"(?i)is_available|device|cuda|backend"
+_IS_THERE = r"torch\.cuda\.is_available\(\) and |(?<= and )torch\.cuda\.is_available\(\)"
 """Asked along with a setting, for a scaler that is for CUDA in any case."""
 _SPEAK_OF_IT = frozenset("amp fp half mixed precision float autocast scaler scalar scaling scale 16".split())  # noqa: SIM905
 _EMPTY_WORDS = frozenset(
@@ -192,9 +192,9 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     conditions = [text for text, _ in analysis.precision.conditions(use) if text != "True"]
     if enabled is None or len(conditions) != 1:
         return None
-    there = _IS_THERE.sub("", conditions[0])
+    there = re.sub(_IS_THERE, "", conditions[0])
     texts = (there, analysis.precision.explained(enabled.expr, enabled.frame))
-    if any(_ASKS_FOR_DEVICE.search(text) for text in texts):
+    if any(re.search(_ASKS_FOR_DEVICE, text) for text in texts):
         return None
     ours, theirs = (_words(text) for text in texts)
     if not ours or not theirs or ours & theirs or not _comparable(ours, theirs):
@@ -214,4 +214,4 @@ def _comparable(ours: set[str], theirs: set[str]) -> bool:
 
 def _words(text: str) -> set[str]:
     split = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
-    return set(_WORD.findall(split)) - _EMPTY_WORDS
+    return set(re.findall(_WORD, split)) - _EMPTY_WORDS

@@ -76,7 +76,7 @@ RULE = Rule(
     proof="scale-trace",
 )
 
-_SWITCH = re.compile(r"(^|_)(amp|fp16|use_amp|half|mixed|mixed_precision|enabled?|use_fp16)$", re.IGNORECASE)
+_SWITCH = r"(?i)(^|_)(amp|fp16|use_amp|half|mixed|mixed_precision|enabled?|use_fp16)$"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -102,11 +102,11 @@ def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]
     name = getattr(argument, "attr", getattr(argument, "id", ""))
     if old and isinstance(literal, bool | str):
         yield Match(scaler.place, f"`{text}` is taken for the initial scale")
-    elif old and literal is None and _SWITCH.search(name):
+    elif old and literal is None and re.search(_SWITCH, name):
         yield Match(scaler.place, f"`{text}` is taken for the initial scale, and the scaler is on", certain=False)
     elif not old and isinstance(literal, int | float):
         yield Match(scaler.place, f"`{text}` is taken for the device, and the scale starts at 65536")
-    elif not old and literal is None and _SWITCH.search(name):
+    elif not old and literal is None and re.search(_SWITCH, name):
         yield Match(scaler.place, f"`{text}` is taken for the device, and the scaler is on", certain=False)
 
 

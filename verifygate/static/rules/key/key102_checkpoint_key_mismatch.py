@@ -81,8 +81,8 @@ RULE = Rule(
     proof="raised-error",
 )
 
-_FILE_NAME = re.compile(r"[\w.-]*\w\.(pt|pth|ckpt|tar|pkl|bin)$")
-_OWN = re.compile(r"resume|latest|last", re.IGNORECASE)
+_FILE_NAME = r"[\w.-]*\w\.(pt|pth|ckpt|tar|pkl|bin)$"
+_OWN = r"(?i)resume|latest|last"
 _MAX_STEPS = 40
 
 
@@ -189,7 +189,7 @@ def _tied(analysis: Analysis, call: ast.Call, home: Frame, saves: list[_Save]) -
     names = _file_names(analysis, path, home) if path is not None else frozenset()
     if names:
         return [save for save in saves if save.names & names], True
-    if path is None or not _OWN.search(_written_out(analysis, path, home)):
+    if path is None or not re.search(_OWN, _written_out(analysis, path, home)):
         return [], False
     if any(save.shapes is None and not save.bare for save in saves):
         return [], False
@@ -286,7 +286,7 @@ def _file_names(analysis: Analysis, path: ast.expr, frame: Frame) -> frozenset[s
         node, home = queue.pop()
         steps += 1
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            match = _FILE_NAME.search(node.value)
+            match = re.search(_FILE_NAME, node.value)
             if match:
                 found.add(match[0])
         elif isinstance(node, ast.Name) and (bound := analysis.evaluator.lookup(node.id, home)):
