@@ -48,8 +48,9 @@ def changes(new: Report, old: Report) -> Changes:
     told = {stage.stage for stage in new.stages if stage.outcome is Outcome.COMPLETED}
     stage_of = {finding.fingerprint: stage.stage for stage in old.stages for finding in stage.findings}
     gone = [finding for key, finding in before.items() if key not in now]
+    commit = old.provenance.commit
     return Changes(
-        against=f"{old.provenance.commit} of {old.run.started}",
+        against=f"the report of {old.run.started}" + ("" if commit == "none" else f" on {commit}"),
         new=_sorted(finding for key, finding in now.items() if key not in before),
         open=_sorted(finding for key, finding in now.items() if key in before),
         fixed=_sorted(finding for finding in gone if stage_of[finding.fingerprint] in told),
