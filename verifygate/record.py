@@ -1,8 +1,8 @@
 """Records: small frozen classes of named values, which cost little to define and little to make.
 
-A dataclass that is frozen, compared and shown has six methods, each compiled while its module loads: for all records of
-the analysis that took a quarter of the time in which `verifygate check` starts, and frozen ones are slow to make, too.
-So the dataclass makes only `__init__`, type checkers refuse what would change a record, and the rest is shared.
+A dataclass that is frozen, compared and shown has six methods, each compiled anew while its module loads: for all the
+records of the analysis that takes longer than to read and run their modules, and frozen ones are slow to make, too. So
+here the dataclass makes only `__init__`, type checkers refuse what would change a record, and the rest is shared.
 """
 
 from __future__ import annotations
