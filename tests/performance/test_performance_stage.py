@@ -12,7 +12,8 @@ import pytest
 
 import verifygate
 from verifygate.model import Outcome, PerformanceDetails, StageResult, Status
-from verifygate.model.base import take, volatile_pointers
+from verifygate.model.base import volatile_pointers
+from verifygate.model.json_document import take
 from verifygate.performance import protocol
 from verifygate.performance.process import SOCKET_VARIABLE
 

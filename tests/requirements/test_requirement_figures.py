@@ -9,7 +9,8 @@ import pytest
 from requirement_world import World, arm, at, check, outcome_of, speedup
 
 from verifygate.model import Arm, ConstructKind, Measurement, Status
-from verifygate.model.base import take, volatile_pointers
+from verifygate.model.base import volatile_pointers
+from verifygate.model.json_document import take
 
 
 def calculation(world: World) -> tuple[Status, str]:
