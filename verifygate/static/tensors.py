@@ -132,7 +132,7 @@ class StepTensors:
                 if not isinstance(value, ast.Call):
                     continue
                 if self.hot.is_model(value.func, self.loop.function):
-                    if "loss" in name.lower():
+                    if "loss" in name.lower() and all(self._is_output(each) for each in values):
                         yield name
                 elif is_loss_call(value) and self._from_model(value, outputs):
                     yield name

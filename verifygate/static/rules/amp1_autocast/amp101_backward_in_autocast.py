@@ -100,6 +100,8 @@ def _guessed(analysis: Analysis) -> Iterator[Match]:
         cover = analysis.covered.reached.get(function)
         if cover is None or cover.certain:
             continue
+        if any(region.is_active for region in analysis.written_regions.by_function.get(function, ())):
+            continue  # a trainer that is a module: its own region ends before, and it is called in no other
         backward = Place(function, node)
         if cover.guess is None:
             message = f"`{statement_text(backward)}` runs inside an autocast region, where this module is called in one"
