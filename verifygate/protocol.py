@@ -143,9 +143,11 @@ MOVES: tuple[Move, ...] = (
     _move(_E.OPTIMIZER_STEP, _G.SPENT, _W.STEPPED, breach="AMP208"),
     _move(_E.OPTIMIZER_STEP, _G.SPENT, _W.READY, breach="AMP208"),
     _move(_E.OPTIMIZER_STEP, (_G.SCALED, _G.STALE, _G.UNSCALED), to=_G.SPENT, breach="AMP207"),
+    _move(_E.OPTIMIZER_STEP, (_G.NONE, _G.UNKNOWN)),  # a step before the first backward, to please a scheduler
     _move(_E.OPTIMIZER_STEP, to=_G.SPENT),
     _move(_E.CHECKED_STEP, _G.SPENT, _W.STEPPED, breach="AMP208"),
     _move(_E.CHECKED_STEP, (_G.SCALED, _G.STALE), to=_G.SPENT, breach="AMP207"),
+    _move(_E.CHECKED_STEP, (_G.NONE, _G.UNKNOWN)),
     _move(_E.CHECKED_STEP, to=_G.SPENT),
     # update opens the next window; scaled gradients that are still waiting keep the old scale.
     _move(_E.UPDATE, _G.SCALED, _W.READY, to=_G.STALE),

@@ -119,7 +119,7 @@ class Analysis:
     @shared
     def covered(self) -> Covered:
         """Which functions run inside a region."""
-        return Covered(self.roles, self.written_regions, self.callers, self.companions, self.modules)
+        return Covered(self.roles, self.written_regions, self.callers, self.companions, self.nesting, self.modules)
 
     @shared
     def delegated(self) -> Delegated:

@@ -14,9 +14,11 @@ from functools import cached_property
 
 from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
+from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.syntax import walk
 from verifygate.static.values import Unknown
 
 
@@ -38,9 +40,11 @@ class Covered:
         regions: WrittenRegions,
         callers: Callers,
         companions: Companions,
+        nesting: Nesting,
         modules: list[Module],
     ) -> None:
         self.roles = roles
+        self.nesting = nesting
         self.evaluator = roles.evaluator
         self.regions = regions
         self.callers = callers
@@ -52,7 +56,17 @@ class Covered:
         written = self.written_around(node, function)
         if written is not None:
             return Cover(written, True) if written.is_active else None
-        return self.reached.get(function)
+        return None if self._is_the_other_way(node, function) else self.reached.get(function)
+
+    def _is_the_other_way(self, node: ast.AST, function: Function) -> bool:
+        """Whether the other arm of an `if` around a node has a region of its own: this one is for running without."""
+        blocks = {region.block for region in self.regions.by_function.get(function, ())}
+        for each in self.nesting.around(node, function) if blocks else ():
+            if isinstance(each.node, ast.If) and each.part in ("body", "orelse"):
+                other = each.node.orelse if each.part == "body" else each.node.body
+                if any(inner in blocks for statement in other for inner in walk(statement)):
+                    return True
+        return False
 
     def written_around(self, node: ast.AST, function: Function) -> WrittenRegion | None:
         """The innermost region of the same function that a node stands in."""
