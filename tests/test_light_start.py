@@ -94,6 +94,14 @@ def test_a_configuration_that_was_judged_before_loads_nothing(project: Path) -> 
     assert not HEAVY & loaded(project)
 
 
+def test_an_answer_that_is_kept_loads_no_analysis(project: Path) -> None:
+    """Nor what classes of many records are made with, which takes as long as Python takes to start."""
+    assert "verifygate.static.engine" in loaded(project)
+    again = loaded(project)
+    assert not {"verifygate.static.engine", "verifygate.report.findings", "dataclasses", "ast"} & again
+    assert not HEAVY & again
+
+
 WORDS = st.sampled_from(
     [
         "train.py", "a b", "", "-", "--", "-h", "--help", "--form", "AMP2,KEY101", *FORMATS,

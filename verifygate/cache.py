@@ -19,8 +19,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from verifygate.record import record
 from verifygate.source import Sources
 
 VARIABLE = "VERIFYGATE_CACHE_DIR"
@@ -29,8 +29,7 @@ MAX_ANSWERS = 300
 _FORM = "verifygate answer 1"
 
 
-@record
-class Answer:
+class Answer(NamedTuple):
     """What a command printed to stdout, and its exit code."""
 
     out: str

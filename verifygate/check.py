@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from verifygate import cache
 from verifygate.cache import Answer
 from verifygate.config_file import find
 from verifygate.judged import contents_of, judged, unconfigured
-from verifygate.record import record
 from verifygate.timings import Timings
 
 if TYPE_CHECKING:
@@ -31,8 +29,7 @@ FORMATS_WITH_FIXES = ("json", "sarif")
 """Formats that say whether a finding can be fixed; `text` counts them where that is quick."""
 
 
-@record
-class Question:
+class Question(NamedTuple):
     """What the command line asks for."""
 
     paths: tuple[str, ...] = ()
@@ -159,12 +156,14 @@ def _worked_out(
         from verifygate.static.registry import load_rules
 
         load_rules()
-        choice = replace(base, select=question.select or base.select, ignore=(*base.ignore, *question.ignore))
+        choice = base._replace(select=question.select or base.select, ignore=(*base.ignore, *question.ignore))
     with timings.part("put findings together"):
         outcome = analyse(sources, choice, with_constructs=False, timings=timings)
     report = report_of(outcome)
     if question.format in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
+            from dataclasses import replace
+
             from verifygate.fix import with_fixes
 
             report = replace(report, findings=with_fixes(report.findings, sources))

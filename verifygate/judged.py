@@ -7,19 +7,17 @@ comes of it is kept like an answer, under a key that the configuration, the prog
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from verifygate import cache
 from verifygate.config_file import lies_in
-from verifygate.record import record
 from verifygate.source import Sources
 from verifygate.static.choice import Choice
 from verifygate.torch_requirement import required_torch
 
 
-@record
-class Judged:
+class Judged(NamedTuple):
     """What `check` asks of the settings."""
 
     choice: Choice
@@ -69,7 +67,7 @@ def _judge(config: Path, start: Path) -> str:
     check_rules(settings)
     static = settings.static
     choice = Choice(static.select, static.ignore, static.per_file_ignores, static.torch_version)
-    return json.dumps([asdict(choice), settings.project.exclude, settings.named_paths])
+    return json.dumps([choice._asdict(), settings.project.exclude, settings.named_paths])
 
 
 def _read(text: str) -> tuple[Judged, list[str]]:

@@ -6,9 +6,7 @@ import hashlib
 import io
 import os
 import re
-import tokenize
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -36,12 +34,18 @@ class SourceUnreadableError(Exception):
     """The file's bytes are not Python source text; the message says why in one line."""
 
 
-@dataclass(frozen=True)
 class SourceFile:
     """One file as it stood when it was read. `path` is POSIX and relative to the root (or as the user gave it)."""
 
-    path: str
-    data: bytes
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.data = data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceFile) and (self.path, self.data) == (other.path, other.data)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.data))
 
     @cached_property
     def digest(self) -> str:
@@ -80,6 +84,8 @@ class SourceFile:
     @cached_property
     def text(self) -> str:
         """The decoded text (PEP 263), with line ends as `\\n`. Raises SourceUnreadableError."""
+        import tokenize  # an answer that is kept asks for digests alone
+
         if len(self.data) > MAX_FILE_BYTES:
             raise SourceUnreadableError(f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
         try:

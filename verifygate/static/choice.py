@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from types import MappingProxyType
+from typing import NamedTuple
 
-from verifygate.record import record
 
-
-@record
-class Choice:
+class Choice(NamedTuple):
     """What the analysis asks of the settings, without the models that read them from a file."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     torch_version: str = ""
