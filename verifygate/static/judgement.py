@@ -77,7 +77,7 @@ class Way:
 
     def verdict(self, rule: str) -> tuple[str, int]:
         """The code of the rule that this way breaks, empty where it breaks none; and the node at fault."""
-        guards = [number for number, _ in self.decisions(self._since) if self._checks_finite(number)]
+        guards = [number for number, fact in self.decisions(self._since) if self._guards(number, fact)]
         if guards and rule in _BY_GUARD:
             return _BY_GUARD[rule], guards[-1]
         if rule in _UNSCALED_OR_NOT and any(
@@ -160,6 +160,11 @@ class Way:
         ]
         after = self.numbers[steps[-1] :] if steps else self.numbers
         return any(successor < number for number, successor in pairwise(after))
+
+    def _guards(self, number: int, fact: Fact) -> bool:
+        """Whether a condition leads past a step for what the gradients are: not finite, or of a norm too large."""
+        changes = fact[0].opaque or bool(fact[0].mentions & self.volatile)
+        return self._checks_finite(number) or (changes and _asks_for_norm(self.graph.nodes[number].place.node))
 
     def _checks_finite(self, number: int) -> bool:
         return any(word in ast.unparse(self.graph.nodes[number].place.node) for word in torch_api.FINITE_WORDS)

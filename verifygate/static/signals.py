@@ -54,8 +54,8 @@ class Signals:
         path = self.roles.path(receiver, frame)
         presumed = scaler.kind is ScalerKind.PRESUMED
         event = {"unscale_": Event.UNSCALE, "step": Event.SCALER_STEP, "update": Event.UPDATE}.get(method)
-        if event is None or (event is Event.SCALER_STEP and _with_closure(call)):
-            return Meaning(None)  # a scaler that takes closures has a protocol of its own
+        if event is None or (event is Event.SCALER_STEP and presumed and _with_closure(call)):
+            return Meaning(None)  # a scaler that takes closures has a protocol of its own; torch's refuses: AMP215
         optimizer = self._first(call, "optimizer")
         if event is not Event.UPDATE and optimizer is None:
             return Meaning(None) if not presumed else None

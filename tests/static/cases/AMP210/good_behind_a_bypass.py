@@ -21,3 +21,16 @@ def one_arm(model, optimizer, batches, scaler, careful):
         else:
             optimizer.step()
         scaler.update()
+
+
+def a_step_that_raises(model, optimizer, batches, searches):
+    """The closure is at fault there, and the update has its step."""
+    scaler = torch.amp.GradScaler("cuda")
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        if searches:
+            scaler.step(optimizer, closure=lambda: model(batch))
+        else:
+            scaler.step(optimizer)
+        scaler.update()

@@ -47,3 +47,14 @@ class Trainer:
         for batch in batches:
             self.scaler.scale(self.model(batch)).backward()
             self.apply()
+
+
+def by_a_threshold(model, optimizer, scaler, batches, most):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.unscale_(optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if norm < most:  # expect: AMP214
+            scaler.step(optimizer)
+            scaler.update()

@@ -35,3 +35,13 @@ def with_a_scaler_from_elsewhere(model, optimizer, scaler, batch):
     scaler.scale(evaluate()).backward()
     scaler.step(optimizer, evaluate)  # expect: AMP215 likely
     scaler.update()
+
+
+class Steps:
+    """What it is given it hands on."""
+
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def step(self, optimizer, closure=None):
+        return self.scaler.step(optimizer, closure)  # expect: AMP215 likely

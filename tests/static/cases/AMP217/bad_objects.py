@@ -53,3 +53,16 @@ def a_wrapper(model, loss):
     scaler.unscale_(inner)
     scaler.step(optimizer)  # expect: AMP217
     scaler.update()
+
+
+def the_other_one(generator, critic, batches):
+    scaler = GradScaler("cuda")
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for batch in batches:
+        opt_g.zero_grad()
+        scaler.scale(critic(generator(batch)).mean()).backward()
+        scaler.unscale_(opt_c)  # expect: AMP217 likely
+        torch.nn.utils.clip_grad_norm_(generator.parameters(), 1.0)
+        scaler.step(opt_g)
+        scaler.update()

@@ -56,3 +56,20 @@ def an_attribute(fused, loss):
     scaler.scale(loss).backward()
     scaler.step(fused.optimizer.optimizer)
     scaler.update()
+
+
+def one_is_not_clipped(generator, critic, batches, scaler):
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for batch in batches:
+        scaler.scale(critic(generator(batch)).mean()).backward()
+        scaler.unscale_(opt_c)
+        torch.nn.utils.clip_grad_norm_(critic.parameters(), 1.0)
+        scaler.step(opt_c)
+        scaler.step(opt_g)
+        scaler.update()
+
+
+def unscales_only(optimizer, scaler, parameters):
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0)

@@ -64,6 +64,7 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
+from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.values import FunctionValue, Literal, Made
@@ -88,7 +89,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
         plain = _is_plain(call, analysis)
         if plain or not _with_own_step(analysis):
             message = f"`{statement_text(call.place)}` hands the scaler a closure, which it does not support"
-            yield Match(call.place, message, certain=plain)
+            yield Match(call.place, message, certain=plain and not _is_handed_on(call))
 
 
 def _closure(call: ScalerCall, analysis: Analysis) -> bool:
@@ -97,9 +98,22 @@ def _closure(call: ScalerCall, analysis: Analysis) -> bool:
     given = named or (call.call.args[1] if len(call.call.args) > 1 else None)
     if given is None or isinstance(given, ast.Starred | ast.Lambda):
         return isinstance(given, ast.Lambda)
+    if _is_handed_on(call) and _is_plain(call, analysis):
+        return True
     values = analysis.evaluator.values(given, call.frame)
     functions = [value for value in values if isinstance(value, FunctionValue)]
     return bool(functions) and len(functions) == len(values)
+
+
+def _is_handed_on(call: ScalerCall) -> bool:
+    """Whether what is passed is the closure that the function itself takes, if it is given one."""
+    named = next((word.value for word in call.call.keywords if word.arg == "closure"), None)
+    given = named or (call.call.args[1] if len(call.call.args) > 1 else None)
+    return isinstance(given, ast.Name) and given.id == "closure" and _takes(call.function, given.id)
+
+
+def _takes(function: Function, name: str) -> bool:
+    return any(argument.arg == name for argument in function.parameters)
 
 
 def _is_plain(call: ScalerCall, analysis: Analysis) -> bool:

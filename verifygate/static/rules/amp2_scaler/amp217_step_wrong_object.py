@@ -78,6 +78,14 @@ _METHODS = frozenset({"step", "first_step", "second_step", "zero_grad"})
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
+    """What is no optimizer, wrappers mixed with what they wrap, and one optimizer taken for another."""
+    told = list(_wrong_objects(analysis))
+    yield from told
+    functions = {match.place.function for match in told}
+    yield from (match for match in _crossed(analysis) if match.place.function not in functions)
+
+
+def _wrong_objects(analysis: Analysis) -> Iterator[Match]:
     """What is no optimizer, and wrappers mixed with what they wrap."""
     unscaled: dict[Function, set[str]] = {}
     for call in analysis.scaler_calls:
@@ -93,6 +101,24 @@ def check(analysis: Analysis) -> Iterator[Match]:
         elif inner := _wrapped(given, call, unscaled.get(call.function, set()), analysis):
             message = f"`{statement_text(call.place)}` steps a wrapper of `{inner}`, which was unscaled by itself"
             yield Match(call.place, message, certain=call.is_certain)
+
+
+def _crossed(analysis: Analysis) -> Iterator[Match]:
+    """One optimizer unscaled and another one stepped, in a function that does not do both to either."""
+    calls: dict[Function, list[ScalerCall]] = {}
+    for call in analysis.scaler_calls:
+        if call.method in ("step", "unscale_") and isinstance(call.optimizer, ast.Name | ast.Attribute):
+            calls.setdefault(call.function, []).append(call)
+    for group in calls.values():
+        paths = {call: analysis.roles.path(call.optimizer, call.frame) for call in group if call.optimizer is not None}
+        stepped = {paths[call] for call in group if call.method == "step"}
+        unscaled = {paths[call] for call in group if call.method == "unscale_"}
+        others = [call for call in group if call.method == "step" and paths[call] not in unscaled]
+        for call in group:
+            if call.method == "unscale_" and others and paths[call] not in stepped and "[*]" not in paths[call]:
+                texts = (statement_text(each.place) for each in (call, others[0]))
+                message = "`{}` is about another optimizer than `{}`".format(*texts)
+                yield Match(call.place, message, certain=False, steps=((others[0].place, "the step"),))
 
 
 def _what_else(given: ast.expr, call: ScalerCall, analysis: Analysis) -> str:
