@@ -17,7 +17,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -117,7 +117,13 @@ def make_optimizer(model: nn.Module, cfg: Config) -> torch.optim.AdamW:
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() <= 1]
     groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=cfg.learning_rate, betas=(0.9, 0.95), weight_decay=cfg.weight_decay)
+    decay, fused = cfg.weight_decay, cfg.fused or None  # None: torch chooses
+    return torch.optim.AdamW(groups, lr=cfg.learning_rate, betas=(0.9, 0.95), weight_decay=decay, fused=fused)
+
+
+def compiled(model: nn.Module, cfg: Config) -> nn.Module:
+    """The model as training calls it; its parameters are those of `model`, and so are their names there."""
+    return cast("nn.Module", torch.compile(model)) if cfg.compile else model
 
 
 def make_scheduler(optimizer: torch.optim.Optimizer, cfg: Config) -> torch.optim.lr_scheduler.LambdaLR:
@@ -201,9 +207,9 @@ def run(cfg: Config, precision: Precision, world: World) -> Result:
     if cfg.resume:
         progress = saved.load(raw_model, optimizer, scaler, scheduler)
 
-    model: nn.Module = raw_model
+    model = compiled(raw_model, cfg)
     if world.size > 1:
-        model = DistributedDataParallel(raw_model, device_ids=[device] if device.type == "cuda" else None)
+        model = DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
 
     log = open_log(cfg, precision, world)
     last_step = min(cfg.steps, cfg.stop_at or cfg.steps)

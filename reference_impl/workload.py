@@ -16,7 +16,7 @@ from reference_impl.config import Config, read_config
 from reference_impl.data import CONTEXT, Windows, make_items
 from reference_impl.model import GPT
 from reference_impl.precision import Precision, choose_precision
-from reference_impl.train import exact_matches, make_optimizer, make_scheduler, take_threads, train_step
+from reference_impl.train import compiled, exact_matches, make_optimizer, make_scheduler, take_threads, train_step
 from reference_impl.world import World
 
 
@@ -32,6 +32,7 @@ class Workload:  # requirement: AMP-05, BUS-01, BUS-02
         self.scaler = precision.scaler(cfg.init_scale, cfg.growth_interval)
         self.optimizer = make_optimizer(self.model, cfg)
         self.scheduler = make_scheduler(self.optimizer, cfg)
+        self._trained = compiled(self.model, cfg)
         windows = cfg.train_items // cfg.batch_size
         assert windows % cfg.accumulation == 0, "a short window would hold fewer samples than the others"
         self.samples_per_step = cfg.batch_size * cfg.accumulation
@@ -45,7 +46,7 @@ class Workload:  # requirement: AMP-05, BUS-01, BUS-02
         window = self.data.window(self.effective_steps + self.skipped)
         for tokens, _ in window:  # a fingerprint in integers that wrap around; it makes two arms provably paired
             self._seen.mul_(6_364_136_223_846_793_005).add_((tokens.flatten() * self._places).sum())
-        result = train_step(self.model, self.optimizer, self.scaler, self.precision, window, self.cfg, World())
+        result = train_step(self._trained, self.optimizer, self.scaler, self.precision, window, self.cfg, World())
         if result.skipped:
             self.skipped += 1
         else:

@@ -237,6 +237,49 @@ def test_an_infinite_loss_with_finite_gradients_stops_the_run_too(make_loop: Mak
         loop.step(loop.data.window(0))
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+def test_the_fused_optimizer_takes_the_same_steps(make_loop: MakeLoop, precision: str) -> None:
+    """The scaler hands scale and overflow to a fused optimizer itself; the gradients are unscaled once all the same."""
+    plain, fused = make_loop(precision), make_loop(precision, fused=True)
+    for loop in (plain, fused):
+        for number in range(4):
+            assert not loop.step(loop.data.window(number)).skipped
+    assert all(torch.allclose(fused.weights()[name], tensor, atol=1e-5) for name, tensor in plain.weights().items())
+
+
+@pytest.mark.requirement("EDGE-03")
+def test_the_fused_optimizer_skips_an_overflow_too(make_loop: MakeLoop) -> None:
+    loop = make_loop("fp16", fused=True, init_scale=2.0**40)
+    before = loop.weights()
+    assert loop.step(loop.data.window(0)).skipped
+    assert all(torch.equal(before[name], tensor) for name, tensor in loop.weights().items())
+
+
+def test_a_compiled_model_trains_and_the_checkpoint_is_the_plain_one(
+    small: Callable[..., train.Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What torch.compile gives is what the step calls; the file on disk can be read without it."""
+    calls = []
+
+    class Compiled(nn.Module):
+        def __init__(self, inner: nn.Module) -> None:
+            super().__init__()
+            self._orig_mod = inner
+
+        def forward(self, *batch: torch.Tensor) -> torch.Tensor:
+            calls.append(batch)
+            loss: torch.Tensor = self._orig_mod(*batch)
+            return loss
+
+    monkeypatch.setattr(torch, "compile", Compiled)
+    cfg = small(compile=True, steps=3)
+    assert train.train(cfg).step == 3
+    assert len(calls) == 3 * cfg.accumulation
+    saved = torch.load(f"{cfg.out_dir}/checkpoint.pt", weights_only=True)["model"]
+    assert "token.weight" in saved
+    assert not any("_orig_mod" in name for name in saved)
+
+
 @pytest.mark.gpu
 @pytest.mark.requirement("AMP-08")
 def test_fp16_trains_and_skips_on_a_real_gpu(small: Callable[..., train.Config]) -> None:

@@ -237,6 +237,11 @@ class Answer:
             return "not slower"
         return "slower" if self.interval.high < 1 else "cannot tell"
 
+    def row(self, name: str) -> str:
+        """Of the table."""
+        low, value, high = self.interval.low, self.interval.value, self.interval.high
+        return f"| {name} | {value:.3f} ({low:.3f} to {high:.3f}) | {self.rounds} | {self.words} |"
+
 
 def measured(names: list[str], precision: str, looks: list[int], steps: int) -> dict[str, Answer]:
     """The answer about each loop but the first, which they are all compared with."""
@@ -252,6 +257,7 @@ def measured(names: list[str], precision: str, looks: list[int], steps: int) -> 
             interval = ratio([spent[name] for spent in rounds], [spent[names[0]] for spent in rounds], looks=len(looks))
             assert interval is not None
             answers[name] = Answer(interval, look)
+            print(f"after {look} rounds: {answers[name].row(name)}", file=sys.stderr, flush=True)
             if answers[name].words != "cannot tell":
                 del loops[name]
         if len(loops) == 1:
@@ -277,9 +283,7 @@ def main() -> None:
     print(f"{options.precision}, torch {torch.__version__}, {where}; {options.steps} steps a block, looks: {looks}\n")
     print("| Loop | Time against reference_impl | rounds | reference_impl is |\n|---|---|---|---|")
     for name in others:
-        answer = answers[name]
-        low, value, high = answer.interval.low, answer.interval.value, answer.interval.high
-        print(f"| {name} | {value:.3f} ({low:.3f} to {high:.3f}) | {answer.rounds} | {answer.words} |")
+        print(answers[name].row(name))
 
 
 def quiet() -> None:

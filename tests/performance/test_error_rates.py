@@ -29,8 +29,14 @@ def answers(world: World, runs: int = RUNS) -> Counter[Status]:
 
 @pytest.mark.parametrize(
     "machine",
-    [{}, {"noise": 0.005, "drift": 0.005}, {"drift": 0.2}, {"trend": 0.03}, {"interrupted": 0.1}, {"tick": 0.01}],
-    ids=["usual", "quiet", "wild", "warming", "interrupted", "coarse-clock"],
+    [
+        pytest.param({}, id="usual"),
+        pytest.param({"noise": 0.005, "drift": 0.005}, id="quiet", marks=pytest.mark.slow),
+        pytest.param({"drift": 0.2}, id="wild"),
+        pytest.param({"trend": 0.03}, id="warming", marks=pytest.mark.slow),
+        pytest.param({"interrupted": 0.1}, id="interrupted", marks=pytest.mark.slow),
+        pytest.param({"tick": 0.01}, id="coarse-clock"),
+    ],
 )
 def test_at_the_edge_a_wrong_answer_is_rare(machine: dict[str, float]) -> None:
     """Where the true ratio is the target itself, either answer is an error, and no more than 2.5 % are either."""
@@ -92,7 +98,7 @@ def test_work_that_was_not_done_is_no_gain() -> None:
     assert answers(World(2.0, other_seed=True), 20) == {Status.NOT_MEASURED: 20}
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.002, 0.01])
+@pytest.mark.parametrize("spread", [pytest.param(0.0, marks=pytest.mark.slow), 0.002, 0.01])
 @pytest.mark.parametrize("right", [0.9, 0.99])
 def test_a_cost_at_the_edge_is_seldom_misjudged(spread: float, right: float) -> None:
     """A true cost of 0.01 is neither within nor beyond 0.01, however much the seeds differ."""

@@ -16,6 +16,7 @@ from verifygate.model.base import volatile_pointers
 from verifygate.model.json_document import take
 from verifygate.performance import protocol
 from verifygate.performance.process import SOCKET_VARIABLE
+from verifygate.report.bench import text
 
 Measure = Callable[..., StageResult]
 ALL = {"speedup": 1.1, "memory_reduction": 0.4, "accuracy_difference": 0.01}
@@ -226,6 +227,7 @@ def test_a_baseline_that_does_not_fit(measure: Measure, simulated: Path) -> None
     assert statuses(result)["speedup"] == "NOT MEASURED"
     assert "fp32: out of memory at workloads.py:" in reasons(result)
     assert "123.00" not in result.model_dump_json()
+    assert "at least 0.5" in text(result)
 
 
 def test_a_baseline_that_fits_alone(measure: Measure, simulated: Path) -> None:

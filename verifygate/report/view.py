@@ -305,8 +305,10 @@ def quantity(value: float, unit: str) -> str:
 
 
 def interval(measurement: Measurement) -> str:
-    if measurement.low is None or measurement.high is None:
+    if measurement.low is None:
         return "none"
+    if measurement.high is None:
+        return f"at least {number(measurement.low)}"
     return f"{number(measurement.low)} to {number(measurement.high)}"
 
 
