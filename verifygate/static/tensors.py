@@ -41,6 +41,17 @@ class StepTensors:
         return found
 
     @cached_property
+    def parts(self) -> frozenset[str]:
+        """Names that get one part of an unpacked value: `loss, images = outputs`."""
+        return frozenset(
+            ast.unparse(part)
+            for spot in self.spots
+            if isinstance(spot.node, ast.Assign)
+            for target in spot.node.targets
+            for part in (target.elts if isinstance(target, ast.Tuple | ast.List) else ())
+        )
+
+    @cached_property
     def roots(self) -> frozenset[str]:
         """Names that a backward is called on, or that a callable wrapper of it is given as the loss."""
         found: set[str] = set()
@@ -90,7 +101,8 @@ class StepTensors:
         while grown:
             before = len(found)
             for name, values in self.assigned.items():
-                if any(_sums(value) & found for value in values):
+                is_loss = "loss" in name.lower() or name not in self.parts  # of what is unpacked, not every part is one
+                if is_loss and any(_sums(value) & found for value in values):
                     found.add(name)
                 if name in found and self.loop.trains:
                     found.update(part for value in values for part in _sums(value) if "loss" in part.lower())

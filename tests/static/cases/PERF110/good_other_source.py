@@ -16,3 +16,15 @@ def validate(trainer, averaged_model, loader, use_average):
 
 def main(trainer, averaged_model, loader):
     print(validate(trainer, averaged_model, loader, False))
+
+
+def train(model, optimizer, loader):
+    images = []
+    for batch in loader:
+        loss_and_image = model(batch.cuda())
+        loss, image = loss_and_image
+        images.append(image)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return images

@@ -90,6 +90,7 @@ _ASKS_FOR_DEVICE = r"(?i)is_available|device|cuda|backend"
 _IS_THERE = r"torch\.cuda\.is_available\(\) and |(?<= and )torch\.cuda\.is_available\(\)"
 """Asked along with a setting, for a scaler that is for CUDA in any case."""
 _SPEAK_OF_IT = frozenset("amp fp half mixed precision float autocast scaler scalar scaling scale 16".split())  # noqa: SIM905
+_SCALERS = frozenset({"scaler", "scalar"})
 _EMPTY_WORDS = frozenset(
     """self args arg cfg config conf opt opts hps params settings
     train training trainer model use enable enabled is with
@@ -199,6 +200,8 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     ours, theirs = (_words(text) for text in texts)
     if not ours or not theirs or ours & theirs or not _comparable(ours, theirs):
         return None
+    if theirs & _SCALERS:
+        return None  # on where there is a scaler: `enabled=scaler is not None`
     return Match(
         Place(use.function, use.call),
         "the scaler and the region whose loss it scales are switched by different settings",
