@@ -99,3 +99,13 @@ def divided_in_place(model, optimizer, scaler, groups):
                 loss.backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def closes_with_its_last(model, optimizer, scaler, loader, every):
+    for number, batch in enumerate(loader, 1):
+        loss = model(batch).mean() / every
+        scaler.scale(loss).backward()
+        if number % every == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()

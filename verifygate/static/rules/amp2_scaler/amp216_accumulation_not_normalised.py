@@ -3,7 +3,9 @@
 ## What it does
 Reports a scaled backward in every turn of a loop whose step comes every N turns, where nothing divides by N and no
 division of a loss is in sight; and a scaled backward of a loss that only the other arm, the one without a scaler,
-divides. It is only ever likely: a loss that is a sum needs no division.
+divides. And a step at the first batch of a window, `i % N == 0` where `i` counts from 0: the first window then has one
+batch, or N + 1 with `i != 0`, and is divided by N as well. It is only ever likely: a loss that is a sum needs no
+division.
 
 ## Why is this bad
 The gradients of N means add up to N times the mean: the effective learning rate grows with the window, clipping bites
@@ -62,6 +64,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import walk
@@ -97,6 +100,40 @@ def check(analysis: Analysis) -> Iterator[Match]:
                 yield Match(scale.place, f"`{text}` adds up losses that nothing divides by `{window}`", certain=False)
     for scale in scales:
         yield from _undivided_twin(scale, analysis)
+    for step in analysis.scaler_calls:
+        own = [scale for scale in scales if scale.function is step.function]
+        if step.method == "step" and any(not analysis.nesting.conditions(each.call, each.function) for each in own):
+            yield from _shifted(step, analysis)
+
+
+def _shifted(step: ScalerCall, analysis: Analysis) -> Iterator[Match]:
+    """A step where the number of the batch, counted from 0, is a multiple of N: at the first batch of a window."""
+    loops = analysis.nesting.loops(step.call, step.function)
+    counters = {_counter(loop) for loop in loops if isinstance(loop, ast.For)} - {""}
+    for test, holds in analysis.nesting.conditions(step.call, step.function):
+        for node in walk(test) if holds else ():
+            match node:
+                case ast.Compare(
+                    left=ast.BinOp(left=ast.Name(id=name), op=ast.Mod()),
+                    ops=[ast.Eq()],
+                    comparators=[ast.Constant(value=0)],
+                ) if name in counters:
+                    place = Place(step.function, node)
+                    text = statement_text(place)
+                    message = f"`{text}` holds at the first batch of a window, not at its last: the first one is odd"
+                    asked = text.replace(name, f"({name} + 1)", 1)
+                    yield Match(place, message, certain=False, remedy=f"ask for `{asked}`")
+
+
+def _counter(loop: ast.For) -> str:
+    """The variable by which `enumerate` counts the turns of a loop from 0."""
+    for node in walk(loop.iter):
+        if not isinstance(node, ast.Call) or last_name(node.func) != "enumerate":
+            continue
+        if len(node.args) == 1 and not node.keywords:
+            target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
+            return target.id if isinstance(target, ast.Name) else ""
+    return ""
 
 
 def _window(step: ScalerCall, analysis: Analysis) -> str | None:
