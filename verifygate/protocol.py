@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
 
 
 class Event(StrEnum):
@@ -58,8 +60,7 @@ class Window(StrEnum):
     STEPPED = "stepped"
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizerState:
+class OptimizerState(NamedTuple):
     gradients: Gradients = Gradients.UNKNOWN
     window: Window = Window.UNKNOWN
 
@@ -169,6 +170,7 @@ _BY_EVENT: dict[Event, tuple[Move, ...]] = {
 }
 
 
+@cache
 def advance(state: OptimizerState, event: Event) -> tuple[OptimizerState, Breach | None]:
     """The state after `event`, and the breach if the event is one. Every event is allowed to happen in every state."""
     for move in _BY_EVENT[event]:

@@ -425,6 +425,7 @@ class Evaluator:
         if known is not None:
             return known
         found: dict[Function, FunctionValue] = {}
+        cuts = self.cuts
         for value in self.values(call.func, frame):
             match value:
                 case FunctionValue():
@@ -436,7 +437,7 @@ class Evaluator:
                     if not any("__call__" in base.methods for base in self.linearised(value.made)):
                         self._add_method(found, value.made, "forward", Bound(call.func, frame))
         callees = tuple(found.values())
-        if not self._busy:  # inside a cycle there may be more to it
+        if not self._busy or self.cuts == cuts:  # cut short inside a cycle, there may be more to it
             frame.callees[call] = callees
         return callees
 

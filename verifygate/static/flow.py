@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from verifygate.protocol import Breach, Event, Gradients, Window, advance
@@ -81,7 +81,7 @@ class Walk:
     arrivals: dict[int, list[State]] = field(default_factory=dict)
     _switches: dict[str, Atom] = field(default_factory=dict)
     """Canonical path of a variable -> the condition that asks for nothing but it."""
-    _alive: list[list[str]] = field(default_factory=list)
+    _alive: dict[int, list[str]] = field(default_factory=dict)
     _scalers: dict[str, set[str]] = field(default_factory=dict)
     """Optimizer -> the scalers that are seen to unscale or step it."""
     _voids: list[frozenset[Atom]] = field(default_factory=list)
@@ -89,19 +89,26 @@ class Walk:
     _matters: list[frozenset[Atom]] = field(default_factory=list)
     """Node -> the conditions that are still asked for there or later."""
     _next_turns: dict[Atom, Atom] = field(default_factory=dict)
+    _volatile: set[str] = field(default_factory=set)
+    _decided: dict[tuple[int, int], Fact] = field(default_factory=dict)
+    """Two nodes -> what going from the one to the other decides."""
+    _settled: dict[tuple[int, State], frozenset[Fact]] = field(default_factory=dict)
     _is_over: bool = False
     """Every state has been met: what is asked now is asked again."""
+    _again: dict[tuple[int, State], list[tuple[int, State]]] = field(default_factory=dict)
+    """The answers to that."""
 
     def run(self) -> list[Hit]:
         """Walk everything. Raises TooManyStatesError past the limit."""
         if not self.graph.scalers and not any(_is_mixed(node) for node in self.graph.nodes):
             return []  # neither scaling nor autocast: no breach can be met
-        volatile = self.graph.volatile()
+        self._volatile = self.graph.volatile()
+        self._decided = _decided(self.graph)
         self._voids = ended(self.graph)
         self._matters = live(self.graph, self._voids)
         self._next_turns = next_turns(self.graph)
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
-        self._alive = [self.graph.alive(node) for node in self.graph.nodes]
+        self._alive = self.graph.alive()
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
         for node in self.graph.nodes:
             if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
@@ -118,7 +125,7 @@ class Walk:
                     raise TooManyStatesError
                 self.parents[step] = (number, state)
                 queue.append(step)
-        return self._hits(volatile)
+        return self._hits()
 
     # -- one step ----------------------------------------------------------------------------------------------
 
@@ -130,6 +137,13 @@ class Walk:
             return []
         steps = ((successor, decided(after, fact, self._matters[successor])) for successor, fact in node.successors)
         return [(successor, following) for successor, following in steps if following is not None]
+
+    def _onward_again(self, number: int, state: State) -> list[tuple[int, State]]:
+        """The same, once every state has been met: it is asked for one condition after the other."""
+        step = (number, state)
+        if step not in self._again:
+            self._again[step] = self._onward(number, state)
+        return self._again[step]
 
     def _apply(self, number: int, node: Node, state: State) -> State | None:
         """The state after a node; None where no run can be in this state there."""
@@ -146,22 +160,22 @@ class Walk:
                 scaled = not backward.idle and (backward.scaled or bool(backward.roots & state.scaled))
                 if state.span is not None and state.span.stepped:
                     used = frozenset((name, True) for name, _ in state.span.stepped)
-                    state = replace(state, span=replace(state.span, stepped=used))
+                    state = state._replace(span=state.span._replace(stepped=used))
                 return self._backward(number, Event.SCALED_BACKWARD if scaled else Event.PLAIN_BACKWARD, state)
             case ForeignBackward():
                 self.arrivals.setdefault(number, []).append(state)
                 self._in_region("AMP101", number, state)
             case Enter(active=active, caches=caches):
                 span = state.span or Span(number)
-                span = replace(span, caches=span.caches or (active and caches))
-                return replace(state, regions=(*state.regions, active), span=span)
+                span = span._replace(caches=span.caches or (active and caches))
+                return state._replace(regions=(*state.regions, active), span=span)
             case Leave():
-                return replace(state, regions=state.regions[:-1], span=state.span if state.regions[1:] else None)
+                return state._replace(regions=state.regions[:-1], span=state.span if state.regions[1:] else None)
             case Assign() as assign:
                 return self._assign(number, assign, state)
             case Member() as member:
                 tracks = turned(state.tracks, member)
-                return replace(state, tracks=tracks) if tracks is not None else None
+                return state._replace(tracks=tracks) if tracks is not None else None
         return state
 
     def _arrive(self, number: int, state: State) -> None:
@@ -180,7 +194,7 @@ class Walk:
         if (optimizer, True) in span.stepped:
             self._sight("AMP104", span.entered, number, state, optimizer)
             return state
-        return replace(state, span=replace(span, stepped=span.stepped | {(optimizer, False)}))
+        return state._replace(span=span._replace(stepped=span.stepped | {(optimizer, False)}))
 
     def _signal(self, number: int, signal: Signal, state: State) -> State:
         if signal.event is Event.UPDATE:
@@ -222,7 +236,7 @@ class Walk:
             (name, weakly(track, event, number) if name in reached and track.touched else track)
             for name, track in state.tracks
         )
-        return replace(state, tracks=tracks)
+        return state._replace(tracks=tracks)
 
     def _each(self, number: int, event: Event, state: State, names: list[str]) -> State:
         tracks = []
@@ -241,7 +255,7 @@ class Walk:
                 touched = track.touched or event in _BLAMED
                 track = Track(after, marked(track, after, event, number), touched, weak, track.turn)
             tracks.append((name, track))
-        return replace(state, tracks=tuple(tracks))
+        return state._replace(tracks=tuple(tracks))
 
     def _in_turn(self, number: int, name: str, track: Track) -> bool:
         """Whether what a loop over a collection does at a node is done to the member that is watched."""
@@ -271,7 +285,7 @@ class Walk:
         if span is not None and any(is_below(name, assign.target) for name, _ in span.stepped):
             # another optimizer goes by this name now
             kept = frozenset(each for each in span.stepped if not is_below(each[0], assign.target))
-            span = replace(span, stepped=kept)
+            span = span._replace(stepped=kept)
         tracks = state.tracks
         members = self.graph.nodes[number].members  # the variable of a loop over a collection stays the one watched
         if any(is_below(name, assign.target) and name not in members for name, _ in tracks):
@@ -281,17 +295,19 @@ class Walk:
             )
         if (scaled, facts, span, tracks) == (state.scaled, state.facts, state.span, state.tracks):
             return state
-        return replace(state, scaled=scaled, facts=facts, span=span, tracks=tracks)
+        return state._replace(scaled=scaled, facts=facts, span=span, tracks=tracks)
 
     # -- from sightings to hits --------------------------------------------------------------------------------
 
-    def _hits(self, volatile: set[str]) -> list[Hit]:
+    def _hits(self) -> list[Hit]:
         self._is_over = True
         hits: dict[tuple[str, int], Hit] = {}
         for (rule, blamed), sightings in self.sightings.items():
             first = sightings[0]
-            way = Way(self.graph, [number for number, _ in self._steps(first.node, first.state)], blamed, volatile)
-            certain = self._certain(sightings, volatile, way)
+            way = Way(
+                self.graph, [number for number, _ in self._steps(first.node, first.state)], blamed, self._volatile
+            )
+            certain = self._certain(sightings, way)
             verdict, at_fault = way.verdict(rule) if certain is not None else ("", blamed)
             if not verdict:
                 continue
@@ -311,7 +327,7 @@ class Walk:
             )
         return list(hits.values())
 
-    def _certain(self, sightings: list[_Sighting], volatile: set[str], way: Way) -> bool | None:
+    def _certain(self, sightings: list[_Sighting], way: Way) -> bool | None:
         """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later.
 
         None where the way found needs two conditions that change as it runs, or a reading comes after the loop that
@@ -328,14 +344,12 @@ class Walk:
         if not any(_concerned(state, sightings[0]) for _, state in others):
             return True
         innocent = [(node, state) for node, state in others if _concerned(state, sightings[0], midway=True)]
-        guilty = frozenset.intersection(*(self._settings(each.node, each.state, volatile) for each in sightings))
-        at_fault = [
-            self._settings(way.blamed, state, volatile) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]
-        ]
+        guilty = frozenset.intersection(*(self._settings(each.node, each.state) for each in sightings))
+        at_fault = [self._settings(way.blamed, state) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]]
         if guilty and at_fault:
             guilty -= frozenset.intersection(*at_fault)  # without these the statement at fault is not reached at all
         for atom, truth in guilty if innocent else ():
-            if all((atom, not truth) in self._settings(*each, volatile) for each in innocent):
+            if all((atom, not truth) in self._settings(*each) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
         choices = way.choices()
         if len(choices) <= 1 and not any(choice.startswith(OF_ONE) for choice in choices):
@@ -344,7 +358,7 @@ class Walk:
             return False
         steps = self._steps(sightings[0].node, sightings[0].state)
         given = self._always(way.blamed) & self._always(way.shown)
-        needed = Detours(self._onward, broken, way).needed(steps, given, enough=2)
+        needed = Detours(self._onward_again, broken, way).needed(steps, given, enough=2)
         return None if len(needed) > 1 or any(choice.startswith(OF_ONE) for choice in needed) else False
 
     def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
@@ -352,9 +366,22 @@ class Walk:
         zeroed = [mark for _, track in state.tracks if (mark := track.mark(Event.ZERO_GRAD)) is not None]
         return any(loops <= set(self.graph.nodes[mark].loops) for mark in zeroed)
 
-    def _settings(self, node: int, state: State, volatile: set[str]) -> frozenset[Fact]:
+    def _settings(self, node: int, state: State) -> frozenset[Fact]:
         """What the way to a state decided about conditions that never change while it runs."""
-        return frozenset(fact for fact in self._decisions(node, state) if not _changing(fact[0], volatile))
+        asked: list[tuple[int, State]] = []
+        here: tuple[int, State] | None = (node, state)
+        while here is not None and here not in self._settled:
+            asked.append(here)
+            here = self.parents[here]
+        settled = self._settled[here] if here is not None else frozenset()
+        before = here[0] if here is not None else None
+        for step in reversed(asked):
+            fact = self._decided.get((before, step[0])) if before is not None else None
+            if fact is not None and not _changing(fact[0], self._volatile):
+                settled |= {fact}
+            self._settled[step] = settled
+            before = step[0]
+        return settled
 
     def _always(self, node: int) -> frozenset[tuple[str, bool]]:
         """How conditions came out, when they were last asked, on every way to an event."""
@@ -367,9 +394,8 @@ class Walk:
     def _decisions(self, node: int, state: State) -> Iterator[Fact]:
         """Every condition decided on the way to a state."""
         for (number, _), (successor, _) in pairwise(self._steps(node, state)):
-            facts = [fact for each, fact in self.graph.nodes[number].successors if each == successor]
-            if len(facts) == 1 and facts[0] is not None:
-                yield facts[0]
+            if fact := self._decided.get((number, successor)):
+                yield fact
 
     def _steps(self, node: int, state: State) -> list[tuple[int, State]]:
         here: tuple[int, State] | None = (node, state)
@@ -394,6 +420,15 @@ class Walk:
             if number == sighting.blamed:
                 break
         return numbers[start:]
+
+
+def _decided(graph: Graph) -> dict[tuple[int, int], Fact]:
+    """Two nodes -> what going from the one to the other decides, where there is one way only and it decides anything."""
+    found: dict[tuple[int, int], list[Fact | None]] = {}
+    for number, node in enumerate(graph.nodes):
+        for successor, fact in node.successors:
+            found.setdefault((number, successor), []).append(fact)
+    return {edge: facts[0] for edge, facts in found.items() if len(facts) == 1 and facts[0] is not None}
 
 
 def _is_mixed(node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from verifygate.protocol import Event
 from verifygate.record import record
@@ -35,8 +36,7 @@ class Place:
         return int(getattr(self.node, "end_lineno", None) or self.line)
 
 
-@record
-class Window:
+class Window(NamedTuple):
     """A window of N turns, known by a remainder: `i % N == 0` opens it, `(i + 1) % N == 0` closes it."""
 
     text: str
@@ -46,8 +46,7 @@ class Window:
     """It asks for the last turn of the window, and not for the first."""
 
 
-@record
-class Atom:
+class Atom(NamedTuple):
     """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
 
     text: str
@@ -190,14 +189,22 @@ class Graph:
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
 
-    def alive(self, node: Node) -> list[str]:
-        """The optimizers that can be meant at a node: not those that are local to a function not being run there."""
+    def alive(self) -> dict[int, list[str]]:
+        """For each node with an event, the optimizers that can be meant there.
+
+        Not those that are local to a function not being run there.
+        """
         symbols = {f"{function.module.path}:{function.symbol}" for function in self.functions}
-        homes = {name: name.rpartition(":")[0] for name in self.optimizers}
-        names = [name for name, home in sorted(homes.items()) if home in node.homes or home not in symbols]
-        for member in node.members:  # here the collection goes by its member, whose turn it is
-            names = [name for name in names if name == member or not is_below(name, member.removesuffix("[*]"))]
-        return names
+        homes = [(name, name.rpartition(":")[0]) for name in sorted(self.optimizers)]
+        found = {}
+        for number, node in enumerate(self.nodes):
+            if not isinstance(node.payload, Signal | Backward):
+                continue
+            names = [name for name, home in homes if home in node.homes or home not in symbols]
+            for member in node.members:  # here the collection goes by its member, whose turn it is
+                names = [name for name in names if name == member or not is_below(name, member.removesuffix("[*]"))]
+            found[number] = names
+        return found
 
     def prune(self) -> None:
         """Take out assignments that can change nothing: no condition reads them, no scaled loss flows through them."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
 
-from verifygate.record import record
 from verifygate.static.graph import Atom, Fact
 from verifygate.static.tracks import Track
 
 
-@record
-class Span:
+class Span(NamedTuple):
     """From entering the outermost open region to leaving it: torch drops its casts of the weights only there."""
 
     entered: int
@@ -20,13 +19,12 @@ class Span:
     """Optimizers that stepped inside, and whether a backward came after."""
 
 
-@record
-class State:
+class State(NamedTuple):
     tracks: tuple[tuple[str, Track], ...] = ()
     regions: tuple[bool, ...] = ()
     span: Span | None = None
     scaled: frozenset[str] = frozenset()
-    facts: frozenset[tuple[Atom, bool]] = frozenset()
+    facts: frozenset[Fact] = frozenset()
 
 
 def decided(state: State, fact: Fact | None, matters: frozenset[Atom]) -> State | None:
@@ -41,5 +39,11 @@ def decided(state: State, fact: Fact | None, matters: frozenset[Atom]) -> State 
             return None
         if atom in matters:
             facts = facts | {fact}
-    facts = frozenset(each for each in facts if each[0] in matters)
-    return state if facts == state.facts else replace(state, facts=facts)
+    facts = _kept(facts, matters)
+    return state if facts == state.facts else state._replace(facts=facts)
+
+
+@lru_cache(maxsize=4096)
+def _kept(facts: frozenset[Fact], matters: frozenset[Atom]) -> frozenset[Fact]:
+    """The facts that still matter: the same few questions, asked at every step of a walk."""
+    return frozenset(fact for fact in facts if fact[0] in matters)

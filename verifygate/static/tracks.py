@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
 from enum import StrEnum
 from functools import cache
+from typing import NamedTuple
 
 from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
-from verifygate.record import record
 from verifygate.static.graph import Member, Part, is_below
 
 
@@ -21,11 +20,10 @@ class Turn(StrEnum):
     """It is not among the members that the loop goes over."""
 
 
-@record
-class Track:
+class Track(NamedTuple):
     """One optimizer on one path: its state, and the node of the latest event of each kind that can be blamed."""
 
-    state: OptimizerState = field(default_factory=OptimizerState)
+    state: OptimizerState = OptimizerState()
     marks: frozenset[tuple[Event, int]] = frozenset()
     touched: bool = False
     """Some event has been about it."""
@@ -42,7 +40,7 @@ def advanced(track: Track, event: Event) -> tuple[OptimizerState, Breach | None]
     """The protocol's table, but for gradients that another optimizer's backward may have left here: they were to go."""
     after, breach = advance(track.state, event)
     if event is Event.ZERO_GRAD and track.weak:
-        return replace(after, gradients=Gradients.NONE), None
+        return after._replace(gradients=Gradients.NONE), None
     return after, breach
 
 
@@ -55,7 +53,7 @@ def weakly(track: Track, event: Event, number: int) -> Track:
     if scaled or gradients is not Gradients.UNKNOWN_CLIPPED:
         gradients = Gradients.SCALED if scaled else Gradients.PLAIN
     after = OptimizerState(gradients, track.state.window)
-    return replace(track, state=after, marks=marked(track, after, event, number), weak=True)
+    return track._replace(state=after, marks=marked(track, after, event, number), weak=True)
 
 
 def marked(track: Track, after: OptimizerState, event: Event, number: int) -> frozenset[tuple[Event, int]]:
@@ -110,12 +108,12 @@ def turned(tracks: tuple[tuple[str, Track], ...], member: Member) -> tuple[tuple
                     return None  # the loop goes over all of them
                 case Part.LEAVE:
                     turn = None
-        after.append((name, track if turn is track.turn else replace(track, turn=turn)))
+        after.append((name, track if turn is track.turn else track._replace(turn=turn)))
     return tuple(after)
 
 
 def passed_over(track: Track, event: Event, aimed: bool) -> Track:
     """What happens in the turn of another member: only a zero_grad that is about all of them is this one's too."""
     if event is Event.ZERO_GRAD and not aimed:
-        return replace(track, state=replace(track.state, gradients=Gradients.NONE))
+        return track._replace(state=track.state._replace(gradients=Gradients.NONE))
     return track
