@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from verifygate.static.builder import Activation, Edges
 from verifygate.static.conditions import expand, fact_of
-from verifygate.static.graph import Assign, Atom, Backward, Branch, ForeignBackward, Signal
+from verifygate.static.graph import Assign, Atom, Backward, Branch, ForeignBackward, Signal, Sources
 from verifygate.static.loops import LoopLowering
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles, last_name
@@ -115,6 +115,8 @@ class AssignmentLowering(LoopLowering):
 
     def _returned_in(self, expr: ast.expr) -> frozenset[str]:
         """Canonical paths of what functions that were inlined return to an expression."""
+        if not self._returned:
+            return frozenset()
         return frozenset(self._returned[id(call)] for call in walk(expr) if id(call) in self._returned)
 
     def _put_in(self, held: ast.expr, value: ast.expr, node: ast.AST, here: Activation) -> None:
@@ -125,11 +127,12 @@ class AssignmentLowering(LoopLowering):
     def _assigned(
         self, path: str, value: ast.expr, here: Activation, *, keeps: bool = False, known: bool = True
     ) -> Assign:
-        sources = self.scaling.sources(value, here.frame)
-        scaler = self.scaling.scaler_in(value, here.frame)
+        frame, returned = here.frame, self._returned_in(value)
+        scaler = self.scaling.scaler_in(value, frame)
         scaled = scaler is not None and scaler.kind != "idle"
-        truth = self.roles.evaluator.truth(value, here.frame) if known and not keeps else None
-        return Assign(path, sources | self._returned_in(value), scaled, truth, bool(self._loops), keeps, counts=keeps)
+        truth = self.roles.evaluator.truth(value, frame) if known and not keeps else None
+        sources = Sources(lambda: self.scaling.sources(value, frame) | returned)
+        return Assign(path, sources, scaled, truth, bool(self._loops), keeps, counts=keeps)
 
     def _is_switch(self, target: ast.expr, value: ast.expr, here: Activation) -> bool:
         """Whether what is assigned may decide later on if AMP is on, or tells what one of several optimizers did.

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from verifygate.static.judgement import Way
+from verifygate.static.past import Step
 from verifygate.static.states import State
 
 MAX_STATES = 3_000
 """States looked at for one condition; where no way round it is found by then, it counts as needed."""
 
-Step = tuple[int, State]
 Onward = Callable[[int, State], list[Step]]
 
 

@@ -93,7 +93,7 @@ class Evaluator:
             result = frozenset(self._evaluate(expr, frame)) or _NOTHING_KNOWN
         finally:
             self._busy.discard(key)
-        if not self._busy or UNKNOWN not in result or self.cuts == cuts:
+        if self.cuts == cuts or not self._busy or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
         return result
 

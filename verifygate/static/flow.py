@@ -8,9 +8,7 @@ themselves and independent branches do not multiply.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from verifygate.protocol import Breach, Event, Gradients, Window, advance
 from verifygate.record import record
@@ -21,7 +19,6 @@ from verifygate.static.graph import (
     Backward,
     Branch,
     Enter,
-    Fact,
     ForeignBackward,
     Graph,
     Leave,
@@ -33,6 +30,7 @@ from verifygate.static.graph import (
 )
 from verifygate.static.judgement import OF_ONE, Way
 from verifygate.static.liveness import counts, ended, live, next_turns
+from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
 
@@ -76,7 +74,7 @@ class _Sighting:
 @dataclass(eq=False, repr=False, slots=True)
 class Walk:
     graph: Graph
-    parents: dict[tuple[int, State], tuple[int, State] | None] = field(default_factory=dict)
+    parents: dict[Step, Step | None] = field(default_factory=dict)
     sightings: dict[tuple[str, int], list[_Sighting]] = field(default_factory=dict)
     arrivals: dict[int, list[State]] = field(default_factory=dict)
     _switches: dict[str, Atom] = field(default_factory=dict)
@@ -89,21 +87,17 @@ class Walk:
     _matters: list[frozenset[Atom]] = field(default_factory=list)
     """Node -> the conditions that are still asked for there or later."""
     _next_turns: dict[Atom, Atom] = field(default_factory=dict)
-    _volatile: set[str] = field(default_factory=set)
-    _decided: dict[tuple[int, int], Fact] = field(default_factory=dict)
-    """Two nodes -> what going from the one to the other decides."""
-    _settled: dict[tuple[int, State], frozenset[Fact]] = field(default_factory=dict)
+    _past: Past = field(init=False)
     _is_over: bool = False
     """Every state has been met: what is asked now is asked again."""
-    _again: dict[tuple[int, State], list[tuple[int, State]]] = field(default_factory=dict)
+    _again: dict[Step, list[Step]] = field(default_factory=dict)
     """The answers to that."""
 
     def run(self) -> list[Hit]:
         """Walk everything. Raises TooManyStatesError past the limit."""
         if not self.graph.scalers and not any(_is_mixed(node) for node in self.graph.nodes):
             return []  # neither scaling nor autocast: no breach can be met
-        self._volatile = self.graph.volatile()
-        self._decided = _decided(self.graph)
+        self._past = Past(self.graph, self.parents)
         self._voids = ended(self.graph)
         self._matters = live(self.graph, self._voids)
         self._next_turns = next_turns(self.graph)
@@ -129,7 +123,7 @@ class Walk:
 
     # -- one step ----------------------------------------------------------------------------------------------
 
-    def _onward(self, number: int, state: State) -> list[tuple[int, State]]:
+    def _onward(self, number: int, state: State) -> list[Step]:
         """Where a run that is at a node in a state can go from there."""
         node = self.graph.nodes[number]
         after = self._apply(number, node, state)
@@ -138,7 +132,7 @@ class Walk:
         steps = ((successor, decided(after, fact, self._matters[successor])) for successor, fact in node.successors)
         return [(successor, following) for successor, following in steps if following is not None]
 
-    def _onward_again(self, number: int, state: State) -> list[tuple[int, State]]:
+    def _onward_again(self, number: int, state: State) -> list[Step]:
         """The same, once every state has been met: it is asked for one condition after the other."""
         step = (number, state)
         if step not in self._again:
@@ -268,7 +262,7 @@ class Walk:
 
     def _assign(self, number: int, assign: Assign, state: State) -> State:
         scaled = state.scaled
-        if assign.scaled or assign.sources & scaled:
+        if assign.scaled or (scaled and assign.sources.paths & scaled):
             scaled = scaled | {assign.target}
         elif not assign.keeps:
             scaled = scaled - {assign.target}
@@ -304,9 +298,8 @@ class Walk:
         hits: dict[tuple[str, int], Hit] = {}
         for (rule, blamed), sightings in self.sightings.items():
             first = sightings[0]
-            way = Way(
-                self.graph, [number for number, _ in self._steps(first.node, first.state)], blamed, self._volatile
-            )
+            numbers = [number for number, _ in self._past.steps(first.node, first.state)]
+            way = Way(self.graph, numbers, blamed, self._past.volatile)
             certain = self._certain(sightings, way)
             verdict, at_fault = way.verdict(rule) if certain is not None else ("", blamed)
             if not verdict:
@@ -344,19 +337,19 @@ class Walk:
         if not any(_concerned(state, sightings[0]) for _, state in others):
             return True
         innocent = [(node, state) for node, state in others if _concerned(state, sightings[0], midway=True)]
-        guilty = frozenset.intersection(*(self._settings(each.node, each.state) for each in sightings))
-        at_fault = [self._settings(way.blamed, state) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]]
+        guilty = frozenset.intersection(*(self._past.settings(each.node, each.state) for each in sightings))
+        at_fault = [self._past.settings(way.blamed, state) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]]
         if guilty and at_fault:
             guilty -= frozenset.intersection(*at_fault)  # without these the statement at fault is not reached at all
         for atom, truth in guilty if innocent else ():
-            if all((atom, not truth) in self._settings(*each) for each in innocent):
+            if all((atom, not truth) in self._past.settings(*each) for each in innocent):
                 return False  # decided by a setting: some configuration never breaks the rule
         choices = way.choices()
         if len(choices) <= 1 and not any(choice.startswith(OF_ONE) for choice in choices):
             return True
         if not sightings[0].optimizer:
             return False
-        steps = self._steps(sightings[0].node, sightings[0].state)
+        steps = self._past.steps(sightings[0].node, sightings[0].state)
         given = self._always(way.blamed) & self._always(way.shown)
         needed = Detours(self._onward_again, broken, way).needed(steps, given, enough=2)
         return None if len(needed) > 1 or any(choice.startswith(OF_ONE) for choice in needed) else False
@@ -366,50 +359,19 @@ class Walk:
         zeroed = [mark for _, track in state.tracks if (mark := track.mark(Event.ZERO_GRAD)) is not None]
         return any(loops <= set(self.graph.nodes[mark].loops) for mark in zeroed)
 
-    def _settings(self, node: int, state: State) -> frozenset[Fact]:
-        """What the way to a state decided about conditions that never change while it runs."""
-        asked: list[tuple[int, State]] = []
-        here: tuple[int, State] | None = (node, state)
-        while here is not None and here not in self._settled:
-            asked.append(here)
-            here = self.parents[here]
-        settled = self._settled[here] if here is not None else frozenset()
-        before = here[0] if here is not None else None
-        for step in reversed(asked):
-            fact = self._decided.get((before, step[0])) if before is not None else None
-            if fact is not None and not _changing(fact[0], self._volatile):
-                settled |= {fact}
-            self._settled[step] = settled
-            before = step[0]
-        return settled
-
     def _always(self, node: int) -> frozenset[tuple[str, bool]]:
         """How conditions came out, when they were last asked, on every way to an event."""
         ways = [
-            frozenset({fact[0].text: fact[1] for fact in self._decisions(node, state)}.items())
+            frozenset({fact[0].text: fact[1] for fact in self._past.decisions(node, state)}.items())
             for state in self.arrivals.get(node, [])[:_SAMPLE]
         ]
         return frozenset.intersection(*ways) if ways else frozenset()
-
-    def _decisions(self, node: int, state: State) -> Iterator[Fact]:
-        """Every condition decided on the way to a state."""
-        for (number, _), (successor, _) in pairwise(self._steps(node, state)):
-            if fact := self._decided.get((number, successor)):
-                yield fact
-
-    def _steps(self, node: int, state: State) -> list[tuple[int, State]]:
-        here: tuple[int, State] | None = (node, state)
-        steps = []
-        while here is not None:
-            steps.append(here)
-            here = self.parents[here]
-        return steps[::-1]
 
     def _path(self, sighting: _Sighting) -> list[int]:
         """The events on the way to the breach, from the last point at which nothing was pending."""
         numbers = [
             number
-            for number, _ in self._steps(sighting.node, sighting.state)
+            for number, _ in self._past.steps(sighting.node, sighting.state)
             if isinstance(self.graph.nodes[number].payload, Signal | Backward | ForeignBackward | Enter | Leave)
         ]
         start = 0
@@ -420,15 +382,6 @@ class Walk:
             if number == sighting.blamed:
                 break
         return numbers[start:]
-
-
-def _decided(graph: Graph) -> dict[tuple[int, int], Fact]:
-    """Two nodes -> what going from the one to the other decides, where there is one way only and it decides anything."""
-    found: dict[tuple[int, int], list[Fact | None]] = {}
-    for number, node in enumerate(graph.nodes):
-        for successor, fact in node.successors:
-            found.setdefault((number, successor), []).append(fact)
-    return {edge: facts[0] for edge, facts in found.items() if len(facts) == 1 and facts[0] is not None}
 
 
 def _is_mixed(node: Node) -> bool:
@@ -446,10 +399,6 @@ def _label(node: Node) -> str:
         case Enter(active=active):
             return "enter autocast" if active else "enter autocast(enabled=False)"
     return "leave autocast"
-
-
-def _changing(atom: Atom, volatile: set[str]) -> bool:
-    return atom.opaque or bool(atom.mentions & volatile)
 
 
 def _concerned(state: State, sighting: _Sighting, *, midway: bool = False) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -123,12 +124,28 @@ class Branch:
     """It asks a `while` whether to go on."""
 
 
+class Sources:
+    """Canonical paths of the variables that a value is made of, found when they are asked for: few ever are."""
+
+    __slots__ = ("_find", "_found")
+
+    def __init__(self, find: Callable[[], frozenset[str]] = frozenset) -> None:
+        self._find: Callable[[], frozenset[str]] = find
+        self._found: frozenset[str] | None = None
+
+    @property
+    def paths(self) -> frozenset[str]:
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+
 @record
 class Assign:
     """A variable gets a value: what was known about it ends, and what is now known begins."""
 
     target: str
-    sources: frozenset[str] = frozenset()
+    sources: Sources = field(default_factory=Sources)
     scaled: bool = False
     truth: bool | None = None
     in_loop: bool = False
@@ -215,7 +232,7 @@ class Graph:
             flows.clear()
         grown = bool(flows)
         while grown:
-            more = {source for assign in assigns if assign.target in flows for source in assign.sources} - flows
+            more = {source for assign in assigns if assign.target in flows for source in assign.sources.paths} - flows
             flows |= more
             grown = bool(more)
         idle = {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from verifygate.model import NotFollowed
 from verifygate.protocol import Event
+from verifygate.static import torch_api
 from verifygate.static.assignments import AssignmentLowering
 from verifygate.static.builder import Activation, Edges, TooLargeError
 from verifygate.static.conditions import expand, fact_of, gradients_there, is_about_all, is_finite_check
@@ -29,9 +30,10 @@ from verifygate.static.program import Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals
-from verifygate.static.syntax import children, walk
+from verifygate.static.syntax import children
 from verifygate.static.values import Frame, FunctionValue
 
+_FINITE_WORDS = tuple(word.encode() for word in torch_api.FINITE_WORDS)
 MAX_INLINED = 10
 MAX_CALLS = 500
 """Calls inlined below one root; real training scripts need some forty."""
@@ -147,7 +149,7 @@ class Lowering(AssignmentLowering):
                 self._expression(node.test, here)
 
     def _if(self, node: ast.If, here: Activation) -> None:
-        guard = is_finite_check(node.test)
+        guard = here.frame.function.module.mentions(*_FINITE_WORDS) and is_finite_check(node.test)
         start = len(self.graph.nodes)
         yes, no = self._condition(node.test, here.frame, here)
         body = len(self.graph.nodes)
@@ -261,7 +263,7 @@ class Lowering(AssignmentLowering):
 
     def _expression(self, expr: ast.expr, here: Activation) -> None:
         """Lower the calls of an expression in the order in which they run."""
-        if not self._loose or not any(isinstance(node, ast.Call) for node in walk(expr)):
+        if not self._loose or not self.reach.names.may_hold(expr):
             return
         match expr:
             case ast.Call():
@@ -290,7 +292,7 @@ class Lowering(AssignmentLowering):
                         self._expression(child, here)
 
     def _call(self, call: ast.Call, here: Activation) -> None:
-        if not self._loose:
+        if not self._loose or not self.reach.names.may_mean(call):
             return
         meaning = self.signals.of_call(call, here.frame, here.guards > 0)
         if meaning is not None:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from verifygate.static import torch_api
+from verifygate.static.names import Names
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.values import Frame
@@ -20,15 +21,20 @@ class Reach:
         self._callees: dict[Function, set[Function]] = {}
         self._named: dict[Module, bool] = {}
         self._aliases: dict[Module, set[str]] = {}
+        self.names = Names(roles.evaluator)
 
     def has_events(self, function: Function) -> bool:
         """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""
         if function not in self._known:
+            if function.module not in self.names.modules:
+                self.names.learn((function.module,))
             self._known[function] = False
             own = self.has_own_events(function)
             frame = self.roles.evaluator.root_frame(function)
             leads = self._callees.setdefault(function, set())
             for call in function.calls:
+                if not self.names.may_run(call, frame):
+                    continue
                 for callee in self.roles.evaluator.callees(call, frame):
                     if callee.function is not function and self.has_events(callee.function):
                         leads.add(callee.function)
@@ -81,9 +87,21 @@ class Reach:
 
     def roots(self, modules: list[Module]) -> list[Function]:
         """Functions with events that nothing in the project calls: module bodies, entry points, hooks of frameworks."""
-        with_events = self.candidates(modules)
+        with_events = self._settled(modules)
         called = {callee for callees in self._callees.values() for callee in callees}
         return [function for function in with_events if function not in called]
+
+    def _settled(self, modules: list[Module]) -> list[Function]:
+        """The functions with events, asked again where files that were parsed on the way bind what was passed over."""
+        program = self.roles.evaluator.program
+        while True:
+            self.names.learn(program.parsed)
+            self._known.clear()
+            self._callees.clear()
+            found = self.candidates(modules)
+            self.names.learn(program.parsed)
+            if not self.names.has_passed_over_bound_ones():
+                return found
 
 
 def _aliases(module: Module) -> set[str]:

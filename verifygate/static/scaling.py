@@ -18,6 +18,8 @@ class Scaling:
 
     def scaler_in(self, expr: ast.AST, frame: Frame) -> Scaler | None:
         """The scaler whose `scale` an expression calls or hands on (`map(scaler.scale, losses)`)."""
+        if not frame.function.module.mentions(b".scale", b"get_scale"):
+            return None
         for node in walk(expr):
             match node:
                 case ast.Attribute(attr="scale"):

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from verifygate.static.program import Class, Function, Module
 
 
-@dataclass(unsafe_hash=True, slots=True)
 class Unknown:
-    """Anything."""
+    """Anything. There is one, UNKNOWN."""
+
+    __slots__ = ()
 
 
 @dataclass(unsafe_hash=True, slots=True)
@@ -214,8 +215,8 @@ def _may_be_none(value: Value) -> bool:
 
 def same(expr: ast.expr) -> Hashable:
     """What two expressions of one frame share that have the same values: bindings count, not where a name stands."""
-    if isinstance(expr, ast.Name):
+    if expr.__class__ is ast.Name:
         return expr.id
-    if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name):
+    if expr.__class__ is ast.Attribute and expr.value.__class__ is ast.Name:
         return expr.value.id, expr.attr
     return id(expr)
