@@ -10,6 +10,8 @@ import pytest
 
 from verifygate.model import StageResult
 
+QUICK = {"rounds": 3, "rounds_max": 3, "steps": 2, "warmup": 1, "train_steps": 3, "profile": False}
+
 CASES = {
     "passed": '<testcase classname="tests.test_a" name="test_steps"/>',
     "failed": '<testcase classname="tests.test_a" name="test_memory">'
@@ -54,6 +56,24 @@ def test_tests_checks_and_measures_are_in_one_table(result: StageResult) -> None
     assert all(measurement.title in text for measurement in result.measurements)
     missed = [check for check in result.checks if check.required and check.status not in ("PASS", "NOT APPLICABLE")]
     assert code == bool(missed)
+
+
+@pytest.mark.slow
+def test_the_command_runs_the_tests_and_writes_the_record(
+    simulated: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole command on the stand-in: a test of the device, then the record, and the table of both."""
+    (simulated / "cuda").touch()
+    (simulated / "test_gpu.py").write_text("import pytest\n\n@pytest.mark.gpu\ndef test_it():\n    pass\n")
+    (simulated / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
+    config = "\n".join(f"{key} = {str(value).lower()}" for key, value in QUICK.items())
+    (simulated / "verifygate.toml").write_text(f'[performance]\nworkload = "workloads:sound"\n{config}\n')
+    monkeypatch.setattr(gpu_table, "ROOT", simulated)
+    assert gpu_table.main() == 0
+    found = rows(capsys.readouterr().out)
+    assert found["test test_gpu::test_it"] == "PASS"
+    assert found["check performance.same-data"] == "PASS"
+    assert (simulated / "reports/records/simulated-gpu.json").is_file()
 
 
 def test_what_fails_fails_the_command(result: StageResult) -> None:
