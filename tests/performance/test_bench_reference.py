@@ -44,6 +44,7 @@ def test_every_loop_trains_the_same(precision: str) -> None:
     assert all(torch.equal(loop.weights(), start) for loop in loops.values())
     for loop in loops.values():
         assert loop.run(3) > 0
+    assert bench_reference.beyond(loops["reference_impl"], 3) > 0
     end = loops["reference_impl"].weights()
     assert not torch.allclose(end, start)
     for name, loop in loops.items():
