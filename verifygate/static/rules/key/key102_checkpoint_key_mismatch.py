@@ -155,12 +155,16 @@ def _compare(
 
 
 def _resumes_without(save: _Save, key: str, read: set[str]) -> bool:
-    """Whether a run could be meant to resume from this save, by all that is read but for this key."""
+    """Whether a run could be meant to resume from this save, by all that is read but for this key.
+
+    Where much else is missing as well, it is a checkpoint for something else, of a fine-tuned model say.
+    """
     rest = read - {key}
     return any(
         key not in shape.keys
         and len(rest & shape.keys.keys()) > 1
         and 2 * len(rest & shape.keys.keys()) >= len(rest)
+        and 4 * len(rest - shape.keys.keys()) <= len(rest)
         and any("optim" in each for each in shape.keys)
         for shape in save.shapes or ()
     )
