@@ -39,7 +39,7 @@ MAX_STEPS = 500
 """Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
 
-_NOTHING_KNOWN: Values = frozenset({UNKNOWN})
+_NOTHING_KNOWN: Values = (UNKNOWN,)
 
 
 class Evaluator:
@@ -90,7 +90,7 @@ class Evaluator:
         self._busy.add(key)
         cuts = self.cuts
         try:
-            result = frozenset(self._evaluate(expr, frame)) or _NOTHING_KNOWN
+            result = tuple(dict.fromkeys(self._evaluate(expr, frame))) or _NOTHING_KNOWN
         finally:
             self._busy.discard(key)
         if self.cuts == cuts or not self._busy or UNKNOWN not in result:

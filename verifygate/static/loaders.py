@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
 from verifygate.static.syntax import walk
-from verifygate.static.values import Bound, DictLiteral, Frame, Literal, Made, Value, dict_items
+from verifygate.static.values import Bound, DictLiteral, Frame, Literal, Made, Values, dict_items
 
 if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis
@@ -74,11 +74,11 @@ class Loader:
         only = next(iter(values)) if len(values) == 1 else None
         return only.value if isinstance(only, Literal) else ABSENT
 
-    def values(self, option: str) -> frozenset[Value]:
+    def values(self, option: str) -> Values:
         """All that an option can be; nothing where it is not given or cannot be told."""
         given = self.given(option)
         if given is None or isinstance(given, _Absent):
-            return frozenset()
+            return ()
         return self.analysis.evaluator.values(given.expr, given.frame)
 
 

@@ -204,7 +204,7 @@ class Shapes:
         inner = value.elements if isinstance(value, Items) else parts.values()
         for item in [parts[key]] if key in parts else inner if key is None else ():
             if isinstance(item, ast.Dict):
-                self._open_all(frozenset({DictLiteral(item, value.frame)}))
+                self._open_all((DictLiteral(item, value.frame),))
 
     def _add(self, values: Values, key: object, place: Place) -> None:
         for value in values:

@@ -1,8 +1,9 @@
 """What an expression can be: an abstract value for each way in which the source binds it.
 
-Values are sets, because a name may be bound twice (`scaler = GradScaler() if amp else None`). An expression is
-evaluated in a frame: the function it stands in, and what the caller at hand passed to it. A frame holds
-expressions, not values, so nothing is evaluated until something asks.
+An expression may have several, as a name may be bound twice (`scaler = GradScaler() if amp else None`): each once, in
+the order in which they are found, because what hangs on that order must not differ from run to run. It is evaluated in
+a frame: the function it stands in, and what the caller at hand passed to it. A frame holds expressions, not values, so
+nothing is evaluated until something asks.
 
 None of the classes is frozen, though nothing ever changes one: building frozen ones takes three times as long, and an
 analysis builds a hundred thousand.
@@ -98,7 +99,7 @@ Value = (
     Unknown | Literal | Known | Made | Partial | ModuleValue | ClassValue | FunctionValue | Object | Items | DictLiteral
 )
 UNKNOWN = Unknown()
-Values = frozenset[Value]
+Values = tuple[Value, ...]
 READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
 """Stands for the call that reading a property makes."""
 
