@@ -77,7 +77,10 @@ class Way:
 
     def verdict(self, rule: str) -> tuple[str, int]:
         """The code of the rule that this way breaks, empty where it breaks none; and the node at fault."""
-        guards = [number for number, fact in self.decisions(self._since) if self._guards(number, fact)]
+        # where the scaler has stepped, a question for the norm or for `skipped` led past no step
+        stepped = rule == "AMP209"
+        decided = self.decisions(self._since)
+        guards = [n for n, fact in decided if self._checks_finite(n) or (not stepped and self._asks_for_norm(n, fact))]
         if guards and rule in _BY_GUARD:
             return _BY_GUARD[rule], guards[-1]
         if rule in _UNSCALED_OR_NOT and any(
@@ -161,10 +164,10 @@ class Way:
         after = self.numbers[steps[-1] :] if steps else self.numbers
         return any(successor < number for number, successor in pairwise(after))
 
-    def _guards(self, number: int, fact: Fact) -> bool:
-        """Whether a condition leads past a step for what the gradients are: not finite, or of a norm too large."""
+    def _asks_for_norm(self, number: int, fact: Fact) -> bool:
+        """Whether a condition that may change from turn to turn asks how large the gradients are."""
         changes = fact[0].opaque or bool(fact[0].mentions & self.volatile)
-        return self._checks_finite(number) or (changes and _asks_for_norm(self.graph.nodes[number].place.node))
+        return changes and _asks_for_norm(self.graph.nodes[number].place.node)
 
     def _checks_finite(self, number: int) -> bool:
         return any(word in ast.unparse(self.graph.nodes[number].place.node) for word in torch_api.FINITE_WORDS)

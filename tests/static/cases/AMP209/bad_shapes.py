@@ -43,3 +43,15 @@ def another_scaler_updated(model, optimizer, batches):
         scaler.scale(model(next(batches))).backward()
         scaler.step(optimizer)  # expect: AMP209
         spare.step()
+
+
+def asks_whether_it_was_skipped(model, optimizer, scaler, batches, lowest):
+    for batch in batches:
+        scaler.scale(model(batch)).backward()
+        scaler.unscale_(optimizer)
+        before = scaler.get_scale()
+        scaler.step(optimizer)  # expect: AMP209
+        optimizer.zero_grad()
+        skipped = scaler.get_scale() < before
+        if skipped and scaler.get_scale() < lowest:
+            raise ArithmeticError("the scale has collapsed")
