@@ -15,6 +15,7 @@ from functools import cached_property
 from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
 from verifygate.static.nesting import Nesting
+from verifygate.static.overrides import is_empty
 from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles, last_name
@@ -115,7 +116,7 @@ class Covered:
                 continue  # an island, or a region that starts a search of its own
             callees = self.callers.callees(call, function)
             queue.extend((callee, cover) for callee in callees)
-            if not follow_only and all(_is_abstract(callee) for callee in callees):
+            if not follow_only and all(is_empty(callee) for callee in callees):
                 named = isinstance(call.func, ast.Attribute) and bool(self._methods.get(call.func.attr))
                 guess = Cover(cover.region, False, Site(call, function) if named else cover.guess)
                 reached = (
@@ -201,14 +202,3 @@ class Covered:
                         if not name.startswith("__"):
                             found.setdefault(name, []).append(method)
         return found
-
-
-def _is_abstract(function: Function) -> bool:
-    """Whether a method does nothing but say that classes derived from its own are to define it."""
-    *_, last = function.node.body
-    if isinstance(last, ast.Raise):
-        return last.exc is not None and "NotImplementedError" in ast.unparse(last.exc)
-    return all(
-        isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
-        for each in function.node.body
-    )

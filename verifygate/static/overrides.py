@@ -61,14 +61,13 @@ class Overrides:
 
 
 def is_empty(method: Function) -> bool:
-    """Whether a method does nothing: `pass`, `...`, or only an error that says so."""
-    return all(_says_nothing(statement) for statement in method.node.body)
-
-
-def _says_nothing(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Pass() | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Raise(exc=ast.expr() as error):
-            return any(isinstance(node, ast.Name) and node.id == "NotImplementedError" for node in walk(error))
-    return False
+    """Whether a method does nothing but, perhaps, say that classes derived from its own are to define it."""
+    *_, last = method.node.body
+    if isinstance(last, ast.Raise):
+        return last.exc is not None and any(
+            isinstance(node, ast.Name) and node.id == "NotImplementedError" for node in walk(last.exc)
+        )
+    return all(
+        isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+        for each in method.node.body
+    )
