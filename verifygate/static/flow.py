@@ -144,18 +144,20 @@ class Walk:
         match node.payload:
             case Signal() as signal:
                 self._arrive(number, state)
+                span = state.span
                 if signal.event in (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP):
                     self._in_region("AMP102", number, state)
-                    state = self._step_in_span(number, signal.optimizer, state)
-                return self._signal(number, signal, state)
+                    span = self._step_in_span(number, signal.optimizer, state)
+                return self._signal(number, signal, state)._replace(span=span)
             case Backward() as backward:
                 self._arrive(number, state)
                 self._in_region("AMP101", number, state)
                 scaled = not backward.idle and (backward.scaled or bool(backward.roots & state.scaled))
+                after = self._backward(number, Event.SCALED_BACKWARD if scaled else Event.PLAIN_BACKWARD, state)
                 if state.span is not None and state.span.stepped:
                     used = frozenset((name, True) for name, _ in state.span.stepped)
-                    state = state._replace(span=state.span._replace(stepped=used))
-                return self._backward(number, Event.SCALED_BACKWARD if scaled else Event.PLAIN_BACKWARD, state)
+                    return after._replace(span=state.span._replace(stepped=used))
+                return after
             case ForeignBackward():
                 self.arrivals.setdefault(number, []).append(state)
                 self._in_region("AMP101", number, state)
@@ -180,15 +182,15 @@ class Walk:
         if state.regions and state.regions[-1]:
             self._sight(rule, number, number, state, "")
 
-    def _step_in_span(self, number: int, optimizer: str, state: State) -> State:
-        """The second step of one optimizer, with a backward between, in a span that kept casts of its weights."""
+    def _step_in_span(self, number: int, optimizer: str, state: State) -> Span | None:
+        """The span after a step: the second of an optimizer, with a backward between, uses old casts of the weights."""
         span = state.span
         if span is None or not span.caches or "[*]" in optimizer:
-            return state
+            return span
         if (optimizer, True) in span.stepped:
             self._sight("AMP104", span.entered, number, state, optimizer)
-            return state
-        return state._replace(span=span._replace(stepped=span.stepped | {(optimizer, False)}))
+            return span
+        return span._replace(stepped=span.stepped | {(optimizer, False)})
 
     def _signal(self, number: int, signal: Signal, state: State) -> State:
         if signal.event is Event.UPDATE:
