@@ -34,6 +34,35 @@ def test_another_line_or_another_rule_is_a_miss(change: dict[str, object]):
     assert not judged.right
 
 
+@pytest.mark.parametrize(("line", "right"), [(9, True), (20, False)])
+def test_a_label_may_name_the_region_around_the_call_of_a_helper_in_another_file(
+    tmp_path: Path, line: int, right: bool
+):
+    """The finding stands at the backward in the helper, and its way leads past the region."""
+    folder = tmp_path / "example+loops@0123abcd"
+    folder.mkdir()
+    (folder / "helper.py").write_text("def back(loss):\n    loss.backward()\n", encoding="utf-8")
+    (folder / "train.py").write_text(
+        "import torch\nfrom helper import back\n\n\ndef train(model, optimizer, batches):\n    for batch in batches:\n"
+        "        optimizer.zero_grad()\n\n        with torch.autocast('cuda', torch.bfloat16):\n"
+        "            back(model(batch))\n        optimizer.step()\n",
+        encoding="utf-8",
+    )
+    case = Case(
+        repo="example/loops",
+        commit="0123abcd4567",
+        path="train.py",
+        line=line,
+        verdict="bug",
+        label="backward-under-autocast",
+    )
+
+    (judged,), _ = judge([case], tmp_path)
+
+    assert judged.right is right
+    assert {finding.path for finding in judged.findings} == ({"helper.py"} if right else set())
+
+
 def test_a_fault_in_code_that_is_called_clean_is_a_false_alarm_unless_exempt():
     row = json.loads(CASES.read_text(encoding="utf-8"))[1] | {"path": "train.py"}
     case = Case.model_validate({**row, "label": row["class"]})

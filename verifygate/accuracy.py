@@ -148,11 +148,10 @@ def judge(cases: Iterable[Case], checkouts: Path) -> tuple[list[Judged], list[Ca
 
 
 def _judged(case: Case, findings: Iterable[Finding]) -> Judged:
-    here = [finding for finding in findings if finding.path == case.path]
     if case.verdict == "bug":
-        lines = (case.line, *case.also)
-        hits = [each for each in here if each.rule in case.rules and any(_covers(each, line) for line in lines)]
+        hits = [each for each in findings if each.rule in case.rules and _names(each, case)]
         return Judged(case, bool(hits), tuple(hits))
+    here = [finding for finding in findings if finding.path == case.path]
     exempt = {rule for label in case.exempt for rule in CLASSES.get(label, label).split()}
     alarms = [
         each
@@ -164,8 +163,17 @@ def _judged(case: Case, findings: Iterable[Finding]) -> Judged:
     return Judged(case, not alarms, tuple(alarms))
 
 
-def _covers(finding: Finding, line: int) -> bool:
-    return finding.line - TOLERANCE <= line <= finding.end_line + TOLERANCE
+def _names(finding: Finding, case: Case) -> bool:
+    """Whether a finding stands where a label says; or in another file, on a way that leads past there.
+
+    Where a helper's body is at fault, or the region around a call of it, a label names the one and a finding the other.
+    """
+    if finding.path == case.path:
+        spans = [(finding.line, finding.end_line)]
+    else:
+        spans = [(step.line, step.line) for step in finding.steps if step.path == case.path]
+    lines = (case.line, *case.also)
+    return any(first - TOLERANCE <= line <= last + TOLERANCE for first, last in spans for line in lines)
 
 
 def table(judged: list[Judged], absent: list[Case]) -> str:
