@@ -71,6 +71,7 @@ def rule_page(loaded: LoadedRule) -> str:
         "Seen by": ", ".join(rule.witnesses),
         "Fix": rule.fix.value if rule.fix else "none",
         "Since torch": rule.torch or "every version with torch.amp",
+        "Proof": f"`verifygate explain {rule.code} --prove`" if rule.proof else f"none: {rule.no_proof}",
     }
     table = "\n".join(["| | |", "|---|---|", *(f"| {label} | {value} |" for label, value in rows.items())])
     return f"# {rule.code}: {rule.name}\n\n{table}\n\n{loaded.docs}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import venv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,53 @@ def test_a_remedy_that_raises_proves_nothing():
 
     assert not proof.proved
     assert "what to use instead raises TypeError" in table(proof)
+
+
+@pytest.mark.slow
+def test_half_of_the_harm_to_ranks_is_no_proof_of_all_of_it():
+    """AMP307 claims a wrong norm and a wrong skip: an example with one of them does not prove it."""
+    loaded = CLAIMING["AMP307"]
+    claim = claim_from("X1", "ranks", loaded.rule.proof, loaded.sections["Example"], loaded.sections["Use instead"])
+    own_clip, plain_clip = "model.clip_grad_norm_(1.0)", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+    plain_scaler, sharded_scaler = "torch.amp.GradScaler(", "ShardedGradScaler("
+    halves = (claim.good.replace(own_clip, plain_clip), claim.good.replace(sharded_scaler, plain_scaler))
+
+    proofs = prove([replace(claim, bad=half) for half in halves], Path(sys.executable))
+
+    assert all(half != claim.good for half in halves)
+    assert [proof.problem for proof in proofs] == ["", ""]
+    assert not [table(proof) for proof in proofs if proof.proved]
+
+
+@pytest.mark.slow
+def test_an_example_that_one_rank_alone_cannot_run_is_told():
+    """An error on any of the ranks is the example's."""
+    broken = GOOD.replace(
+        "    for inputs", "    if torch.distributed.get_rank() == 1:\n        batches[99]\n    for inputs"
+    )
+    claim = Claim("X1", "one rank", "rank-agreement", broken, GOOD)
+
+    (proof,) = prove([claim], Path(sys.executable))
+
+    assert "the example raises IndexError" in table(proof)
+
+
+def test_without_gloo_the_command_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """One line, where the proof takes ranks and this torch has nothing that they could talk over."""
+    venv.create(tmp_path / "bare", with_pip=False)
+    (site,) = (tmp_path / "bare").glob("lib/python*/site-packages")
+    for name, code in {
+        "__init__": "def set_num_threads(count): pass",
+        "_dynamo": "",
+        "distributed": "def is_available(): return False",
+    }.items():
+        (site / "torch").mkdir(exist_ok=True)
+        (site / "torch" / f"{name}.py").write_text(f"{code}\n", encoding="utf-8")
+    (tmp_path / "verifygate.toml").write_text('[execution]\ninterpreter = "bare/bin/python"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match=r"over gloo, and this torch has no torch\.distributed"):
+        CliRunner().invoke(cli, ["explain", "AMP307", "--prove"], standalone_mode=False, catch_exceptions=False)
 
 
 def test_without_torch_the_command_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,18 +1,19 @@
 """Runs inside the subject's interpreter: train a tiny model with the `train` of a rule's example, and measure it.
 
-Usage: python proof_harness.py JOBS.json RESULTS.json. A job is what verifygate.proof's Setting says, with `source` and
-`name`; its result is what `run` returns. Imports torch and the standard library only, once for all jobs.
+Usage: python start.py proof_harness JOBS.json RESULTS.json. A job is what verifygate.proof's Setting says, with
+`source` and `name`; its result is what `run` returns. Imports torch and the standard library only, once for all jobs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import json
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,9 @@ BATCHES, ROWS, WIDTH = 8, 16, 8
 LEARNING_RATE = 0.05
 
 
-def main(jobs_path: str, results_path: str) -> None:
-    """Run every job; without torch the results are one line that says so."""
+def main(arguments: Sequence[str]) -> int:
+    """Run every job; without torch, or without gloo where a job wants ranks, the results are one line that says so."""
+    jobs_path, results_path = arguments
     try:
         import torch
         import torch._dynamo  # the first optimizer would load it, inside a measured run
@@ -35,16 +37,29 @@ def main(jobs_path: str, results_path: str) -> None:
     else:
         torch.set_num_threads(1)
         jobs = json.loads(Path(jobs_path).read_text(encoding="utf-8"))
-        results = {"torch": torch.__version__, "runs": [run(job) for job in jobs]}
+        results = all_of(jobs)
     Path(results_path).write_text(json.dumps(results), encoding="utf-8")
+    return 0
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
-    """Train once and tell everything that was seen."""
+def all_of(jobs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The results of the jobs, in their order; those that want ranks run together, in processes of their own."""
+    from . import proof_ranks
+
+    shared = [job for job in jobs if job["ranks"] > 1]
+    if shared and (lacking := proof_ranks.lacking()):
+        return {"no_ranks": lacking}
+    together = iter(proof_ranks.start(shared) if shared else ())
+    return {"runs": [next(together) if job["ranks"] > 1 else run(job) for job in jobs]}
+
+
+def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = ()) -> dict[str, Any]:
+    """Train once and tell everything that was seen; a rank of several has its share of the rows of each batch."""
     import torch
 
     torch.manual_seed(20260101)
     model, batches = tiny_model(), training_data(job["one_batch"], job["target_factor"])
+    batches = [(inputs[rank :: job["ranks"]], targets[rank :: job["ranks"]]) for inputs, targets in batches]
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     scaler = torch.amp.GradScaler("cpu", init_scale=job["scale"])
     seen = Seen(f"<{job['name']}>")
@@ -58,13 +73,21 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
             stack.enter_context(bfloat16_for_float16())
         if job["cuda_ban"]:
             stack.enter_context(refused_as_on_cuda())
-        if job["inf_at"]:
+        if job["inf_at"] and job["ranks"] == 1:
             poison(model, job["inf_at"])
+        for instrument in instruments:
+            instrument(stack, seen, model)
+        given = {
+            "model": model,
+            "loss_fn": seen.recorded(mean_squared_error, job["loss_factor"]),
+            "optimizer": optimizer,
+            "scaler": scaler,
+            "batches": batches,
+            "device": "cpu",
+        }
         try:
             train = load(job["source"], seen.filename)
-            returned = train(
-                model, seen.recorded(mean_squared_error, job["loss_factor"]), optimizer, scaler, batches, "cpu"
-            )
+            returned = train(**{name: given[name] for name in inspect.signature(train).parameters})
         except Exception as raised:
             error = {"type": type(raised).__name__, "message": " ".join(str(raised).split())}
     weights = torch.cat([parameter.detach().double().flatten() for parameter in model.parameters()])
@@ -80,6 +103,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         "scales": seen.scales,
         "updates": seen.updates,
         "graph": seen.graph,
+        "norms": seen.norms,
+        "reductions": seen.reductions,
     }
 
 
@@ -141,6 +166,8 @@ class Seen:
         self.scales: list[float] = []
         self.updates: list[float] = []
         self.graph: list[int] = []
+        self.norms: list[float] = []
+        self.reductions = 0
 
     def watch(self, stack: contextlib.ExitStack, model: torch.nn.Module) -> None:
         """Hooks and one patch, all gone when the stack ends."""
@@ -161,13 +188,17 @@ class Seen:
 
         stack.callback(register_optimizer_step_pre_hook(remember).remove)
         stack.callback(register_optimizer_step_post_hook(compare).remove)
-        update, scales = torch.amp.GradScaler.update, self.scales
+        self.watch_scale(stack, torch.amp.GradScaler)
+
+    def watch_scale(self, stack: contextlib.ExitStack, kind: type) -> None:
+        """Note the scale after each update of a kind of scaler that has an update of its own."""
+        update: Callable[..., None] = kind.update  # type: ignore[attr-defined]
 
         def recorded_update(scaler: torch.amp.GradScaler, new_scale: Any = None) -> None:
             update(scaler, new_scale)
-            scales.append(scaler.get_scale())
+            self.scales.append(scaler.get_scale())
 
-        stack.enter_context(replaced(torch.amp.GradScaler, "update", recorded_update))
+        stack.enter_context(replaced(kind, "update", recorded_update))
 
     def recorded(self, loss_fn: Callable[..., torch.Tensor], factor: float) -> Callable[..., torch.Tensor]:
         """The loss function times a factor, which also keeps what it returned."""
@@ -262,7 +293,7 @@ def refused_as_on_cuda() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def replaced(owner: type, name: str, value: object) -> Iterator[None]:
+def replaced(owner: object, name: str, value: object) -> Iterator[None]:
     """An attribute with another value for a while."""
     old = getattr(owner, name)
     setattr(owner, name, value)
@@ -279,5 +310,5 @@ def _flat(optimizer: torch.optim.Optimizer) -> torch.Tensor:
     return torch.cat([parameter.detach().double().flatten() for parameter in parameters])
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+Instrument = Callable[[contextlib.ExitStack, Seen, "torch.nn.Module"], None]
+"""Adds to what is recorded of a run, until the stack ends."""

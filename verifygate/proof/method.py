@@ -29,6 +29,8 @@ class Setting(NamedTuple):
     """What the targets are multiplied with: with small ones, right code keeps even a large scale."""
     cuda_ban: bool = False
     """Whether autocast on the CPU refuses `binary_cross_entropy`, as autocast on CUDA does."""
+    ranks: int = 1
+    """The processes that train together, each with its share of the rows; an inf is one rank's."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +153,46 @@ def _scale_trace(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     return Judgement((("loss scale", trace(bad[0]), trace(good[0])),), not _same((bad[0], good[0]), "scales"))
 
 
+def _rank_agreement(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    def first_norm(run: Seen) -> list[str]:
+        return [_number(rank["norms"][0]) if rank["norms"] else "none" for rank in run["ranks"]]
+
+    def steps(run: Seen) -> list[str]:
+        return [str(len(rank["updates"])) for rank in run["ranks"]]
+
+    def scale(run: Seen) -> list[str]:
+        return [_last(rank["scales"]) for rank in run["ranks"]]
+
+    def longest(run: Seen) -> str:
+        together = zip(*(rank["updates"] for rank in run["ranks"]), strict=False)
+        return _number(max(map(math.hypot, *zip(*together, strict=True)), default=0.0))
+
+    told = (
+        ("norm that a rank clips by, 0 | 1", first_norm, 0),
+        ("steps made, one rank has an inf, 0 | 1", steps, 1),
+        ("scale at the end, 0 | 1", scale, 1),
+    )
+    rows = [(label, " | ".join(tell(bad[at])), " | ".join(tell(good[at]))) for label, tell, at in told]
+    rows.insert(1, ("longest update of both / learning rate", longest(bad[0]), longest(good[0])))
+    apart = all(len(set(tell(bad[at]))) > 1 for _, tell, at in told)
+    return Judgement(tuple(rows), apart and all(len(set(tell(good[at]))) == 1 for _, tell, at in told))
+
+
+def _gradients_sent(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    one, other = (runs[0]["ranks"][0] for runs in (bad, good))
+    before, after = one["reductions"], other["reductions"]
+    rows = (
+        ("all-reduces of the gradients", str(before), str(after)),
+        ("steps made", str(len(one["updates"])), str(len(other["updates"]))),
+    )
+    return Judgement(rows, before > after > 0)
+
+
 INJECTED = Setting(inf_at=3)
 _TWO_SCALES = (Setting(scale=2.0**8, bfloat16=True), Setting(scale=2.0**16, bfloat16=True))
 _ONCE = (Setting(),)
+_TINY_LOSS = (Setting(scale=2.0**16, loss_factor=2.0**-24),)
+_TWO_RANKS = (Setting(ranks=2), Setting(ranks=2, inf_at=3))
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -183,7 +222,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "update-norm": Method("the updates that reach the weights", _ONCE, _update_norm),
         "gradient-flush": Method(
             "the updates where the loss is so small (2^-24) that float16 gradients without a scale are zero",
-            (Setting(scale=2.0**16, loss_factor=2.0**-24),),
+            _TINY_LOSS,
             _gradient_flush,
         ),
         "dtype-census": Method("the dtypes that the layers compute in", _ONCE, _dtype_census),
@@ -200,6 +239,15 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "the loss scale after each update, from torch's default of 65536",
             (Setting(scale=2.0**16, target_factor=0.1),),
             _scale_trace,
+        ),
+        "rank-agreement": Method(
+            "two ranks that train one model (gloo, on this CPU), clean and with an inf in one rank's part: right code "
+            "clips, steps and scales alike on both",
+            _TWO_RANKS,
+            _rank_agreement,
+        ),
+        "gradients-sent": Method(
+            "how often two ranks (gloo, on this CPU) send each other their gradients", _TWO_RANKS[:1], _gradients_sent
         ),
         "scale-trace-inf": Method("the loss scale after each update, with one overflow", (INJECTED,), _scale_trace),
     }

@@ -16,7 +16,7 @@ from verifygate.errors import UsageError, VerifygateError
 from verifygate.proof.method import METHODS, Judgement
 from verifygate.subject import Completed, Subject
 
-HARNESS = Path(instrument.__file__).with_name("proof_harness.py")
+START = Path(instrument.__file__).with_name("start.py")
 SECONDS = 120.0
 SECONDS_EACH = 20.0
 _BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -85,7 +85,8 @@ def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, An
         asked.write_text(json.dumps(jobs), encoding="utf-8")
         try:
             completed = Subject(Path(folder), interpreter).run(
-                ["-P", str(HARNESS), str(asked), str(answer)], seconds=SECONDS + SECONDS_EACH * len(jobs)
+                ["-P", str(START), "proof_harness", str(asked), str(answer)],
+                seconds=SECONDS + SECONDS_EACH * len(jobs),
             )
         except OSError as error:
             raise UsageError(
@@ -100,6 +101,12 @@ def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, An
             "the proof needs torch, and this interpreter has none",
             where=_shown(interpreter),
             remedy='pip install "verifygate[torch]", or set `interpreter` in [execution]',
+        )
+    if "no_ranks" in results:
+        raise UsageError(
+            f"the proof needs two processes that train together over gloo, and {results['no_ranks']}",
+            where=_shown(interpreter),
+            remedy="use a build of torch with torch.distributed and gloo, as the one from PyPI is",
         )
     return list(results["runs"])
 

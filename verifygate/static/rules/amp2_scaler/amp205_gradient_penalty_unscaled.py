@@ -27,7 +27,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
         with torch.autocast(device, dtype=torch.float16):
             loss = loss_fn(model(inputs), targets)
             (slope,) = torch.autograd.grad(outputs=loss, inputs=inputs, create_graph=True)
-            loss = loss + slope.float().pow(2).sum()
+            loss = loss + 10 * slope.float().norm(dim=1).sum()
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
@@ -47,7 +47,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
         (slope,) = torch.autograd.grad(outputs=scaler.scale(loss), inputs=inputs, create_graph=True)
         slope = slope / scaler.get_scale()
         with torch.autocast(device, dtype=torch.float16):
-            loss = loss + slope.float().pow(2).sum()
+            loss = loss + 10 * slope.float().norm(dim=1).sum()
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
@@ -84,7 +84,7 @@ RULE = Rule(
     words=("GradScaler", "autocast"),
     beside=("create_graph",),
     witnesses=(Witness.STATIC, Witness.RUN),
-    no_proof="the penalty's gradients have to be below float16's range, which a tiny model's are not",
+    proof="gradient-flush",
 )
 
 _DEPTH = 3

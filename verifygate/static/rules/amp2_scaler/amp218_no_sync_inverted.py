@@ -10,18 +10,21 @@ the reducer, so the gradients of every micro-batch cross the network although `n
 stepping micro-batch it is worse: the ranks step with gradients that they never shared, and drift apart.
 
 ## What happens at run time
-Silent (torch 2.13, two gloo ranks): a forward outside `no_sync` still all-reduces although its backward is inside.
+Silent (torch 2.13, two gloo ranks): a forward outside `no_sync` still all-reduces although its backward is inside; with
+the step inside, nothing is sent, and the ranks end with different weights.
 
 ## Example
 ```python
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
 
 def train(model, loss_fn, optimizer, scaler, batches, device):
+    model = DistributedDataParallel(model)
     for number, (inputs, targets) in enumerate(batches, 1):
         with torch.autocast(device, dtype=torch.float16):
             loss = loss_fn(model(inputs), targets) / 2
-        if number % 2 != 0 and hasattr(model, "no_sync"):
+        if number % 2 != 0:
             with model.no_sync():
                 scaler.scale(loss).backward()
         else:
@@ -34,11 +37,13 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ## Use instead
 ```python
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
 
 def train(model, loss_fn, optimizer, scaler, batches, device):
+    model = DistributedDataParallel(model)
     for number, (inputs, targets) in enumerate(batches, 1):
-        if number % 2 != 0 and hasattr(model, "no_sync"):
+        if number % 2 != 0:
             with model.no_sync():
                 with torch.autocast(device, dtype=torch.float16):
                     loss = loss_fn(model(inputs), targets) / 2
@@ -80,7 +85,7 @@ RULE = Rule(
     summary="no_sync() around a backward without its forward, or around the step",
     remedy="put the forward and the backward of every micro-batch but the last one under `no_sync()`",
     words=("no_sync",),
-    no_proof="it takes two ranks to see what crosses the network",
+    proof="gradients-sent",
 )
 
 

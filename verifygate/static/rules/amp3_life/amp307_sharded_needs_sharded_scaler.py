@@ -6,12 +6,13 @@ Reports a plain `GradScaler` in a program that wraps its model in `FullyShardedD
 
 ## Why is this bad
 Each rank holds a part of the gradients. The plain scaler looks for inf and NaN in its own part only: where one rank
-finds some, it skips the step and halves its scale while the others step. The plain clip works out the norm of a part,
-so each rank divides by another number.
+finds some, it skips the step and halves its scale while the others step. The plain clip works out the norm of a part:
+each rank divides by another number, none of them the model's norm, and the update is longer than the limit allows.
 
 ## What happens at run time
-Silent (torch 2.13): the ranks' weights and scales drift apart. The methods that ask all ranks are
-`ShardedGradScaler` and `model.clip_grad_norm_`.
+Silent (torch 2.13, two gloo ranks): the two norms differ, one rank steps where the other skips, and from there on their
+losses are scaled by different numbers. The methods that ask all ranks are `ShardedGradScaler` and
+`model.clip_grad_norm_`.
 
 ## Example
 ```python
@@ -19,13 +20,13 @@ import torch
 from torch.distributed.fsdp import FullyShardedDataParallel
 
 
-def train(model, loss_fn, batches):
-    model = FullyShardedDataParallel(model)
-    optimizer = torch.optim.AdamW(model.parameters())
-    scaler = torch.amp.GradScaler("cuda")
+def train(model, loss_fn, batches, device):
+    model = FullyShardedDataParallel(model, device_id=torch.device(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scaler = torch.amp.GradScaler(device, init_scale=2.0**10)
     for inputs, targets in batches:
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", dtype=torch.float16):
+        with torch.autocast(device, dtype=torch.float16):
             loss = loss_fn(model(inputs), targets)
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
@@ -41,13 +42,13 @@ from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 
 
-def train(model, loss_fn, batches):
-    model = FullyShardedDataParallel(model)
-    optimizer = torch.optim.AdamW(model.parameters())
-    scaler = ShardedGradScaler()
+def train(model, loss_fn, batches, device):
+    model = FullyShardedDataParallel(model, device_id=torch.device(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scaler = ShardedGradScaler(device, init_scale=2.0**10)
     for inputs, targets in batches:
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", dtype=torch.float16):
+        with torch.autocast(device, dtype=torch.float16):
             loss = loss_fn(model(inputs), targets)
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
@@ -87,7 +88,7 @@ RULE = Rule(
     summary="a sharded model with the plain GradScaler, or with torch's clip over its part of the gradients",
     remedy="use `ShardedGradScaler`, and clip with `model.clip_grad_norm_(max_norm)`",
     words=("FullyShardedDataParallel",),
-    no_proof="it takes two ranks, each with a part of the gradients",
+    proof="rank-agreement",
 )
 
 _WRAPS = ("torch.distributed.fsdp.", "fairscale.")
