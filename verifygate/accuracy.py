@@ -33,6 +33,7 @@ CLASSES = {
     "weights-changed-in-autocast-region": "AMP104",
     "device-type-mismatch": "AMP105",
     "train-eval-precision-mismatch": "AMP106",
+    "float32-island-uncast": "AMP108",
     "custom-function-without-custom_fwd": "AMP109",
     "loss-outside-autocast-on-half-outputs": "AMP110",
     "clip-without-unscale": "AMP201",

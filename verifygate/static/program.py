@@ -7,6 +7,7 @@ about seven times slower and keeps no positions; it is loaded only where a fix h
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -183,8 +184,8 @@ class Module:
                 if function.symbol in self.functions:  # defined twice, say in both arms of an `if`
                     function.symbol = f"{function.symbol}@{node.lineno}"
                 self.functions[function.symbol] = function
-                if owner is not None:
-                    owner.methods.setdefault(node.name, function)
+                if owner is not None and (node.name not in owner.methods or _replaces(node, body)):
+                    owner.methods[node.name] = function
                 self._collect(node.body, f"{function.symbol}.", None, function)
             elif isinstance(node, ast.ClassDef):
                 made = Class(self, node, prefix + node.name)
@@ -202,6 +203,11 @@ class Module:
             if found:
                 return True
         return False
+
+    @cached_property
+    def is_relative(self) -> bool:
+        """Whether it imports by `from .`: it is part of a package then, and cannot be run as a script in its folder."""
+        return re.search(rb"^[ \t]*from[ \t]+\.", self.file.data, re.MULTILINE) is not None
 
     @cached_property
     def function_of(self) -> dict[ast.AST, Function]:
@@ -246,7 +252,7 @@ class Program:
         self.failures: dict[str, str] = {}
         """Path -> why it could not be parsed."""
         self._modules: dict[str, Module | None] = {}
-        self._imports: dict[tuple[str, str, int], Module | None] = {}
+        self._imports: dict[tuple[str, str, int, bool], Module | None] = {}
 
     def module(self, path: str) -> Module | None:
         """The parsed file at `path`, or None where there is none or it cannot be parsed (see `failures`)."""
@@ -268,7 +274,7 @@ class Program:
 
     def imported(self, name: str, importer: Module, level: int = 0) -> Module | None:
         """The project's module that `import name` means in `importer`: next to it, or below one of its parents."""
-        key = (name, importer.folder, level)
+        key = (name, importer.folder, level, importer.is_relative)
         if key not in self._imports:
             self._imports[key] = self._find_import(name, importer, level)
         return self._imports[key]
@@ -283,8 +289,9 @@ class Program:
             return self._at(below[min(level, len(below)) - 1], parts)
         of_torch = name.partition(".")[0] == "torch"
         for base in below:
-            if of_torch and self.sources.get(f"{base}__init__.py") is not None:
-                continue  # a package may well have a torch.py of its own: `import torch` inside it means torch
+            inside = of_torch or (importer.is_relative and base == below[0])
+            if inside and self.sources.get(f"{base}__init__.py") is not None:
+                continue  # `import torch` means torch, whatever lies beside what is imported as part of a package
             if found := self._at(base, parts):
                 return found
             if (found := self._at(f"{base}src/", parts)) is not None:
@@ -329,6 +336,14 @@ def _own_nodes(root: ast.AST) -> list[ast.AST]:
 def _body(node: ast.AST) -> list[ast.AST]:
     body = getattr(node, "body", [])
     return list(body) if isinstance(body, list) else [body]
+
+
+def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt]) -> bool:
+    """Whether a definition takes the place of an earlier one: not in one arm of an `if`, not as `@name.setter`."""
+    beside = any(
+        isinstance(each, ast.Attribute) and simple_name(each.value) == node.name for each in node.decorator_list
+    )
+    return not beside and any(each is node for each in body)
 
 
 def _nested_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -72,7 +72,7 @@ class Signals:
     ) -> Meaning | None:
         if method == "backward":
             return self._backward(call, receiver, frame)
-        if method == "step" and self._is_scalers_own(frame):
+        if method == "step" and (self._is_scalers_own(frame) or self._is_given_a_scaler(call, frame)):
             return None
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
@@ -99,6 +99,11 @@ class Signals:
         """Whether the code is part of a scaler: stepping the optimizer is its task."""
         owner = frame.function.owner
         return owner is not None and bool(self.roles.evaluator.outside_bases(owner) & torch_api.GRAD_SCALERS)
+
+    def _is_given_a_scaler(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether a scaler is handed over: what steps with it is a wrapper around an optimizer."""
+        given = (*call.args, *(word.value for word in call.keywords))
+        return any(self.roles.scaler(each, frame) is not None for each in given)
 
     def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
         known = self.roles.known_name(call.func, frame)
