@@ -61,9 +61,10 @@ def train(model, loss_fn, batches, device):
 No fix: other ways to wrap the model, chosen elsewhere, may go with the plain scaler.
 
 ## What it cannot see
-The strategy: with `NO_SHARD` each rank holds all gradients, and both are right. `fully_shard`, whose parameters are
-DTensors, is left alone: torch's own scaler and clip know them. A file that names `ShardedGradScaler` chooses between
-the two, and is left alone as well.
+A strategy that is chosen at run time: with `NO_SHARD` each rank holds all gradients, and both are right. `fully_shard`,
+whose parameters are DTensors, is left alone: there torch's own scaler and clip ask all ranks (torch 2.13). A file that
+names `ShardedGradScaler` chooses between the two scalers, a function that names the model's own `clip_grad_norm_`
+between the two clips; both are left alone as well.
 
 ## References
 - https://docs.pytorch.org/docs/stable/fsdp.html#torch.distributed.fsdp.FullyShardedDataParallel.clip_grad_norm_
@@ -75,11 +76,11 @@ from collections.abc import Iterator
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.values import Made
+from verifygate.static.sharding import Sharding
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP307",
@@ -91,59 +92,58 @@ RULE = Rule(
     proof="rank-agreement",
 )
 
-_WRAPS = ("torch.distributed.fsdp.", "fairscale.")
 _CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Scalers beside a wrapped model, and clips over one."""
-    wraps = [
-        Place(function, call)
-        for call, function in analysis.calls
-        if _is_wrapper(analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function)))
-    ]
-    if not wraps:
+    sharding = Sharding(analysis)
+    if not sharding.wraps:
         return
     for scaler in analysis.made_scalers:
         if scaler.off or scaler.sharded or scaler.function.module.mentions(b"ShardedGradScaler"):
             continue
-        for wrap in wraps:
-            if _go_together(scaler, wrap.function, analysis):
-                own = wrap.function is scaler.function and scaler.enabled is None
-                sure = own and not _depends(wrap, analysis) and not _depends(scaler.place, analysis)
+        for wrap in sharding.wraps:
+            related = sharding.is_of_one_class(wrap.place.function, scaler.function)
+            if sharding.together(wrap.place, scaler.place, unless_told=related):
+                own = wrap.place.function is scaler.function and scaler.enabled is None
+                sure = own and wrap.sure and not (_depends(wrap.place, analysis) or _depends(scaler.place, analysis))
                 message = "the scaler looks for inf in one rank's part of the gradients: the model is sharded"
-                yield Match(scaler.place, message, sure, steps=((wrap, "the model is sharded"),))
+                yield Match(scaler.place, message, sure, steps=((wrap.place, "the model is sharded"),))
                 break
-    yield from _clips(analysis)
-
-
-def _is_wrapper(name: str) -> bool:
-    return name.endswith(".FullyShardedDataParallel") and name.startswith(_WRAPS)
+    yield from _clips(sharding, analysis)
 
 
 def _depends(place: Place, analysis: Analysis) -> bool:
     return bool(analysis.nesting.conditions(place.node, place.function))
 
 
-def _go_together(scaler: MadeScaler, function: Function, analysis: Analysis) -> bool:
-    """Whether one run has both: they stand in one file, or something calls both."""
-    if scaler.function.module is function.module:
-        return True
-    return bool(analysis.callers.above(scaler.function) & analysis.callers.above(function))
-
-
-def _clips(analysis: Analysis) -> Iterator[Match]:
+def _clips(sharding: Sharding, analysis: Analysis) -> Iterator[Match]:
     """Clips of torch over `model.parameters()`, where the model is a wrapped one."""
     for call, function in analysis.calls:
-        if last_name(call.func) != "clip_grad_norm_" or not call.args:
+        if last_name(call.func) != "clip_grad_norm_":
             continue
         frame = analysis.evaluator.root_frame(function)
-        if analysis.roles.known_name(call.func, frame) not in _CLIPS:
+        model = _model_of(call, function)
+        if model is None or analysis.roles.known_name(call.func, frame) not in _CLIPS:
             continue
-        match call.args[0]:
-            case ast.Call(func=ast.Attribute(value=model, attr="parameters")):
-                values = analysis.evaluator.values(model, frame)
-                if any(isinstance(value, Made) and _is_wrapper(value.name) for value in values):
-                    place = Place(function, call)
-                    message = f"`{statement_text(place)}` clips by the norm of one rank's part of the gradients"
-                    yield Match(place, message, certain=len(values) == 1)
+        place = Place(function, call)
+        found, only = sharding.wraps_of(model, function)
+        wraps = [wrap for wrap in found if sharding.together(wrap.place, place, unless_told=True)]
+        if wraps and not sharding.is_spared(place, model):
+            message = f"`{statement_text(place)}` clips by the norm of one rank's part of the gradients"
+            steps = tuple((wrap.place, "the model is sharded") for wrap in wraps[:1])
+            yield Match(place, message, certain=only and all(wrap.sure for wrap in wraps), steps=steps)
+
+
+def _model_of(clip: ast.Call, function: Function) -> ast.expr | None:
+    """The model whose parameters are clipped: `model.parameters()`, a filter or a list of them, or a name of that."""
+    given = [*clip.args[:1], *(word.value for word in clip.keywords if word.arg == "parameters")]
+    if given and isinstance(given[0], ast.Name):
+        bound = function.scope.names.get(given[0].id, ())
+        given = [bound[0].expr] if len(bound) == 1 and bound[0].expr is not None else []
+    for node in walk(given[0]) if given else ():
+        match node:
+            case ast.Call(func=ast.Attribute(value=model, attr="parameters"), args=[], keywords=[]):
+                return model
+    return None
