@@ -126,3 +126,18 @@ class ShardedTrainer(OneDeviceTrainer):
 
     def clip(self):
         return self.policy.clip_grad_norm_(1.0)
+
+
+def make_fsdp2_scaler():
+    return torch.amp.GradScaler("cuda")
+
+
+def of_one_version_or_the_other(net, batches, settings):
+    scaler = None
+    if settings.old_wrapper:
+        net = FSDP(net)
+    if settings.fsdp_version == 2:
+        scaler = torch.amp.GradScaler("cuda")
+    elif settings.half:
+        scaler = make_fsdp2_scaler()
+    return net, scaler, batches

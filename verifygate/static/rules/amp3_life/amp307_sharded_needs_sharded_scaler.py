@@ -64,13 +64,14 @@ No fix: other ways to wrap the model, chosen elsewhere, may go with the plain sc
 A strategy that is chosen at run time: with `NO_SHARD` each rank holds all gradients, and both are right. `fully_shard`,
 whose parameters are DTensors, is left alone: there torch's own scaler and clip ask all ranks (torch 2.13). A file that
 names `ShardedGradScaler` chooses between the two scalers, a function that names the model's own `clip_grad_norm_`
-between the two clips; both are left alone as well.
+between the two clips, and one that says FSDP2 means `fully_shard`; all three are left alone as well.
 
 ## References
 - https://docs.pytorch.org/docs/stable/fsdp.html#torch.distributed.fsdp.FullyShardedDataParallel.clip_grad_norm_
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity
@@ -93,6 +94,7 @@ RULE = Rule(
 )
 
 _CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
+_DTENSORS = r"(?i)fsdp_?v?2|fsdp_version == 2|fully_shard"
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -103,6 +105,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for scaler in analysis.made_scalers:
         if scaler.off or scaler.sharded or scaler.function.module.mentions(b"ShardedGradScaler"):
             continue
+        if _is_for_dtensors(scaler.place, analysis):
+            continue
         for wrap in sharding.wraps:
             related = sharding.is_of_one_class(wrap.place.function, scaler.function)
             if sharding.together(wrap.place, scaler.place, unless_told=related):
@@ -112,6 +116,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
                 yield Match(scaler.place, message, sure, steps=((wrap.place, "the model is sharded"),))
                 break
     yield from _clips(sharding, analysis)
+
+
+def _is_for_dtensors(place: Place, analysis: Analysis) -> bool:
+    """Whether the function, or a condition around the place, says that it is about `fully_shard`."""
+    asked = [ast.unparse(test) for test, holds in analysis.nesting.conditions(place.node, place.function) if holds]
+    return any(re.search(_DTENSORS, text) for text in (place.function.name, *asked))
 
 
 def _depends(place: Place, analysis: Analysis) -> bool:
