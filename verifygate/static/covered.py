@@ -89,7 +89,7 @@ class Covered:
         found: dict[Function, Cover] = {}
         for certain in (True, False):
             queue: deque[tuple[Function, Cover]] = deque()
-            for region in self.regions.all:
+            for region in sorted(self.regions.all, key=lambda each: each.region.made is None):  # of a known make first
                 if region.is_active:
                     self._calls(region.calls, region.function, Cover(region, True), queue, follow_only=certain)
             for function, cover in [] if certain else list(found.items()):

@@ -18,3 +18,15 @@ def norm_island(backbone, inputs):
     features = backbone(inputs)
     with torch.autocast("cuda", enabled=False):  # expect: AMP108 likely
         return torch.linalg.norm(features)
+
+
+def island_after(model, criterion, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        if scaler is not None:
+            with torch.autocast(device, cache_enabled=True):
+                outputs = model(inputs, targets)
+            with torch.autocast(device, enabled=False):  # expect: AMP108 likely
+                losses = criterion(outputs, targets)
+            scaler.scale(sum(losses.values())).backward()
+            scaler.step(optimizer)
+            scaler.update()

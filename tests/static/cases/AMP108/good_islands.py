@@ -42,3 +42,28 @@ def after_the_region(model, criterion, inputs, targets):
         loss = criterion(model(inputs), targets)
     with torch.autocast("cuda", enabled=False):
         return loss * 2
+
+
+def cast_between(model, criterion, inputs, targets):
+    with torch.autocast("cuda"):
+        outputs = model(inputs)
+    outputs = outputs.float()
+    with torch.autocast("cuda", enabled=False):
+        return criterion(outputs, targets)
+
+
+def in_the_other_arm(model, criterion, inputs, targets, half):
+    if half:
+        with torch.autocast("cuda"):
+            outputs = model(inputs)
+            return outputs, criterion(outputs, targets)
+    outputs = model(inputs)
+    with torch.autocast("cuda", enabled=False):
+        return outputs, criterion(outputs, targets)
+
+
+def shown_after(model, writer, inputs):
+    with torch.autocast("cuda"):
+        outputs = model(inputs)
+    with torch.autocast("cuda", enabled=False):
+        writer.show(outputs)

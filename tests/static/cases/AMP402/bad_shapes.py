@@ -55,3 +55,16 @@ def cost(scores, classes):
     judge = FocalCost(True)
     with autocast():
         return judge(scores, classes)
+
+
+def log(t, eps=1e-10):
+    return torch.log(t + eps)  # expect: AMP402 likely
+
+
+def discriminator_loss(fake, real):
+    return (-log(1 - torch.sigmoid(fake)) - log(torch.sigmoid(real))).mean()
+
+
+def through_a_helper(critic, fake, real):
+    with autocast():
+        return discriminator_loss(critic(fake), critic(real))

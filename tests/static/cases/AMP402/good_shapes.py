@@ -55,3 +55,12 @@ def lifted(scores, classes):
     judge = Lifted()
     with autocast():
         return judge(scores, classes)
+
+
+def log(t, eps=1e-10):
+    return torch.log(t + eps)
+
+
+def entropy(scores):
+    with autocast():
+        return log(scores.float().sigmoid()).mean() + log(torch.softmax(scores, dim=-1)).mean()

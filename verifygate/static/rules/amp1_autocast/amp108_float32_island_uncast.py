@@ -3,6 +3,7 @@
 ## What it does
 Reports a region with `enabled=False` inside an active one, in one function, that computes with what a call in the
 outer region returned, where nothing in the island casts anything, neither written there nor in the functions it calls.
+And one after an active region, where the island computes a loss of what the region left behind.
 
 ## Why is this bad
 Switching autocast off casts nothing back. What the outer region made is half precision, and operations in the island
@@ -51,7 +52,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: which of the inputs are half precision is not certain.
 
 ## What it cannot see
-Islands whose outer region is in another function, and what dtype a call returns: findings are likely, never certain.
+Islands whose region is in another function, and what dtype a call returns: findings are likely, never certain.
 An island in which anything is cast is taken to be careful.
 
 ## References
@@ -65,6 +66,7 @@ from collections.abc import Iterable
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.scopes import bound_targets
 from verifygate.static.values import Known
@@ -79,18 +81,43 @@ RULE = Rule(
     proof="scale-trace-default",
 )
 
+_LOSS = r"(?i)loss|crit|objective"
 _CASTS = r"\.float\(|float32|float64|\.double\(|\.to\(|\.type\(|\.type_as\(|\.item\(|\.int\(|\.long\("
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Islands whose nearest region around them is active."""
+    """Islands whose nearest region around them is active, or that come after one."""
     for region in analysis.written_regions.all:
-        if region.is_active or region.around is None or not region.around.is_active or not region.calls:
+        if region.is_active or not region.calls:
             continue
-        used = sorted(_made_around(region, region.around, analysis) & _read(region))
+        around = region.around or _before(region, analysis)
+        if around is None or not around.is_active:
+            continue
+        read = _read(region.calls if region.around else [call for call in region.calls if _is_loss(call)])
+        used = sorted(_made_around(region, around, analysis) & read) if read else []
         if used and not _is_careful(region, analysis):
-            message = f"nothing casts `{used[0]}`, which the outer region may leave in half precision"
+            which = "outer region" if region.around else "region before"
+            message = f"nothing casts `{used[0]}`, which the {which} may leave in half precision"
             yield Match(region.place, message, certain=False)
+
+
+def _before(island: WrittenRegion, analysis: Analysis) -> WrittenRegion | None:
+    """The last region before an island, where it runs whenever the island does."""
+    start = island.block.lineno  # type: ignore[attr-defined]
+    held = set(analysis.nesting.conditions(island.block, island.function))
+    earlier = [
+        each
+        for each in analysis.written_regions.by_function[island.function]
+        if each.is_active
+        and each.block is not island.function.node
+        and (each.block.end_lineno or start) < start  # type: ignore[attr-defined]
+        and held.issuperset(analysis.nesting.conditions(each.block, each.function))
+    ]
+    return earlier[-1] if earlier else None
+
+
+def _is_loss(call: ast.Call) -> bool:
+    return re.search(_LOSS, last_name(call.func)) is not None
 
 
 def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysis) -> set[str]:
@@ -98,10 +125,13 @@ def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysi
     frame = analysis.evaluator.root_frame(island.function)
     start = island.block.lineno  # type: ignore[attr-defined]
     names: set[str] = set()
-    for target, binding in bound_targets(around.nodes):
+    inside = set(around.nodes)
+    for target, binding in bound_targets(island.function.own_nodes):
         if not isinstance(target, ast.Name) or getattr(binding.node, "lineno", start) >= start:
             continue
         names.discard(target.id)
+        if binding.node not in inside:
+            continue
         call = binding.expr
         if (
             binding.kind in ("value", "item")
@@ -115,9 +145,9 @@ def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysi
     return names
 
 
-def _read(island: WrittenRegion) -> set[str]:
-    """Variables that go into a call of the island as they are."""
-    return {argument.id for call in island.calls for argument in call.args if isinstance(argument, ast.Name)}
+def _read(calls: Iterable[ast.Call]) -> set[str]:
+    """Variables that go into calls as they are."""
+    return {argument.id for call in calls for argument in call.args if isinstance(argument, ast.Name)}
 
 
 def _is_careful(island: WrittenRegion, analysis: Analysis) -> bool:

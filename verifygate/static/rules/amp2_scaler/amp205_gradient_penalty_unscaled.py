@@ -70,7 +70,9 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
+from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
+from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.syntax import walk
@@ -101,7 +103,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
         return
     seen: set[ast.AST] = set()
     for call, function in analysis.calls:
-        if last_name(call.func) != "grad" or not _is_penalty(call, function, analysis):
+        if "grad" not in last_name(call.func) or not _is_penalty(call, function, analysis):
             continue
         if _stays_scaled(call, function, analysis):
             place = Place(function, call)
@@ -109,7 +111,14 @@ def check(analysis: Analysis) -> Iterator[Match]:
             yield Match(place, message)
         if _is_scaled(call, function):
             continue
-        for place in _half_places(call, function, analysis, _DEPTH):
+        places = _half_places(call, function, analysis, _DEPTH)
+        if not places and (region := _guessed(call, function, analysis)):
+            place = Place(function, call)
+            message = (
+                f"`{statement_text(place)}` differentiates unscaled outputs, half where this module runs in a region"
+            )
+            yield Match(place, message, certain=False, steps=((region.place, "in a float16 region"),))
+        for place in places:
             if place.node not in seen:
                 seen.add(place.node)
                 steps = ((place, "in a float16 region"), (Place(function, call), "inner derivative"))
@@ -144,6 +153,16 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
     if depth == _DEPTH and not re.search(_PENALTY, function.name):
         sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
+
+
+def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenRegion | None:
+    """The float16 region in which a call that cannot be followed may run the module that asks for the penalty."""
+    cover = analysis.covered.cover(call, function)
+    if cover is None or cover.certain or not re.search(_PENALTY, function.name):
+        return None
+    if any(_scales(site.call) for site in analysis.callers.sites(function)):
+        return None
+    return cover.region if analysis.precision.of_region(cover.region) == {Dtype.FLOAT16} else None
 
 
 def _may_contradict(context: ast.expr, node: ast.AST, function: Function, analysis: Analysis) -> bool:

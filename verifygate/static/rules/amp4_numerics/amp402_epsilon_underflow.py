@@ -49,8 +49,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: `.float()` before the sum, a larger epsilon and a stable function are three different answers.
 
 ## What it cannot see
-Tensors whose dtype the caller decides, but for sigmoids; epsilons from configurations. Sums, norms, powers, softmax and
-exp are float32 under CUDA autocast, and are not reported; on the CPU they stay half.
+Tensors whose dtype the caller decides, but for sigmoids, also those handed to a helper; epsilons from configurations.
+Sums, norms, powers, softmax and exp are float32 under CUDA autocast, and are not reported; on the CPU they stay half.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference
@@ -91,7 +91,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if subject is None or not _matters(node, function, analysis):
             continue
         sure = analysis.halves.is_half(subject, function)
-        if not sure and not analysis.halves.is_half(subject, function, squashed=True):
+        if not sure and not any(
+            analysis.halves.is_half(each, home, squashed=True) for each, home in _meant(subject, function, analysis)
+        ):
             continue
         cover = analysis.covered.cover(node, function)
         dtypes = analysis.precision.of_region(cover.region) if cover else frozenset()
@@ -119,8 +121,30 @@ def _guarded(node: ast.AST, function: Function, analysis: Analysis) -> ast.expr 
     return None
 
 
+def _meant(subject: ast.expr, function: Function, analysis: Analysis) -> Iterator[tuple[ast.expr, Function]]:
+    """The tensor, and for a parameter that nothing binds anew what the calls of its function pass."""
+    yield subject, function
+    if not isinstance(subject, ast.Name) or not _is_parameter(subject, function):
+        return
+    for site in analysis.callers.sites(function):
+        home = analysis.evaluator.root_frame(site.caller)
+        for callee in analysis.evaluator.callees(site.call, home):
+            entered = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
+            given = entered.arguments.get(subject.id) if entered is not None else None
+            if given is not None and given.frame is home:
+                yield given.expr, site.caller
+
+
+def _is_parameter(name: ast.Name, function: Function) -> bool:
+    """Whether a name is a parameter of the function, and nothing binds it anew."""
+    return name.id in {each.arg for each in function.parameters} and len(function.scope.names[name.id]) == 1
+
+
 def _is_tiny(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
-    number = analysis.halves.number(expr, analysis.evaluator.root_frame(function))
+    frame = analysis.evaluator.root_frame(function)
+    number = analysis.halves.number(expr, frame)
+    if number is None and isinstance(expr, ast.Name) and _is_parameter(expr, function):
+        number = analysis.halves.number(function.default(expr.id), frame)  # it is there for the calls that leave it out
     return number is not None and 0 < number <= SMALLEST
 
 
