@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from verifygate.commands import cli
 from verifygate.errors import UsageError
 from verifygate.proof import METHODS, Claim, claim_from, prove, table
+from verifygate.proof.method import Setting
+from verifygate.proof.prove import run_jobs
 from verifygate.static.registry import load_rules
 
 CLAIMING = {code: loaded for code, loaded in load_rules().items() if loaded.rule.proof}
@@ -76,6 +78,20 @@ def test_a_remedy_that_raises_proves_nothing():
 
     assert not proof.proved
     assert "what to use instead raises TypeError" in table(proof)
+
+
+@pytest.mark.slow
+def test_what_the_recorder_asks_of_torch_is_not_counted():
+    """A plain loop reads one number on the host in each step: whether the scaler found an inf."""
+    job = {"source": GOOD, "name": "plain", **Setting(counted=True)._asdict()}
+    more = {**job, "source": GOOD.replace("        scaler.update()", "        scaler.update()\n        float(loss)")}
+
+    plain, reading = run_jobs([job, more], Path(sys.executable))
+
+    assert plain["updates"]
+    assert plain["reads"] == len(plain["updates"])
+    assert reading["reads"] == 2 * plain["reads"]
+    assert reading["operations"] == plain["operations"] + plain["reads"]
 
 
 @pytest.mark.slow

@@ -77,6 +77,10 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
             poison(model, job["inf_at"])
         for instrument in instruments:
             instrument(stack, seen, model)
+        if job["counted"]:
+            from . import proof_counts
+
+            proof_counts.watch(stack, seen, model)
         given = {
             "model": model,
             "loss_fn": seen.recorded(mean_squared_error, job["loss_factor"]),
@@ -105,6 +109,9 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         "graph": seen.graph,
         "norms": seen.norms,
         "reductions": seen.reductions,
+        "operations": seen.operations,
+        "reads": seen.reads,
+        "loaded": seen.loaded,
     }
 
 
@@ -167,7 +174,9 @@ class Seen:
         self.updates: list[float] = []
         self.graph: list[int] = []
         self.norms: list[float] = []
-        self.reductions = 0
+        self.reductions = self.operations = self.reads = self.loaded = 0
+        self.aside = 0
+        """Above zero while something that records is at work."""
 
     def watch(self, stack: contextlib.ExitStack, model: torch.nn.Module) -> None:
         """Hooks and one patch, all gone when the stack ends."""
@@ -180,10 +189,12 @@ class Seen:
         before: dict[int, torch.Tensor] = {}
 
         def remember(optimizer: torch.optim.Optimizer, _arguments: object, _keywords: object) -> None:
-            before[id(optimizer)] = _flat(optimizer)
+            with self.recording():
+                before[id(optimizer)] = _flat(optimizer)
 
         def compare(optimizer: torch.optim.Optimizer, _arguments: object, _keywords: object) -> None:
-            length = float((_flat(optimizer) - before.pop(id(optimizer))).norm())
+            with self.recording():
+                length = float((_flat(optimizer) - before.pop(id(optimizer))).norm())
             self.updates.append(length / optimizer.param_groups[0]["lr"])
 
         stack.callback(register_optimizer_step_pre_hook(remember).remove)
@@ -196,7 +207,8 @@ class Seen:
 
         def recorded_update(scaler: torch.amp.GradScaler, new_scale: Any = None) -> None:
             update(scaler, new_scale)
-            self.scales.append(scaler.get_scale())
+            with self.recording():
+                self.scales.append(scaler.get_scale())
 
         stack.enter_context(replaced(kind, "update", recorded_update))
 
@@ -207,10 +219,20 @@ class Seen:
             value = loss_fn(*arguments, **keywords)
             if factor != 1.0:
                 value = value * factor
-            self.losses.append(float(value.detach().mean()))
+            with self.recording():
+                self.losses.append(float(value.detach().mean()))
             return value
 
         return loss
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """What torch is given to do in here is not the example's."""
+        self.aside += 1
+        try:
+            yield
+        finally:
+            self.aside -= 1
 
     def _output(self, _layer: object, _inputs: object, output: torch.Tensor) -> None:
         self.dtypes.add(str(output.dtype).removeprefix("torch."))

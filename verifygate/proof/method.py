@@ -31,6 +31,8 @@ class Setting(NamedTuple):
     """Whether autocast on the CPU refuses `binary_cross_entropy`, as autocast on CUDA does."""
     ranks: int = 1
     """The processes that train together, each with its share of the rows; an inf is one rank's."""
+    counted: bool = False
+    """Whether operations, reads on the host and loaded items are counted."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +190,19 @@ def _gradients_sent(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     return Judgement(rows, before > after > 0)
 
 
+def _fewer(field: str, label: str) -> Judge:
+    def judge(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+        before, after = bad[0][field], good[0][field]
+        return Judgement(((label, str(before), str(after)),), before > after)
+
+    return judge
+
+
 INJECTED = Setting(inf_at=3)
 _TWO_SCALES = (Setting(scale=2.0**8, bfloat16=True), Setting(scale=2.0**16, bfloat16=True))
 _ONCE = (Setting(),)
 _TINY_LOSS = (Setting(scale=2.0**16, loss_factor=2.0**-24),)
+_COUNTED = (Setting(counted=True),)
 _TWO_RANKS = (Setting(ranks=2), Setting(ranks=2, inf_at=3))
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -248,6 +259,19 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         ),
         "gradients-sent": Method(
             "how often two ranks (gloo, on this CPU) send each other their gradients", _TWO_RANKS[:1], _gradients_sent
+        ),
+        "operations": Method(
+            "how many operations torch is given to do", _COUNTED, _fewer("operations", "operations of torch")
+        ),
+        "host-reads": Method(
+            "how often the host reads a tensor's value, for which it waits on an accelerator (on this CPU: counted)",
+            _COUNTED,
+            _fewer("reads", "reads on the host"),
+        ),
+        "loading": Method(
+            "how much of the data the process that trains loads itself, between two steps",
+            _COUNTED,
+            _fewer("loaded", "batches loaded by the process that trains"),
         ),
         "scale-trace-inf": Method("the loss scale after each update, with one overflow", (INJECTED,), _scale_trace),
     }

@@ -12,9 +12,9 @@ empty, and the GPU then waits for Python to fill it again. In a loop of short st
 arithmetic.
 
 ## What happens at run time
-The numbers are right; the step takes longer. On a CPU there is no queue and no difference to measure. A step through
-an enabled GradScaler reads its inf check on the host anyway (torch 2.13, GradScaler._maybe_opt_step): a second read
-right behind it is cheap, one between forward and backward is not.
+The numbers are right; the step takes longer. On a CPU there is no queue to wait for: the proof counts the reads. A step
+through an enabled GradScaler reads its inf check on the host anyway (torch 2.13, GradScaler._maybe_opt_step): a second
+read right behind it is cheap, one between forward and backward is not.
 
 ## Example
 ```python
@@ -83,7 +83,7 @@ RULE = Rule(
     summary="the host waits for the GPU in every step",
     remedy="sum on the device (`total += loss.detach()`) and read it once, or every n-th step",
     words=("autocast", "GradScaler", "unscale_", "DataLoader"),
-    no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
+    proof="host-reads",
 )
 
 _METHODS = frozenset({"cpu", "numpy", "tolist"})

@@ -9,8 +9,8 @@ Items are read, decoded and collated between two steps, in the process that shou
 meanwhile.
 
 ## What happens at run time
-The numbers are the same. Loading and computing take turns instead of running side by side; how much that costs
-depends on the dataset.
+The numbers are the same. Loading and computing take turns instead of running side by side (torch 2.13: each batch is
+loaded by the process that trains); how much that costs depends on the dataset.
 
 ## Example
 ```python
@@ -75,7 +75,7 @@ RULE = Rule(
     summary="the loader of a training loop loads in the training process",
     remedy="give `num_workers` above 0",
     words=("DataLoader",),
-    no_proof="the cost is time, which depends on the dataset and the machine",
+    proof="loading",
 )
 
 
