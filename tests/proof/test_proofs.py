@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import venv
 from dataclasses import replace
@@ -41,6 +42,12 @@ def test_each_rule_has_a_proof_or_a_reason(code: str):
 
     assert bool(rule.proof) != bool(rule.no_proof)
     assert not rule.proof or rule.proof in METHODS
+
+
+@pytest.mark.parametrize("code", [code for code in CLAIMING if not code.startswith("KEY")])
+def test_what_was_seen_is_said_of_a_version_of_torch(code: str):
+    """The page names the torch on which its rule's harm was seen; what Python itself raises needs none."""
+    assert re.search(r"\b2\.\d+\b", CLAIMING[code].sections["What happens at run time"])
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ A penalty on gradients that are still multiplied by the scale pulls them towards
 every backoff.
 
 ## What happens at run time
-Silent on every torch: the inner gradients lose their small values before the penalty is computed, or are 65536 times
+Silent (torch 2.13): the inner gradients lose their small values before the penalty is computed, or are 65536 times
 too large in it.
 
 ## Example

@@ -12,7 +12,7 @@ The gradients of N means add up to N times the mean: the effective learning rate
 N times harder, and float16 gradients overflow sooner. Changing the window changes the training.
 
 ## What happens at run time
-Silent on every torch: after one window plain SGD has moved N times as far (Adam hides it, as it normalises).
+Silent (torch 2.13): after one window plain SGD has moved N times as far (Adam hides it, as it normalises).
 
 ## Example
 ```python

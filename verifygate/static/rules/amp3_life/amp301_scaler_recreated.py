@@ -11,7 +11,7 @@ Every epoch begins at 65536 again, with skipped steps until the scale is back to
 never grows past what one epoch allows. Such a scaler cannot be saved and resumed either.
 
 ## What happens at run time
-Silent on every torch: each new scaler begins with `init_scale` and an empty growth tracker.
+Silent (torch 2.13): each new scaler begins with `init_scale` and an empty growth tracker.
 
 ## Example
 ```python

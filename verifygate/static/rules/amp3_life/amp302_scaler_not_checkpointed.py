@@ -11,7 +11,7 @@ overflow and are skipped until the scale is back down; if it had grown, it takes
 resumed run is not the run that was interrupted, and two resumptions of it differ from one.
 
 ## What happens at run time
-Silent on every torch. `GradScaler.state_dict()` holds the scale, its growth tracker and the settings; of a disabled
+Silent (torch 2.13). `GradScaler.state_dict()` holds the scale, its growth tracker and the settings; of a disabled
 scaler it is empty, and loading is a no-op, so it costs nothing to save it always.
 
 ## Example

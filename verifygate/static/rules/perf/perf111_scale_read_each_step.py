@@ -9,8 +9,8 @@ The scale is a tensor on the device; reading it waits for the GPU. It changes ev
 an overflow, so a look every n-th step shows the same.
 
 ## What happens at run time
-The numbers are the same: on a CUDA device the step waits once more (torch's own docstring: "get_scale incurs a CPU-GPU
-sync"). A disabled scaler answers 1.0 without waiting.
+The numbers are the same: on a CUDA device the step waits once more (torch 2.13's own docstring: "get_scale incurs a
+CPU-GPU sync"). A disabled scaler answers 1.0 without waiting.
 
 ## Example
 ```python
