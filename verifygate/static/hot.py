@@ -266,7 +266,10 @@ class Hot:
                 return True
             if isinstance(node, ast.Name | ast.Attribute):
                 name = last_name(node)
-                if name in bound or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name):
+                own = (
+                    isinstance(node, ast.Name) and name in bound
+                )  # `args.mask` is no variable of the loop named `mask`
+                if own or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name):
                     return True
         return False
 

@@ -77,3 +77,16 @@ def one_switch_for_two_dtypes(model, optimizer, batches, config):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def the_switch_under_a_name(model, optimizer, batches, args):
+    mixed = args.mixed_precision is not None
+    scaler = torch.amp.GradScaler("cuda", enabled=mixed)  # expect: AMP304 likely
+    half = {"float16": torch.float16, "bfloat16": torch.bfloat16, None: torch.float32}[args.mixed_precision]
+    for batch in batches:
+        with torch.autocast("cuda", enabled=args.mixed_precision is not None, dtype=half):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

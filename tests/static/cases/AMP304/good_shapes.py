@@ -85,3 +85,16 @@ def off_without_a_gpu(model, optimizer, batches):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def switched_for_float16(model, optimizer, batches, args):
+    needed = args.mixed_precision == "float16"
+    scaler = torch.amp.GradScaler("cuda", enabled=needed)
+    half = {"float16": torch.float16, "bfloat16": torch.bfloat16, None: torch.float32}[args.mixed_precision]
+    for batch in batches:
+        with torch.autocast("cuda", enabled=args.mixed_precision is not None, dtype=half):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

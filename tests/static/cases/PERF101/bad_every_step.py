@@ -106,3 +106,15 @@ def each_part_of_the_loss(model, optimizer, loss_scaler, loader):
             if name in epoch_results:
                 epoch_results[name] += value.item()  # expect: PERF101 likely
     return epoch_results
+
+
+def a_setting_named_like_a_variable(model, optimizer, loader, args, meter):
+    for batch in loader:
+        optimizer.zero_grad()
+        loss, mask = model(batch.cuda())
+        loss.backward()
+        optimizer.step()
+        if args.mask:
+            meter.update(loss.item())  # expect: PERF101
+        else:
+            meter.update(mask.sum().item())

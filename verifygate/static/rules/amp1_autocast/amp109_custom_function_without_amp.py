@@ -113,6 +113,7 @@ _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Func
 _PRODUCTS = r"^(matmul|mm|bmm|addmm|addbmm|baddbmm|mv|einsum|linear|bilinear|conv(_transpose)?[123]d\w*)$"
 _CASTS = r"custom_[fb]wd|\.float\(|\.to\(|\.type\(|\.type_as\(|\.half\(|\.double\(|float32|float16|autocast"
 _CASTS_BEFORE = r"\.float\(|float32|\.double\(|enabled=False"
+_OF_TESTS = r"(^|/)(tests?/|test_\w+\.py$|test\.py$|\w+_test\.py$|conftest\.py$)"
 _PYTHON = r"^(torch|torchvision|torchaudio|numpy|math|einops|triton|builtins|functools|typing)(\.|$)"
 
 
@@ -169,7 +170,7 @@ def _extensions(function: Function, analysis: Analysis) -> set[str]:
 
 
 def _sites(made: Class, analysis: Analysis) -> list[Function]:
-    """The project's functions that apply the class, by `made.apply` or by a name given to that."""
+    """The project's functions that apply the class, by `made.apply` or by a name given to that; but for its tests."""
     names = {made.node.name}
     for target in made.module.body.of_kind(ast.Assign):
         value = target.value
@@ -186,7 +187,11 @@ def _sites(made: Class, analysis: Analysis) -> list[Function]:
 def _modules_naming(names: set[str], analysis: Analysis) -> list[Module]:
     """Every file that names one of them: the rule's words need not have picked the code that applies a function."""
     words = [name.encode() for name in sorted(names)]
-    paths = [file.path for file in analysis.program.sources if any(word in file.data for word in words)]
+    paths = [
+        file.path
+        for file in analysis.program.sources
+        if any(word in file.data for word in words) and not re.search(_OF_TESTS, file.path)
+    ]
     return [module for path in paths if (module := analysis.program.module(path)) is not None]
 
 

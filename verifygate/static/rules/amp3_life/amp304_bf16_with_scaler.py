@@ -107,8 +107,17 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
 
 
 def _switches_all(text: str, use: Use, analysis: Analysis) -> bool:
-    """Whether every region has the same condition: it says if there is mixed precision, and not in which dtype."""
+    """Whether every region has the same condition, perhaps under another name.
+
+    It says if there is mixed precision then, and not in which dtype.
+    """
     switches = [region.region.enabled for region in use.regions]
-    return bool(switches) and all(
-        each is not None and analysis.precision.explained(each.expr, each.frame) == text for each in switches
+    theirs = [analysis.precision.explained(each.expr, each.frame) if each is not None else "" for each in switches]
+    return bool(theirs) and all(
+        each and (each == text or _ends_in(text, each) or _ends_in(each, text)) for each in theirs
     )
+
+
+def _ends_in(text: str, other: str) -> bool:
+    """Whether a condition is but a name for another: `amp ; args.precision is not None` for the latter."""
+    return text.partition(" ; ")[0].isidentifier() and text.partition(" ; ")[2] == other

@@ -49,7 +49,8 @@ the device computes in it.
 
 ## What it cannot see
 A loss that a function outside the project back-propagates, and regions whose dtype comes from a configuration. Any
-mention of a scaler, of apex, deepspeed, accelerate or lightning in the file keeps the rule silent.
+mention of a scaler, but for one that is only built, saved and restored, and of apex, deepspeed, accelerate or lightning
+in the file keeps the rule silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -110,16 +111,40 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 
 def _may_scale_otherwise(module: Module) -> bool:
-    """Whether the file speaks of another way to scale, or uses anything that is called a scaler."""
+    """Whether the file speaks of another way to scale, or uses anything that is called a scaler.
+
+    One that is built, saved and restored, and nothing more, scales nothing.
+    """
     if _ANOTHER_PROTOCOL.search(module.file.data):
         return True
+    idle = _only_kept(module)
     for node in walk(module.tree):
+        if node in idle:
+            continue
         name = getattr(node, "id", None) or getattr(node, "attr", None)
         if name is None and isinstance(node, ast.alias):
             name = node.name
         if isinstance(name, str) and "scaler" in name.lower() and name.lower() not in _OTHER_SCALERS:
             return True
     return False
+
+
+def _only_kept(module: Module) -> set[ast.AST]:
+    """The nodes that name a scaler where it is built, bound, saved or restored, in a file that calls no `scale`."""
+    found: set[ast.AST] = set()
+    if any(word in module.file.data for word in (b".scale(", b".unscale_(")):
+        return found
+    for node in walk(module.tree):
+        match node:
+            case ast.Attribute(value=kept, attr="state_dict" | "load_state_dict"):
+                found.add(kept)
+            case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                found.add(node)
+            case ast.Call(func=made) if last_name(made) == "GradScaler":
+                found.add(made)
+            case ast.alias(name="GradScaler"):
+                found.add(node)
+    return found
 
 
 def _backward(region: WrittenRegion) -> ast.Call | None:
@@ -143,10 +168,17 @@ def _steps(function: Function, analysis: Analysis) -> bool:
 
 
 def _has_scaler(function: Function, analysis: Analysis) -> bool:
-    """Whether any program that runs the function speaks of a GradScaler."""
+    """Whether any program that runs the function speaks of a GradScaler, and uses it."""
     files = frozenset().union(*analysis.companions.programs(function.module.path))
     sources = (analysis.program.sources.get(path) for path in files)
-    return any(file is not None and b"GradScaler" in file.data for file in sources)
+    speaking = [file.path for file in sources if file is not None and b"GradScaler" in file.data]
+    modules = [analysis.program.module(path) for path in speaking]
+    return any(module is None or _may_scale_otherwise(module) or not _builds_a_scaler(module) for module in modules)
+
+
+def _builds_a_scaler(module: Module) -> bool:
+    """Whether what speaks of a GradScaler is code: a comment may say why there is none."""
+    return any(isinstance(node, ast.Call) and last_name(node.func) == "GradScaler" for node in walk(module.tree))
 
 
 def _inverted(analysis: Analysis) -> Iterable[Match]:
