@@ -78,7 +78,8 @@ class Sharding:
         found = [wrap for wrap in self.wraps if id(wrap.place.node) in made]
         if found:
             return found, len(values) == 1
-        return [wrap for wrap in self.wraps if self._is_assigned(wrap.place, model, function)], False
+        kept = (self._is_assigned, self._is_handed_on)
+        return [wrap for wrap in self.wraps if any(is_it(wrap.place, model, function) for is_it in kept)], False
 
     def _is_assigned(self, wrap: Place, model: ast.expr, function: Function) -> bool:
         """Whether a wrapped model is put into a part of what is not followed: `self.policy.head = FSDP(...)`."""
@@ -92,6 +93,21 @@ class Sharding:
             return function is wrap.function or self.is_of_one_class(function, wrap.function)
         inherited = (made.methods.get(function.name) for made in linearised)
         return next((method for method in inherited if method is not None), None) is function
+
+    def _is_handed_on(self, wrap: Place, model: ast.expr, function: Function) -> bool:
+        """Whether the class puts a wrapped model into a field, `Models(head=head)`, and later gets `models.head`."""
+        if not isinstance(model, ast.Attribute) or not isinstance(model.value, ast.Name):
+            return False
+        outer = next(self.analysis.nesting.around(wrap.node, wrap.function), None)
+        targets = outer.node.targets if outer is not None and isinstance(outer.node, ast.Assign) else []
+        if not any(isinstance(target, ast.Name) and target.id == model.attr for target in targets):
+            return False
+        given = (word for call in wrap.function.calls for word in call.keywords if word.arg == model.attr)
+        return (
+            model.value.id in {each.arg for each in function.parameters[1:]}
+            and any(isinstance(word.value, ast.Name) and word.value.id == model.attr for word in given)
+            and self.is_of_one_class(function, wrap.function)
+        )
 
     def is_of_one_class(self, one: Function, other: Function) -> bool:
         """Whether an object may have both for methods."""

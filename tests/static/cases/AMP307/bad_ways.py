@@ -89,3 +89,16 @@ def the_other_models_own_clip(actor, critic, batches):
         actor.clip_grad_norm_(1.0)
         clip_grad_norm_(critic.parameters(), 1.0)  # expect: AMP307 likely
         optimizer.step()
+
+
+class HandedOn:
+    def set_up(self, generator):
+        if self.config.shard:
+            generator = FSDP(generator, **self.options)
+        return self.Models(generator=generator, previewer=None)
+
+    def step(self, loss, models, optimizer):
+        loss.backward()
+        clip_grad_norm_(models.generator.parameters(), 1.0)  # expect: AMP307 likely
+        optimizer.step()
+        optimizer.zero_grad()

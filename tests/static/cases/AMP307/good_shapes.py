@@ -54,3 +54,16 @@ def of_dtensors(model, batches):
         model(batch).mean().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+
+
+class HandedOn:
+    """What is clipped is another field than the one that is wrapped."""
+
+    def set_up(self, teacher, student):
+        teacher = FullyShardedDataParallel(teacher)
+        return self.Models(teacher=teacher, student=student)
+
+    def step(self, loss, models, optimizer):
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(models.student.parameters(), 1.0)
+        optimizer.step()
