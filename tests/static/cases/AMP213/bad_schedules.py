@@ -148,3 +148,14 @@ def a_schedule_for_each(scaler, optimizers, schedulers, loss, update):
         scaler.update()
     for scheduler in schedulers:
         scheduler.step()  # expect: AMP213 likely
+
+
+def the_scale_is_only_logged(model, optimizer, scaler, batches, scheduler, metrics):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()  # expect: AMP213 likely
+        scale = scaler.get_scale()
+        metrics["grad_scale"] = scale

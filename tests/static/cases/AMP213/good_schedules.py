@@ -91,3 +91,17 @@ def says_when_the_scale_moved(model, optimizer, scaler, batches, scheduler):
             print(after)
         if after >= before:
             scheduler.step()
+
+
+def compares_by_a_name(model, optimizer, scaler, batches, scheduler):
+    known = scaler.get_scale()
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        now = scaler.get_scale()
+        stepped = now >= known
+        known = now
+        if stepped:
+            scheduler.step()

@@ -61,3 +61,15 @@ def closes_with_its_first(model, optimizer, scaler, loader, every):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+def in_parts(model, optimizer, scaler, batches, parts):
+    for batch in batches:
+        size = len(batch) // parts
+        for part in range(parts):
+            with torch.autocast("cuda"):
+                loss = model(batch[part * size : (part + 1) * size]).mean()
+            scaler.scale(loss).backward()  # expect: AMP216 likely
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

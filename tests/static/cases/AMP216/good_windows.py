@@ -109,3 +109,23 @@ def closes_with_its_last(model, optimizer, scaler, loader, every):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+def parts_that_are_shared_out(model, optimizer, scaler, batches, parts):
+    for batch in batches:
+        size = len(batch) // parts
+        for part in range(parts):
+            with torch.autocast("cuda"):
+                loss = model(batch[part * size : (part + 1) * size]).mean() / parts
+            scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def a_step_for_each(model, optimizer, scaler, batch, rounds):
+    for _ in range(rounds):
+        optimizer.zero_grad()
+        scaler.scale(model(batch).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -86,7 +86,7 @@ RULE = Rule(
     proof="warning-seen",
 )
 
-_ASKS = r"(?i)get_scale|_scale\b|found_inf|skip|overflow|was_run|step_taken|_step_count"
+_ASKS = r"(?i)(?<!^get)_scale\b|found_inf|skip|overflow|was_run|step_taken|_step_count"
 _NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
@@ -101,7 +101,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
         if call.method == "step" and call.optimizer is not None:
             steps.setdefault(call.function, []).append(call)
     for function, own in steps.items():
-        asks = any(re.search(_ASKS, name) for name in _names(function))
+        asks = any(re.search(_ASKS, name) for name in _names(function)) or _compares_scales(function)
         for node in function.calls:
             if not _is_scheduler_step(node, function, analysis):
                 continue
@@ -228,6 +228,20 @@ def _asks_for_the_same_scale(test: ast.Compare, function: Function) -> bool:
     ]
     now = [side for side in (*sides, *bound) if isinstance(side, ast.Call) and last_name(side.func) == "get_scale"]
     return len(now) >= 2
+
+
+def _compares_scales(function: Function) -> bool:
+    """Whether a scale is asked for and compared, in place or by a name: one that is only logged tells of no skip."""
+    reads = [node for node in function.calls if last_name(node.func) == "get_scale"]
+    if not reads:
+        return False
+    kept = {
+        name
+        for name, bindings in function.scope.names.items()
+        if any(binding.expr is not None and set(walk(binding.expr)).intersection(reads) for binding in bindings)
+    }
+    compared = (node for test in function.of_kind(ast.Compare) for node in walk(test))
+    return any(node in reads or (isinstance(node, ast.Name) and node.id in kept) for node in compared)
 
 
 def _names(function: Function) -> Iterator[str]:

@@ -1,11 +1,11 @@
 """Losses are accumulated over several micro-batches and not divided by their number.
 
 ## What it does
-Reports a scaled backward in every turn of a loop whose step comes every N turns, where nothing divides by N and no
-division of a loss is in sight; and a scaled backward of a loss that only the other arm, the one without a scaler,
-divides. And a step at the first batch of a window, `i % N == 0` where `i` counts from 0: the first window then has one
-batch, or N + 1 with `i != 0`, and is divided by N as well. It is only ever likely: a loss that is a sum needs no
-division.
+Reports a scaled backward in every turn of a loop whose step comes every N turns, or after its `range(N)`, where nothing
+divides by N and no division of a loss is in sight; and a scaled backward of a loss that only the other arm, the one
+without a scaler, divides. And a step at the first batch of a window, `i % N == 0` where `i` counts from 0: the first
+window then has one batch, or N + 1 with `i != 0`, and is divided by N as well. It is only ever likely: a loss that is a
+sum needs no division.
 
 ## Why is this bad
 The gradients of N means add up to N times the mean: the effective learning rate grows with the window, clipping bites
@@ -50,7 +50,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: dividing changes the effective learning rate, which may have been tuned around it.
 
 ## What it cannot see
-Windows that are not known by a remainder (`%`) next to the backward; a last window that is shorter than the others.
+Windows that are not known by a remainder (`%`) next to the backward, or by a `range`; a last window that is shorter
+than the others.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
@@ -81,6 +82,8 @@ RULE = Rule(
 )
 
 _SHARES = r"(?i)mean|average|normali[sz]|weight|/|accum\w*\("
+_SHARES_PARTS = r"(?i)normali[sz]|weight|/|accum\w*\("
+"""The same for the parts of a batch: the mean over one part is not yet its share."""
 _LossCall = tuple[ast.Call, Function, Frame]
 """A call that leads to a backward, the function it stands in, and the frame in which `scale` is called."""
 
@@ -99,11 +102,35 @@ def check(analysis: Analysis) -> Iterator[Match]:
                 text = statement_text(scale.place)
                 yield Match(scale.place, f"`{text}` adds up losses that nothing divides by `{window}`", certain=False)
     for scale in scales:
+        yield from _split(scale, analysis)
         yield from _undivided_twin(scale, analysis)
     for step in analysis.scaler_calls:
         own = [scale for scale in scales if scale.function is step.function]
         if step.method == "step" and any(not analysis.nesting.conditions(each.call, each.function) for each in own):
             yield from _shifted(step, analysis)
+
+
+def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
+    """A batch in parts: a backward in each turn of `for _ in range(N)`, the step after the loop."""
+    loops = analysis.nesting.loops(scale.call, scale.function)
+    match loops[0] if loops else None:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[count])) as loop:
+            window = ast.unparse(count)
+        case _:
+            return
+    after = [
+        call
+        for call in analysis.scaler_calls
+        if call.method == "step"
+        and call.function is scale.function
+        and call.call.lineno > (loop.end_lineno or 0)
+        and analysis.nesting.loops(call.call, call.function) == loops[1:]
+    ]
+    zeroes = any(last_name(node.func) == "zero_grad" for node in walk(loop) if isinstance(node, ast.Call))
+    shared = _divides(loop, window) or _is_shared_out(scale, window, analysis, _SHARES_PARTS)
+    if after and not zeroes and not shared:
+        message = f"`{statement_text(scale.place)}` adds up the losses of `{window}` parts that nothing divides by it"
+        yield Match(scale.place, message, certain=False)
 
 
 def _shifted(step: ScalerCall, analysis: Analysis) -> Iterator[Match]:
@@ -150,10 +177,10 @@ def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
     return not any("%" in ast.unparse(test) or window in ast.unparse(test) for test, _ in conditions)
 
 
-def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
+def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis, shares: str = _SHARES) -> bool:
     """Whether the loss looks as if it was divided, or weighted, where it stands, is bound, or is computed."""
     exprs = [scale.call.args[0], *_bound(scale)]
-    if any(re.search(_SHARES, ast.unparse(expr)) for expr in exprs):
+    if any(re.search(shares, ast.unparse(expr)) for expr in exprs):
         return True
     calls = [node for expr in exprs for node in walk(expr) if isinstance(node, ast.Call)]
     makers = [callee.function for call in calls for callee in analysis.evaluator.callees(call, scale.frame)]
