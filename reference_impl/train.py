@@ -95,7 +95,7 @@ def require_finite(loss: Tensor, grad_norm: Tensor, scaler: torch.amp.GradScaler
     """Where no scaler guards the parameters, stop all ranks together on an inf or NaN in loss or gradients."""
     if scaler.is_enabled():  # requirement: EDGE-04
         return  # it skips such a step by itself
-    if not world.all_true(torch.isfinite(loss) & torch.isfinite(grad_norm)):
+    if not math.isfinite(world.sum(loss + grad_norm)):  # one inf or NaN, on any rank, makes the sum one
         raise NonFiniteError(
             "inf or NaN on some rank: all ranks stopped before the optimizer moved; "
             f"here, on rank {world.rank}, loss {loss.item():g}, gradient norm {grad_norm.item():g}"

@@ -43,22 +43,16 @@ class World:
         if self.size > 1 and dist.is_initialized():
             dist.destroy_process_group()
 
-    def all_true(self, flag: torch.Tensor) -> bool:
-        """True if the 0-dim bool `flag` holds on every rank. Waits for the device."""
-        held = flag.to(torch.int32)
-        if self.size > 1:
-            dist.all_reduce(held, op=dist.ReduceOp.MIN)
-        return bool(held.item())
-
     def mean(self, value: torch.Tensor) -> float:
         """The mean over ranks of the 0-dim `value`. Waits for the device."""
         return self.sum(value) / self.size
 
     def sum(self, value: torch.Tensor) -> float:
         """The sum over ranks of the 0-dim `value`. Waits for the device."""
+        if self.size == 1:
+            return float(value)
         total = value.detach().float().clone()
-        if self.size > 1:
-            dist.all_reduce(total)
+        dist.all_reduce(total)
         return total.item()
 
     def gather(self, value: torch.Tensor) -> list[torch.Tensor]:
