@@ -202,10 +202,17 @@ class Precision:
         for region in self.regions.all:
             if not region.is_active or region.function.module.path not in files or not self.scales(region.function):
                 continue
-            same = function.owner is not None and region.function.owner is function.owner
+            same = self._of_one_object(function, region.function)
             own = region.function.module is function.module and not function.symbol
             if same or own or region.function is function or above & self.callers.above(region.function):
                 yield region
+
+    def _of_one_object(self, one: Function, other: Function) -> bool:
+        """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
+        if one.owner is None or other.owner is None:
+            return False
+        linearised = self.evaluator.linearised
+        return one.owner in linearised(other.owner) or other.owner in linearised(one.owner)
 
     def scales(self, function: Function) -> bool:
         """Whether a function scales a loss: through a scaler, or a wrapper that is called like one.

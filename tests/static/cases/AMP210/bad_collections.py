@@ -85,3 +85,19 @@ def for_each_entry(model, optims, scaler, batches):
         for name, o in optims.items():
             scaler.step(o)
             scaler.update()  # expect: AMP210
+
+
+class Step:
+    """The gradients of all its optimizers are made by another method, which something else calls."""
+
+    def __init__(self, parts, settings):
+        self.optimizers = [torch.optim.Adam(part.parameters()) for part in parts]
+        self.scaler = torch.amp.GradScaler("cuda", enabled=settings.fp16)
+
+    def do_step(self, step):
+        for opt in self.optimizers:
+            if step < opt.begin:
+                continue
+            if torch.isfinite(opt.seen):
+                self.scaler.step(opt)
+                self.scaler.update()  # expect: AMP210 likely

@@ -100,3 +100,27 @@ def a_cycle_for_each_that_is_written_out(encoder, head, batches):
             if each is second:
                 continue
             each.zero_grad()
+
+
+class EachByItself:
+    def __init__(self, parts, settings):
+        self.optimizers = [torch.optim.Adam(part.parameters()) for part in parts]
+        self.scaler = torch.amp.GradScaler("cuda", enabled=settings.fp16)
+
+    def with_a_loss_of_its_own(self, batch):
+        for opt in self.optimizers:
+            opt.zero_grad()
+            self.backward(opt, batch)
+            self.scaler.step(opt)
+            self.scaler.update()
+
+    def at_the_last(self):
+        for number, opt in enumerate(self.optimizers):
+            self.scaler.step(opt)
+            if number == len(self.optimizers) - 1:
+                self.scaler.update()
+
+    def after_all(self):
+        for opt in self.optimizers:
+            self.scaler.step(opt)
+        self.scaler.update()

@@ -90,3 +90,30 @@ def the_switch_under_a_name(model, optimizer, batches, args):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+class Base:
+    def prepare(self, config):
+        self.config = config
+        self.scaler = torch.amp.GradScaler("cuda", enabled=self.mixed)  # expect: AMP304 likely
+
+    @property
+    def mixed(self):
+        return self.config.amp != "fp32"
+
+    @property
+    def half(self):
+        if self.config.amp == "bf16":
+            return torch.bfloat16
+        return torch.float16
+
+
+class Classifier(Base):
+    """The region whose losses it scales is in the class that derives from the scaler's."""
+
+    def step(self, batch):
+        with torch.autocast("cuda", dtype=self.half, enabled=self.mixed):
+            loss = self.network(batch)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()

@@ -54,19 +54,26 @@ No automatic fix: where the window ends is a decision.
 
 ## What it cannot see
 Optimizers that are stepped out of sight. Which of several optimizers a backward is for is not known: an `update()`
-between two steps is reported only where no backward comes between it and the second step.
+between two steps is reported only where no backward comes between it and the second step. Where the backward is out of
+sight, an `update()` in every turn of a loop over optimizers is only likely.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-models-losses-and-optimizers
 """
 
-from collections.abc import Iterable
+import ast
+import re
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.flow import Hit
 from verifygate.static.graph import Place
+from verifygate.static.members import Loop, members
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, ProtocolMatch, Rule
+from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP210",
@@ -82,13 +89,50 @@ RULE = Rule(
 _matches = ProtocolMatch("AMP210", lambda text: f"`{text}` stands where no window of the scaler ends")
 
 
+_MAKES_GRADIENTS = r"(?i)backward|loss|forward|closure|train|compute|scale$"
+
+
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every update out of place; not one that records nothing because AMP207's step went past the scaler."""
     past = analysis.hits("AMP207")
+    met: set[ast.AST] = set()
     for hit, match in zip(analysis.hits("AMP210"), _matches(analysis), strict=True):
         known = {each.place for each in past if each.certain or not hit.certain}
+        met.add(match.place.node)
         if hit.place != hit.shown_at or not _steps_of_the_window(hit) & known:
             yield match
+    for call in analysis.scaler_calls:
+        if call.method == "update" and call.call not in met and not call.call.args:
+            yield from _in_every_turn(call, analysis)
+
+
+def _in_every_turn(update: ScalerCall, analysis: Analysis) -> Iterator[Match]:
+    """An update after each step of a loop over optimizers whose gradients are made elsewhere, before it."""
+    loops = analysis.nesting.loops(update.call, update.function)
+    if not loops or not isinstance(loop := loops[0], Loop) or not _goes_over_optimizers(loop, update, analysis):
+        return
+    held = set(analysis.nesting.conditions(update.call, update.function))
+    receiver = ast.unparse(update.receiver)
+    for step in analysis.scaler_calls:
+        beside = step.method == "step" and step.function is update.function and ast.unparse(step.receiver) == receiver
+        if (
+            beside
+            and analysis.nesting.loops(step.call, step.function)[:1] == [loop]
+            and step.call.lineno < update.call.lineno
+            and held.issubset(analysis.nesting.conditions(step.call, step.function))
+        ):
+            message = "every optimizer of the loop but the first steps with gradients of the scale before this update"
+            yield Match(update.place, message, certain=False, steps=((step.place, "the step in the same turn"),))
+            return
+
+
+def _goes_over_optimizers(loop: Loop, update: ScalerCall, analysis: Analysis) -> bool:
+    """Whether each turn is about one of several optimizers, and makes no gradients of its own."""
+    written = loop.iter.elts if isinstance(loop.iter, ast.Tuple | ast.List) else None
+    if (written is not None and len(written) < 2) or not members(loop, update.frame, analysis.roles):
+        return False
+    calls = (node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
+    return not any(re.search(_MAKES_GRADIENTS, last_name(call.func)) for call in calls)
 
 
 def _steps_of_the_window(hit: Hit) -> set[Place]:
