@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import os
@@ -12,6 +13,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from verifygate.errors import UsageError
+from verifygate.spans import Span, split
 
 AMP_WORDS = re.compile(
     rb"autocast|GradScaler|grad_scaler|\bamp\b|custom_fwd|custom_bwd|precision\s*=|unscale_"
@@ -27,6 +29,7 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "bu
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
+_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*([-\w.]+)")
 _IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\n#]*)")
 
 
@@ -74,6 +77,25 @@ class SourceFile:
                 found.append((statement[1], statement[2]))
             at = data.find(b"import", max(at + 6, statement.end() if statement else 0))
         return tuple(found)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the bytes are the source text as Python reads it: UTF-8, with line ends as `\\n`, not too large."""
+        data = self.data
+        if len(data) > MAX_FILE_BYTES or b"\r" in data or b"\0" in data or data.startswith(codecs.BOM_UTF8):
+            return False
+        cookie = _CODING.match(data)
+        if cookie is not None and cookie[1].lower() not in (b"utf-8", b"utf8"):
+            return False
+        try:
+            return data.isascii() or bool(data.decode())
+        except UnicodeDecodeError:
+            return False
+
+    @cached_property
+    def definitions(self) -> tuple[Span, ...]:
+        """The definitions at the top level, read from the bytes; none where those do not tell them for sure."""
+        return tuple(split(self.data)) if self.is_plain else ()
 
     @property
     def is_test(self) -> bool:

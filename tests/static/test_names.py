@@ -6,6 +6,7 @@ import ast
 
 from verifygate.source import SourceFile, Sources
 from verifygate.static.analysis import Analysis
+from verifygate.static.program import Program
 from verifygate.static.reach import Reach
 
 MAIN = b"""
@@ -39,8 +40,13 @@ class Shortener:
 """
 
 
+def looked_at(main: bytes, helper: bytes) -> Analysis:
+    sources = Sources([SourceFile("main.py", main), SourceFile("helper.py", helper)])
+    return Analysis(Program(sources, {"main.py": None}))
+
+
 def test_a_method_of_a_file_that_is_parsed_on_the_way_is_found() -> None:
-    analysis = Analysis(Sources([SourceFile("main.py", MAIN), SourceFile("helper.py", HELPER)]), ["main.py"])
+    analysis = looked_at(MAIN, HELPER)
     (module,) = analysis.modules
     reach = Reach(analysis.roles)
     assert reach.roots(analysis.modules) == [module.functions["main"]]
@@ -51,13 +57,13 @@ def test_a_method_of_a_file_that_is_parsed_on_the_way_is_found() -> None:
 def test_a_function_of_an_imported_file_is_found() -> None:
     main = b"import helper\n\ndef train(model, loss):\n    loss.backward()\n    helper.shorten(model)\n"
     shorten = b"def shorten(model):\n    model.optimizer.zero_grad()\n"
-    analysis = Analysis(Sources([SourceFile("main.py", main), SourceFile("helper.py", shorten)]), ["main.py"])
+    analysis = looked_at(main, shorten)
     reach = Reach(analysis.roles)
     assert [callee.symbol for callee in reach.callees(analysis.modules[0].functions["train"])] == ["shorten"]
 
 
 def test_a_call_of_a_name_that_nothing_binds_is_not_asked() -> None:
-    analysis = Analysis(Sources([SourceFile("main.py", MAIN), SourceFile("helper.py", HELPER)]), ["main.py"])
+    analysis = looked_at(MAIN, HELPER)
     train = analysis.modules[0].functions["train"]
     Reach(analysis.roles).roots(analysis.modules)
     asked = {ast.unparse(call.func) for call in analysis.evaluator.root_frame(train).callees}

@@ -11,10 +11,11 @@ from verifygate.config import StaticSettings
 from verifygate.source import SourceFile, Sources
 from verifygate.static import engine
 from verifygate.static.analysis import Analysis
-from verifygate.static.picking import _alternatives
+from verifygate.static.picking import Picker, _alternatives
+from verifygate.static.program import Picked, Program
 from verifygate.static.registry import load_rules
 from verifygate.static.syntax import LEAVES, children, deeper_than, walk
-from verifygate.timings import Timings
+from verifygate.timings import OFF, Timings
 
 EVERY_KIND = """
 from __future__ import annotations
@@ -101,11 +102,82 @@ def test_a_selection_changes_nothing_about_what_is_looked_at(monkeypatch: pytest
     """`drive.py` is picked by a word of other rules than PERF101, which may find something in its loop all the same."""
     picked: list[list[str]] = []
 
-    def remembered(sources: Sources, paths: list[str], timings: Timings) -> Analysis:
-        picked.append(paths)
-        return Analysis(sources, paths, timings)
+    def remembered(program: Program, timings: Timings) -> Analysis:
+        picked.append(list(program.picked))
+        return Analysis(program, timings)
 
     monkeypatch.setattr(engine, "Analysis", remembered)
     for settings in (StaticSettings(), StaticSettings(select=("PERF101",))):
         engine.analyse(Sources([SourceFile("drive.py", DRIVE), SourceFile("work.py", WORK)]), settings)
     assert picked == [["drive.py", "work.py"]] * 2
+
+
+LIBRARY = b"""
+import torch
+from torch.cuda.amp import autocast as half
+
+LARGE = -1e9
+
+@half()
+def halved(model, batch):
+    return model(batch)
+
+def uses(model, batch):
+    return halved(model, batch)
+
+def unrelated(model):
+    return model.eval()
+
+class Attention(torch.nn.Module):
+    def forward(self, x, mask):
+        return x.masked_fill(mask, LARGE)
+
+class Narrow(Attention):
+    pass
+
+def build():
+    return Attention()
+"""
+LONG = b"\n\ndef noise():\n" + b"    print('a line of many')\n" * 1000
+
+
+def picker(**files: bytes) -> Picker:
+    return Picker(Sources([SourceFile(f"{name}.py", data) for name, data in files.items()]), load_rules().values())
+
+
+def only(picked: Picked) -> frozenset[str] | None:
+    ((_, names),) = picked.items()
+    return names
+
+
+def test_of_a_large_file_that_does_not_train_only_some_definitions_are_looked_at() -> None:
+    """By the name that an import gives to autocast; with what mentions a function; with what derives from a class."""
+    assert only(picker(library=LIBRARY + LONG).named()) == {"halved", "uses"}
+    beside = picker(library=LIBRARY + LONG).beside(lambda each: each.rule.code == "AMP403")
+    assert only(beside) == {"Attention", "Narrow"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"\n\ndef train(loss):\n    loss.backward()\n",
+        b"\n\nCONTEXT = torch.autocast('cuda')\n",
+        b"\n\nTEXT = '''\ndef shown():\n'''\n",
+    ],
+    ids=["trains", "AMP outside of definitions", "a string with code"],
+)
+def test_a_file_is_looked_at_whole_where_definitions_cannot_be_told_apart(more: bytes) -> None:
+    assert only(picker(library=LIBRARY + LONG + more).named()) is None
+
+
+def test_a_small_file_that_does_amp_is_looked_at_whole() -> None:
+    assert only(picker(library=LIBRARY).named()) is None
+
+
+@pytest.mark.parametrize(("dtype", "looked_at"), [(b"float16", ["constants.py", "run.py"]), (b"bfloat16", ["run.py"])])
+def test_what_stands_beside_amp_is_left_alone_where_it_cannot_matter(dtype: bytes, looked_at: list[str]) -> None:
+    """Without a float16 region no constant is too large: the file need not be parsed."""
+    constants = b"import torch\n\ndef mask(x, m):\n    return x.masked_fill(m, -1e9)\n"
+    run = b"import torch\n\ndef run(model, x):\n    with torch.autocast('cuda', torch.%s):\n        model(x)\n" % dtype
+    sources = Sources([SourceFile("constants.py", constants), SourceFile("run.py", run)])
+    assert list(engine._analysis(sources, OFF).program.picked) == looked_at

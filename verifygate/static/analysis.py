@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TypeVar
 
 from verifygate.model import NotFollowed
-from verifygate.source import Sources
 from verifygate.static.accelerators import Accelerators
 from verifygate.static.builder import TooLargeError
 from verifygate.static.callers import Callers
@@ -26,7 +25,7 @@ from verifygate.static.lower import Lowering
 from verifygate.static.made_scalers import MadeScaler, made_scalers
 from verifygate.static.nesting import Nesting
 from verifygate.static.precision import Precision
-from verifygate.static.program import Function, Module, Node, Program
+from verifygate.static.program import Class, Function, Module, Node, Program
 from verifygate.static.reach import Reach
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles
@@ -52,12 +51,12 @@ NODES_PER_MODULE = 1_000
 
 
 class Analysis:
-    """What the rules see. `modules` are the files that the rules' words picked; others are parsed when imported."""
+    """What the rules see. `modules` are the files that were picked; others are parsed when imported."""
 
-    def __init__(self, sources: Sources, picked: list[str], timings: Timings = OFF) -> None:
+    def __init__(self, program: Program, timings: Timings = OFF) -> None:
         self.timings = timings
-        self.program = Program(sources, timings)
-        self.modules = [module for path in picked if (module := self.program.module(path)) is not None]
+        self.program = program
+        self.modules = [module for path in program.picked if (module := program.module(path)) is not None]
         self.evaluator = Evaluator(self.program, self.modules)
         self.roles = Roles(self.evaluator)
         self.shapes = Shapes(self.evaluator, self.modules)
@@ -75,8 +74,9 @@ class Analysis:
         for module in self.modules:
             for function in (module.body, *module.functions.values()):
                 yield from ((node, function) for node in function.of_kind(kind))
-            for definition in [*module.function_of, *module.class_of]:
-                for decorator in getattr(definition, "decorator_list", ()):
+            definitions: list[Function | Class] = [*module.functions.values(), *module.classes.values()]
+            for definition in definitions:
+                for decorator in getattr(definition.node, "decorator_list", ()):
                     yield from ((node, module.body) for node in walk(decorator) if isinstance(node, kind))
             for made in module.classes.values():
                 yield from ((node, module.body) for node in made.own_nodes if isinstance(node, kind))

@@ -20,7 +20,8 @@ class Companions:
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self._paths = {file.path for file in sources}
+        self._paths = {_place(file.path): file.path for file in reversed(sources.files)}
+        """Where an import finds a file -> the file; `a/b.py` goes before `a/b/__init__.py`."""
         self._imports = {file.path: self._imported(file) for file in sources}
         self._importers: dict[str, set[str]] = {}
         for path, targets in self._imports.items():
@@ -70,12 +71,12 @@ class Companions:
         parts = [part for part in dotted.split(".") if part]
         for base in self._bases(importer.rpartition("/")[0], level):
             here = "/".join([base, *parts]) if base else "/".join(parts)
-            inner = {found for name in names if (found := self._file(f"{here}/{name}" if here else name))}
-            own = self._file(here)
+            inner = {found for name in names if (found := self._paths.get(f"{here}/{name}" if here else name))}
+            own = self._paths.get(here)
             if own or inner:
                 prefix = [base] if base else []
                 outer = ("/".join([*prefix, *parts[:number], "__init__"]) for number in range(1, len(parts) + 1))
-                packages = {found for each in outer if (found := self._file(each))}  # importing a.b runs a first
+                packages = {path for each in outer if self.sources.get(path := f"{each}.py")}
                 return inner | packages | ({own} if own else set())
         return set()
 
@@ -90,8 +91,9 @@ class Companions:
             return tuple(above[level - 1 : level])
         return tuple(each for outer in above for each in (outer, f"{outer}/src" if outer else "src"))
 
-    def _file(self, base: str) -> str | None:
-        return next((path for path in (f"{base}.py", f"{base}/__init__.py") if path in self._paths), None)
+
+def _place(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__")
 
 
 def _reach(start: str, edges: dict[str, set[str]]) -> set[str]:

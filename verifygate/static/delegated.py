@@ -15,6 +15,7 @@ from verifygate.static.values import Known
 
 WORDS = tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES} | {"apex"}))
 """What a file that switches one of them on names."""
+_SWITCHES = frozenset(word for words in torch_api.DELEGATES.values() for word in words.split())
 _FLOAT16 = r"(?<![bf\d])(?:fp)?16(?!\d)"
 
 
@@ -50,6 +51,8 @@ class Delegated:
         return frozenset[str]().union(*self.companions.programs(path))
 
     def _delegates(self, call: ast.Call, function: Function) -> bool:
+        if not any(word.arg in _SWITCHES for word in call.keywords) and b"apex" not in function.module.file.data:
+            return False
         for value in self.evaluator.values(call.func, self.evaluator.root_frame(function)):
             if isinstance(value, Known) and value.name == "apex.amp.initialize":
                 return "'O0'" not in ast.unparse(call)

@@ -21,8 +21,9 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.choice import Choice
 from verifygate.static.constructs import constructs
 from verifygate.static.graph import Place
-from verifygate.static.picking import pick
-from verifygate.static.program import UnparsableError, parse
+from verifygate.static.parsing import UnparsableError, parse
+from verifygate.static.picking import Picker
+from verifygate.static.program import Program
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
 from verifygate.timings import OFF, Timings
@@ -69,9 +70,7 @@ def analyse(
         )
     with warnings.catch_warnings(), _room_for_nesting():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
-        with timings.part("pick files"):
-            picked = pick(sources, load_rules().values())  # by all rules: a selection must not change what one finds
-        analysis = Analysis(sources, picked, timings)
+        analysis = _analysis(sources, timings)
         matches = []
         for code, rule in loaded.items():
             with timings.part(f"{code} {rule.rule.name}"):
@@ -81,7 +80,7 @@ def analyse(
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
         with timings.part("parse the files that were not picked"):
-            lost = tuple(_not_analysed(sources, analysis, picked))
+            lost = tuple(_not_analysed(sources, analysis))
         return Outcome(
             files_checked=len(sources) - sum(sources.get(each.path) is not None for each in lost),
             findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
@@ -95,6 +94,19 @@ def analyse(
             rules=tuple(loaded),
             too_new=tuple(code for code in asked if code not in loaded),
         )
+
+
+def _analysis(sources: Sources, timings: Timings) -> Analysis:
+    """An analysis of AMP code and, where that matters, of what stands beside it.
+
+    Both are picked by all rules: a selection must not change what one finds.
+    """
+    with timings.part("pick files"):
+        picker = Picker(sources, load_rules().values())
+        program = Program(sources, picker.named(), timings)
+        analysis = Analysis(program, timings)
+        beside = picker.beside(lambda rule: rule.looks_beside is None or rule.looks_beside(analysis))
+        return Analysis(program, timings) if program.look_at(beside) else analysis
 
 
 @contextmanager
@@ -261,10 +273,10 @@ def _complaint(directive: suppressions.Directive, code: str, message: str) -> Fi
     )
 
 
-def _not_analysed(sources: Sources, analysis: Analysis, picked: list[str]) -> Iterable[NotAnalysed]:
+def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]:
     """Every file that is no readable Python: none of them is ever silently clean."""
     reasons = dict(sources.unreadable) | analysis.program.failures
-    rest = [file for file in sources if file.path not in set(picked)]
+    rest = [file for file in sources if file.path not in analysis.program.picked]
     small = sum(len(file.data) for file in rest) <= SYNTAX_CHECK_BYTES
     for file in rest:
         try:

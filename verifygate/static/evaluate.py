@@ -186,9 +186,9 @@ class Evaluator:
             case "parameter":
                 yield from self._parameter(binding.node.arg, frame)  # type: ignore[attr-defined]
             case "function":
-                yield FunctionValue(module.function_of[binding.node])
+                yield FunctionValue(module.function(binding.node))  # type: ignore[arg-type]
             case "class":
-                yield ClassValue(module.class_of[binding.node])
+                yield ClassValue(module.made(binding.node))  # type: ignore[arg-type]
             case "module":
                 inside = self.program.imported(binding.target, module)
                 yield ModuleValue(inside) if inside else Known(binding.target)

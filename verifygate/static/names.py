@@ -6,11 +6,11 @@ Finding out what `x` is can take a hundred questions, and most methods that a pr
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
-from verifygate.static.program import Module, simple_name
+from verifygate.static.program import Function, Members, Module, simple_name
 from verifygate.static.syntax import children
 from verifygate.static.values import Frame
 
@@ -27,11 +27,12 @@ _SIGNALS = (
 
 
 class Names:
-    """The names of functions, classes, variables and attributes in the files known so far."""
+    """The names of functions, classes, variables and attributes in what is known so far of the files."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self.modules: set[Module] = set()
+        self._learned: dict[Module, int] = {}
+        """How many of the definitions at a file's top level are known."""
         self._bound: set[str] = set()
         self._passed_over: set[str] = set()
         self._asked: dict[ast.expr, bool] = {}
@@ -68,12 +69,17 @@ class Names:
         return known
 
     def learn(self, modules: Iterable[Module]) -> None:
-        """Take note of the names in files."""
+        """Take note of the names in files, as far as somebody looked into them."""
         for module in modules:
-            if module not in self.modules:
-                self.modules.add(module)
-                self._bound.update(_bound(module))
-                self._asked.clear()
+            known, now = self._learned.get(module), len(module.members)
+            if known == now:
+                continue
+            self._learned[module] = now
+            self._asked.clear()
+            if known is None:
+                self._bound.update(module.body.scope.names, _set_in(module.body))
+            for members in list(module.members.values())[known or 0 :]:
+                self._bound.update(_bound(members))
 
     def has_passed_over_bound_ones(self) -> bool:
         """Whether calls were passed over, since this was asked last, that may run something after all."""
@@ -81,23 +87,26 @@ class Names:
         return not passed_over.isdisjoint(self._bound)
 
 
-def _bound(module: Module) -> Iterable[str]:
-    """Every name by which something of a module can be reached as an attribute."""
-    yield from module.body.scope.names
-    for made in module.classes.values():
+def _bound(members: Members) -> Iterator[str]:
+    """Every name by which something of a definition can be reached as an attribute."""
+    for made in members.classes:
         yield made.node.name
         for node in made.own_nodes:
             if node.__class__ is ast.Name and node.ctx.__class__ is ast.Store:
                 yield node.id
             elif node.__class__ is ast.ImportFrom or node.__class__ is ast.Import:
                 yield from (alias.asname or alias.name for alias in node.names)
-    for function in (module.body, *module.functions.values()):
-        yield function.node.name if function.symbol else ""  # type: ignore[union-attr]
-        for node in function.of_kind(ast.Attribute):
-            if node.ctx.__class__ is ast.Store:
-                yield node.attr
-    if module.mentions(b"Namespace("):
-        for function in (module.body, *module.functions.values()):
-            for call in function.calls:
-                if simple_name(call.func) in ("SimpleNamespace", "Namespace"):
-                    yield from (word.arg for word in call.keywords if word.arg)
+    for function in members.functions:
+        yield function.node.name  # type: ignore[union-attr]
+        yield from _set_in(function)
+
+
+def _set_in(function: Function) -> Iterator[str]:
+    """The attributes that a function sets, of whatever objects."""
+    for node in function.of_kind(ast.Attribute):
+        if node.ctx.__class__ is ast.Store:
+            yield node.attr
+    if function.module.mentions(b"Namespace("):
+        for call in function.calls:
+            if simple_name(call.func) in ("SimpleNamespace", "Namespace"):
+                yield from (word.arg for word in call.keywords if word.arg)

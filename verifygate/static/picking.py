@@ -1,47 +1,75 @@
-"""Which files the rules have to look at, told from their bytes: most files of a project are never parsed.
+"""What the rules have to look at, told from the bytes of the files: most of a project is never parsed.
 
-A file is picked for words that it names itself; for what rules look for beside AMP code, where the project has any;
-or because it calls a function in which AMP code stands. What a picked file imports is parsed when something asks.
+A file is picked for words that it names itself; because it calls a function in which AMP code stands; or for what
+rules look for beside AMP code, where the project has any that it would matter to. Of a file that trains, and of a
+small one that does AMP, rules look at everything. Of any other, at the body and at those top-level definitions in which
+a word stands, with the functions that mention them. What a definition leads to is parsed when something asks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from verifygate.source import SourceFile, Sources
 from verifygate.static import delegated, passive
+from verifygate.static.program import Picked
 from verifygate.static.rule import LoadedRule
 
 _CORE = (b"autocast", b"GradScaler", b"unscale_")
 """What a file that does AMP itself names."""
 _FACTS = tuple(word.encode() for word in (*delegated.WORDS, *passive.WORDS))
 """What a file names of which the report tells, whichever rules are selected."""
+_TRAINS = (b"GradScaler", b"unscale_", b".backward(", b".step(")
+"""What a file that trains names."""
+_SMALL = 20_000
+"""Bytes, of some five hundred lines."""
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
+_OF_IMPORT = re.compile(rb"[ \t]*(?:from|import)\b|[\s\w.,()]*$")
+_ALIASED = re.compile(rb"(\w+)(?:\s+as\s+(\w+))?")
 Alternatives = tuple[re.Pattern[bytes], ...]
 
 
-def pick(sources: Sources, loaded: Iterable[LoadedRule]) -> list[str]:
-    """The paths of the files to look at, sorted."""
-    rules = [each.rule for each in loaded]
-    words = {word.encode() for rule in rules for word in rule.words}.union(_CORE, _FACTS)
-    named = {word: {file.path for file in sources if word in file.data} for word in sorted(words)}
-    picked = set().union(*named.values())
-    core = set().union(*(named[word] for word in _CORE))
-    callers = _Callers([file for file in sources if file.path in core])
-    beside = [
-        tuple(_alternatives(part) for part in rule.beside)
-        for rule in rules
-        if rule.beside and any(named[word.encode()] for word in rule.words)
-    ]
-    left = [file for file in sources if file.path not in picked]
-    return sorted(picked | {file.path for file in left if _has_any(file.data, beside) or callers.has(file)})
+class Picker:
+    """Picks for one set of files and one of rules."""
+
+    def __init__(self, sources: Sources, loaded: Iterable[LoadedRule]) -> None:
+        self._sources = sources
+        self._rules = list(loaded)
+        words = {word.encode() for each in self._rules for word in each.rule.words}.union(_CORE, _FACTS)
+        self._words = {word: {file.path for file in sources if word in file.data} for word in sorted(words)}
+        """Word -> paths of the files that hold it."""
+
+    def named(self) -> Picked:
+        """What to look at for the words in it, and for calls of AMP code, by path in order."""
+        core = set().union(*(self._words[word] for word in _CORE))
+        callers = _Callers([file for file in self._sources if file.path in core])
+        picked: dict[str, frozenset[str] | None] = {}
+        for file in self._sources:
+            words = [word for word, paths in self._words.items() if file.path in paths]
+            if found := words or callers.called(file):
+                picked[file.path] = _Definitions(file).that_hold(found)
+        return picked
+
+    def beside(self, matters: Callable[[LoadedRule], bool]) -> Picked:
+        """What to look at beside AMP code, by path in order, for the rules to which it matters."""
+        patterns = [
+            tuple(_alternatives(part) for part in each.rule.beside)
+            for each in self._rules
+            if each.rule.beside and any(self._words[word.encode()] for word in each.rule.words) and matters(each)
+        ]
+        picked: dict[str, frozenset[str] | None] = {}
+        for file in self._sources:
+            if found := [parts for parts in patterns if _has(file.data, parts)]:
+                picked[file.path] = _Definitions(file).that_match(found)
+        return picked
 
 
-def _has_any(data: bytes, beside: list[tuple[Alternatives, ...]]) -> bool:
-    return any(all(any(each.search(data) for each in part) for part in parts) for parts in beside)
+def _has(data: bytes, parts: tuple[Alternatives, ...]) -> bool:
+    return all(any(each.search(data) for each in part) for part in parts)
 
 
 @cache
@@ -61,16 +89,98 @@ def _alternatives(pattern: str) -> Alternatives:
     return tuple(re.compile(part.encode()) for part in parts)
 
 
+def _is_looked_at_whole(file: SourceFile) -> bool:
+    """Whether anything in a file may have to do with anything else there: it trains, or is small and does AMP."""
+    data = file.data
+    if any(word in data for word in _TRAINS) or (b"scaler" in data and b"optim" in data):
+        return True
+    return len(data) < _SMALL and any(word in data for word in _CORE)
+
+
+class _Definitions:
+    """The definitions at the top level of a file, by number, and what stands in them; -1 is all that is between."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        self._data = file.data
+        self._spans = () if _is_looked_at_whole(file) else file.definitions
+        self._whole = not self._spans
+        self._starts = [span.start for span in self._spans]
+
+    def that_hold(self, words: list[bytes]) -> frozenset[str] | None:
+        """The names of those that hold a word, or what an import with one is called; None for the whole file."""
+        if self._whole:
+            return None
+        offsets = [offset for word in words for offset in self._offsets(word)]
+        between = [offset for offset in offsets if self._number(offset) == -1]
+        if any(self._is_code(offset) for offset in between):
+            return None  # what stands in no definition may be used in any
+        bound = {name for word in words for name in self._bound_by_imports(word)} if between else set()
+        offsets += [offset for name in bound for offset in self._offsets(name, whole_word=True)]
+        return self._with_what_mentions({self._number(offset) for offset in offsets})
+
+    def that_match(self, patterns: list[tuple[Alternatives, ...]]) -> frozenset[str] | None:
+        """The names of those in which, with what stands between all, every part of a pattern is found."""
+        if self._whole:
+            return None
+        found: set[int] = set()
+        for parts in patterns:
+            hits = [{self._number(hit.start()) for each in part for hit in each.finditer(self._data)} for part in parts]
+            everywhere = [hit if -1 not in hit else set(range(len(self._spans))) for hit in hits]
+            found |= set.intersection(set.union(*hits), *everywhere) or min(hits, key=len)
+        return self._with_what_mentions(found)
+
+    def _with_what_mentions(self, numbers: set[int]) -> frozenset[str]:
+        found, queue = {-1} | numbers, list(numbers - {-1})
+        while queue:
+            span = self._spans[queue.pop()]
+            for offset in self._offsets(span.name, whole_word=True):
+                number = self._number(offset)
+                derives = self._data.find(b"\n", self._spans[number].head) > offset
+                if number not in found and (span.kind != "class" or derives):
+                    found.add(number)
+                    queue.append(number)
+        return frozenset(self._spans[number].name.decode() for number in found - {-1})
+
+    def _number(self, offset: int) -> int:
+        number = bisect_right(self._starts, offset) - 1
+        return number if number >= 0 and offset < self._spans[number].end else -1
+
+    def _offsets(self, word: bytes, *, whole_word: bool = False) -> Iterator[int]:
+        if whole_word:
+            yield from (hit.start() for hit in re.finditer(rb"\b" + word + rb"\b", self._data))
+            return
+        at = self._data.find(word)
+        while at != -1:
+            yield at
+            at = self._data.find(word, at + len(word))
+
+    def _is_code(self, offset: int) -> bool:
+        """Whether a word of AMP does something where it stands: in a line that is no part of an import."""
+        if not any(self._data.startswith(word, offset) for word in _CORE):
+            return False
+        line = self._data[self._data.rfind(b"\n", 0, offset) + 1 : self._data.find(b"\n", offset)]
+        return _OF_IMPORT.match(line) is None
+
+    def _bound_by_imports(self, word: bytes) -> Iterator[bytes]:
+        """The names under which the file imports something that bears the word, or comes from where it stands."""
+        for source, names in self._file.imports:
+            for name, alias in _ALIASED.findall(names):
+                if word in name or (source is not None and word in source):
+                    yield alias or name
+
+
 class _Callers:
     """Tells the files that call a function or class of other files in which AMP words stand."""
 
     def __init__(self, core: list[SourceFile]) -> None:
         self._stems = {_stem(file.path) for file in core}
-        self._names = {name for file in core for name in _amp_names(file.data)}
+        self._names = {name for file in core for name in _amp_names(file)}
 
-    def has(self, file: SourceFile) -> bool:
-        names = [name for name in self._imported(file) if name + b"(" in file.data]
-        return any(re.search(rb"\b" + name + rb"\(", file.data) for name in names)
+    def called(self, file: SourceFile) -> list[bytes]:
+        """The beginnings of such calls, `name(`."""
+        names = [name for name in sorted(self._imported(file)) if name + b"(" in file.data]
+        return [name + b"(" for name in names if re.search(rb"\b" + name + rb"\(", file.data)]
 
     def _imported(self, file: SourceFile) -> set[bytes]:
         """The names of AMP code that the file may reach through its imports."""
@@ -84,13 +194,17 @@ class _Callers:
         return found
 
 
-def _amp_names(data: bytes) -> Iterable[bytes]:
+def _amp_names(file: SourceFile) -> Iterable[bytes]:
     """Top-level functions and classes with AMP words in them."""
-    heads = list(_DEFINED.finditer(data))
-    ends = [*(head.start() for head in heads[1:]), len(data)]
-    for head, end in zip(heads, ends, strict=False):
-        if any(word in data[head.start() : end] for word in _CORE):
-            yield head[1]
+    if file.definitions:
+        spans = [(span.name, span.head, span.end) for span in file.definitions]
+    else:
+        heads = list(_DEFINED.finditer(file.data))
+        ends = [*(head.start() for head in heads[1:]), len(file.data)]
+        spans = [(head[1], head.start(), end) for head, end in zip(heads, ends, strict=False)]
+    for name, start, end in spans:
+        if any(file.data.find(word, start, end) != -1 for word in _CORE):
+            yield name
 
 
 def _stem(path: str) -> bytes:

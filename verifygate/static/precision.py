@@ -66,6 +66,10 @@ class Precision:
 
     # -- dtypes ------------------------------------------------------------------------------------------------
 
+    def may_be(self, dtype: Dtype) -> bool:
+        """Whether some region that is ever on may compute in a dtype."""
+        return any(region.is_active and dtype in self.of_region(region) for region in self.regions.all)
+
     def of_region(self, region: WrittenRegion) -> frozenset[Dtype]:
         """The dtypes that a region may compute in."""
         if region.region.made is None:
@@ -221,8 +225,8 @@ class Precision:
         """
         while function.enclosing is not None and function.enclosing.symbol and not _loops(function):
             function = function.enclosing
-        inner = [each for each in function.module.functions.values() if each.enclosing is function]
-        parts = [each for each in inner if function.symbol and not _loops(each)]
+        inner = function.module.beside(function) if function.symbol else []
+        parts = [each for each in inner if each.enclosing is function and not _loops(each)]
         return any(self._scales_itself(each) for each in (function, *parts))
 
     def _scales_itself(self, function: Function) -> bool:

@@ -1,34 +1,33 @@
 """The project as modules, classes, functions and scopes: what is bound to which name, and where names lead.
 
-Files are parsed once, with the standard library's parser, and only when something asks for them. (libcst parses
-about seven times slower and keeps no positions; it is loaded only where a fix has to keep a file's formatting.)
+Files are parsed once and only when something asks for them; of most files, only the definitions that are asked for.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TypeVar
+from functools import cached_property, partial
+from typing import NamedTuple, TypeVar
 
-from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.source import SourceFile, Sources
+from verifygate.spans import Span
+from verifygate.static.definitions import DEFERRED, KINDS, empty_definition, parse_skeleton, source_of
+from verifygate.static.parsing import UnparsableError, parse
 from verifygate.static.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
-from verifygate.static.syntax import LEAVES, children, deeper_than
+from verifygate.static.syntax import LEAVES, children
 from verifygate.timings import OFF, Timings
 
 # What a loop over all nodes asks first: telling by the class alone is ten times faster than `isinstance` of many.
-_CLOSED = LEAVES | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}
+_CLOSED = LEAVES | DEFERRED | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}
 _NEVER_ASKED_FOR = frozenset({ast.Constant, ast.Name, ast.arg, ast.alias, ast.keyword})
 """Kinds that `of_kind` does not keep: two nodes of three, which nobody looks for by themselves."""
 Node = TypeVar("Node", bound=ast.AST)
-MAX_NESTING = 250
-"""Levels of the syntax tree below which a file is not analysed; what people write stays below a hundred."""
-
-
-class UnparsableError(Exception):
-    """The file is not Python that this interpreter can parse; the message says why in one line."""
+Definition = FunctionNode | ast.ClassDef
+Picked = Mapping[str, frozenset[str] | None]
+"""Path of a file to look at -> names of the definitions at its top level that rules look at; None for all."""
 
 
 @dataclass(eq=False, repr=False)
@@ -162,37 +161,84 @@ class Class:
         return found
 
 
+class Members(NamedTuple):
+    """What one definition at the top level of a file comes to: itself and all that is defined inside it, in order."""
+
+    functions: list[Function]
+    classes: list[Class]
+
+
 class Module:
     """One parsed file."""
 
-    def __init__(self, file: SourceFile, tree: ast.Module) -> None:
+    def __init__(self, file: SourceFile, tree: ast.Module, looked_at: frozenset[str] | None = None) -> None:
         self.file = file
         self.path = file.path
         self.folder = file.path.rpartition("/")[0]
         """Where it lies; empty for a file without a folder, and for one right below `/`."""
         self.tree = tree
         self._words: dict[bytes, bool] = {}
-        self.functions: dict[str, Function] = {}
-        self.classes: dict[str, Class] = {}
         self.body = Function(self, tree, "")
-        self._collect(tree.body, "", None, self.body)
+        self._symbols = _symbols(tree.body)
+        self._function_of: dict[ast.AST, Function] = {}
+        self._class_of: dict[ast.AST, Class] = {}
+        self.members: dict[Definition, Members] = {}
+        """Definition at the top level -> its members, of those that somebody asked for, in the order of asking."""
+        self.look_at(looked_at)
 
-    def _collect(self, body: list[ast.stmt], prefix: str, owner: Class | None, enclosing: Function) -> None:
-        for node in _nested_statements(body):
-            if isinstance(node, FunctionNode):
-                function = Function(self, node, prefix + node.name, owner, enclosing)
-                if function.symbol in self.functions:  # defined twice, say in both arms of an `if`
-                    function.symbol = f"{function.symbol}@{node.lineno}"
-                self.functions[function.symbol] = function
-                if owner is not None and (node.name not in owner.methods or _replaces(node, body)):
-                    owner.methods[node.name] = function
-                self._collect(node.body, f"{function.symbol}.", None, function)
-            elif isinstance(node, ast.ClassDef):
-                made = Class(self, node, prefix + node.name)
-                if made.symbol in self.classes:
-                    made.symbol = f"{made.symbol}@{node.lineno}"
-                self.classes[made.symbol] = made
-                self._collect(node.body, f"{made.symbol}.", made, enclosing)
+    def look_at(self, names: frozenset[str] | None) -> None:
+        """Let rules look at the definitions of these names (None: at all), and at those under a condition."""
+        tops = [top for top in self._symbols if names is None or top.name in names or top.col_offset]
+        looked_at = [self._collected(top) for top in tops]
+        self.functions = {function.symbol: function for members in looked_at for function in members.functions}
+        """Every function that rules look at, by symbol. Others are reached through what leads to them."""
+        self.classes = {made.symbol: made for members in looked_at for made in members.classes}
+
+    def function(self, node: Definition) -> Function:
+        """The function that a definition makes."""
+        if node not in self._function_of:
+            self._collected(node)
+        return self._function_of[node]
+
+    def made(self, node: Definition) -> Class:
+        """The class that a definition makes."""
+        if node not in self._class_of:
+            self._collected(node)
+        return self._class_of[node]
+
+    def holding(self, word: bytes) -> Iterator[Function]:
+        """The body, and the functions of every definition in which a word stands, whether rules look at it or not."""
+        yield self.body
+        for top in self._symbols:
+            source = source_of(top)
+            if source is None or source.holds(word):
+                yield from self._collected(top).functions
+
+    def beside(self, function: Function) -> list[Function]:
+        """The functions of the definition at the top level that a function is, or stands in."""
+        head = function.symbol.partition(".")[0]
+        return next(each.functions for top, each in self.members.items() if self._symbols[top] == head)
+
+    def _collected(self, top: Definition) -> Members:
+        if top not in self.members:
+            self.members[top] = Members([], [])
+            self._collect(top, self._symbols[top], None, self.body, self.members[top])
+        return self.members[top]
+
+    def _collect(
+        self, node: Definition, symbol: str, owner: Class | None, enclosing: Function, members: Members
+    ) -> None:
+        made: Class | None = None
+        if isinstance(node, ast.ClassDef):
+            made = self._class_of[node] = Class(self, node, symbol)
+            members.classes.append(made)
+        else:
+            enclosing = self._function_of[node] = Function(self, node, symbol, owner, enclosing)
+            members.functions.append(enclosing)
+            if owner is not None and (node.name not in owner.methods or _replaces(node, owner.node.body)):
+                owner.methods[node.name] = enclosing
+        for inner, name in _symbols(node.body).items():
+            self._collect(inner, f"{symbol}.{name}", made, enclosing, members)
 
     def mentions(self, *words: bytes) -> bool:
         """Whether one of the words stands anywhere in the file: rules ask that of each of its functions."""
@@ -210,17 +256,12 @@ class Module:
         return re.search(rb"^[ \t]*from[ \t]+\.", self.file.data, re.MULTILINE) is not None
 
     @cached_property
-    def function_of(self) -> dict[ast.AST, Function]:
-        """Definition node -> function."""
-        return {function.node: function for function in self.functions.values()}
-
-    @cached_property
     def reached_into(self) -> dict[Function, list[tuple[str, Binding]]]:
         """Function, or the module's body -> the names that functions inside it bind for it."""
         found: dict[Function, list[tuple[str, Binding]]] = {}
         if b"global " not in self.file.data and b"nonlocal " not in self.file.data:
             return found
-        for function in self.functions.values():
+        for function in dict.fromkeys((*self.holding(b"global "), *self.holding(b"nonlocal "))):
             declared: dict[str, ast.Global | ast.Nonlocal] = {}
             statements: list[ast.Global | ast.Nonlocal] = [
                 *function.of_kind(ast.Global),
@@ -238,16 +279,14 @@ class Module:
                 found.setdefault(home, []).append((target.id, replace(binding, kind=kind, home=function)))
         return found
 
-    @cached_property
-    def class_of(self) -> dict[ast.AST, Class]:
-        return {made.node: made for made in self.classes.values()}
-
 
 class Program:
     """All modules under audit, parsed on demand, and the way from an import to a module."""
 
-    def __init__(self, sources: Sources, timings: Timings = OFF) -> None:
+    def __init__(self, sources: Sources, picked: Picked, timings: Timings = OFF) -> None:
         self.sources = sources
+        self.picked = dict(picked)
+        """What rules look at."""
         self._timings = timings
         self.failures: dict[str, str] = {}
         """Path -> why it could not be parsed."""
@@ -262,11 +301,49 @@ class Program:
             if file is not None:
                 try:
                     with self._timings.part("parse"):
-                        module = Module(file, parse(file))
+                        module = self._parsed(file)
                 except UnparsableError as error:
                     self.failures[path] = str(error)
             self._modules[path] = module
         return self._modules[path]
+
+    def look_at(self, picked: Picked) -> bool:
+        """Let rules look at more, and tell whether it is more."""
+        changed = False
+        for path, names in picked.items():
+            before = self.picked.get(path)
+            now = None if names is None or (before is None and path in self.picked) else names | (before or frozenset())
+            if path in self.picked and now == before:
+                continue
+            changed = True
+            self.picked[path] = now
+            if (module := self._modules.get(path)) is not None:
+                module.look_at(now)
+        self.picked = dict(sorted(self.picked.items()))
+        return changed
+
+    def _parsed(self, file: SourceFile) -> Module:
+        """Raises UnparsableError."""
+        looked_at = self.picked.get(file.path, frozenset())
+        if looked_at is not None and file.definitions:
+            on_failure = partial(self._found_whole, file)
+            try:
+                return Module(file, parse_skeleton(file.data, file.definitions, on_failure), looked_at)
+            except UnparsableError:
+                pass  # what looked like a definition was none
+        return Module(file, parse(file), looked_at)
+
+    def _found_whole(self, file: SourceFile, span: Span, line: int) -> ast.stmt:
+        """A definition that could not be parsed by itself, from the whole file; an empty one if that fails as well."""
+        try:
+            tops = parse(file).body
+        except UnparsableError as error:
+            self.failures[file.path] = str(error)
+            tops = []
+        for top in tops:
+            if top.__class__ is KINDS[span.kind] and top.lineno == line:
+                return top
+        return empty_definition(span, line)
 
     @property
     def parsed(self) -> list[Module]:
@@ -306,21 +383,6 @@ class Program:
         return None
 
 
-def parse(file: SourceFile) -> ast.Module:
-    """Parse one file. Raises UnparsableError for text that is no Python, or too deep for the parser."""
-    try:
-        tree = ast.parse(file.text)
-    except SourceUnreadableError as error:
-        raise UnparsableError(str(error)) from error
-    except SyntaxError as error:
-        raise UnparsableError(f"line {error.lineno or 1}: {error.msg}") from error
-    except (RecursionError, MemoryError, ValueError) as error:
-        raise UnparsableError(f"nested too deeply or not parsable ({type(error).__name__})") from error
-    if deeper_than(tree, MAX_NESTING):
-        raise UnparsableError(f"nested deeper than {MAX_NESTING} levels")
-    return tree
-
-
 def _own_nodes(root: ast.AST) -> list[ast.AST]:
     """Walk in source order without entering nested functions, classes and lambdas."""
     found: list[ast.AST] = []
@@ -346,11 +408,22 @@ def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt]
     return not beside and any(each is node for each in body)
 
 
+def _symbols(body: list[ast.stmt]) -> dict[Definition, str]:
+    """The definitions of a body, in order, each with a name of its own, even if several bear the same."""
+    found: dict[Definition, str] = {}
+    taken: set[str] = set()
+    for node in _nested_statements(body):
+        if isinstance(node, Definition):
+            found[node] = f"{node.name}@{node.lineno}" if node.name in taken else node.name
+            taken.add(node.name)
+    return found
+
+
 def _nested_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements of a body, and of the `if`, `try`, `with` and loops in it, but of no function or class."""
     for node in body:
         yield node
-        if isinstance(node, FunctionNode | ast.ClassDef):
+        if isinstance(node, Definition):
             continue
         for inner in ("body", "orelse", "finalbody"):
             yield from _nested_statements(getattr(node, inner, []))

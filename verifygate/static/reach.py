@@ -26,8 +26,7 @@ class Reach:
     def has_events(self, function: Function) -> bool:
         """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""
         if function not in self._known:
-            if function.module not in self.names.modules:
-                self.names.learn((function.module,))
+            self.names.learn((function.module,))
             self._known[function] = False
             own = self.has_own_events(function)
             frame = self.roles.evaluator.root_frame(function)

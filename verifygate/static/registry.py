@@ -30,7 +30,8 @@ def load_rules() -> dict[str, LoadedRule]:
             raise VerifygateError(f"{info.name} is no rule: it needs a docstring, RULE and check()")
         if record.code in found:
             raise VerifygateError(f"{info.name} and {found[record.code].module} both claim {record.code}")
-        found[record.code] = LoadedRule(record, check, module.__doc__, info.name)
+        looks_beside = getattr(module, "looks_beside", None)
+        found[record.code] = LoadedRule(record, check, module.__doc__, info.name, looks_beside)
     return dict(sorted(found.items()))
 
 

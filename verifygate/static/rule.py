@@ -35,6 +35,7 @@ class Match:
 
 
 Checker = Callable[["Analysis"], Iterable[Match]]
+Condition = Callable[["Analysis"], bool]
 
 
 @record
@@ -71,6 +72,8 @@ class LoadedRule:
     text: str
     """The docstring of its module."""
     module: str
+    looks_beside: Condition | None = None
+    """Whether what stands beside AMP code can matter, told from AMP code alone; it always does where there is none."""
 
     @property
     def docs(self) -> str:

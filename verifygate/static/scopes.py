@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from verifygate.static.definitions import DEFERRED
+
 if TYPE_CHECKING:
     from verifygate.static.program import Function
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = FunctionNode | ast.Module | ast.Lambda
 # What a loop over all nodes asks first: telling by the class alone is ten times faster than `isinstance` of many.
-_DECLARING = frozenset(
+_DECLARING = DEFERRED | frozenset(
     {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
 )
 _BINDING = frozenset(

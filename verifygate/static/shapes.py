@@ -29,8 +29,8 @@ class Shapes:
         self.evaluator = evaluator
         self.modules = modules
         self._written = Written(evaluator)
-        self._read: set[Module] = set()
-        """Modules whose writes are noted."""
+        self._read: set[Function] = set()
+        """Functions whose writes are noted."""
         self._found: dict[ast.AST, Shape] = {}
         """Dict expression -> the keys that statements elsewhere add to it."""
         self._elsewhere: set[tuple[str, object]] = set()
@@ -84,7 +84,8 @@ class Shapes:
 
     def _shape(self, value: DictLiteral) -> Shape:
         self._read_all()
-        self._read_writes(value.frame.function.module)
+        for function in value.frame.function.module.holding(b""):
+            self._read_writes(function)  # also where a file was parsed only because a dict is built there
         added = self._found.get(value.node)
         shape = Shape(Place(value.frame.function, value.node))
         for key, item in dict_items(value.node).items():
@@ -116,24 +117,24 @@ class Shapes:
         return False
 
     def _read_all(self) -> None:
-        """Note every write in the picked modules, once."""
+        """Note every write that rules look at, once."""
         if not self._read:
             for module in self.modules:
-                self._read_writes(module)
+                for function in (module.body, *module.functions.values()):
+                    self._read_writes(function)
 
-    def _read_writes(self, module: Module) -> None:
-        """Note every write in a module, once: also in one that was parsed only because a dict is built there."""
-        if module in self._read:
+    def _read_writes(self, function: Function) -> None:
+        """Note every write in a function, once."""
+        if function in self._read:
             return
-        self._read.add(module)
-        for function in (module.body, *module.functions.values()):
-            frame = self.evaluator.root_frame(function)
-            for kind in (ast.Subscript, ast.AugAssign, ast.Call):
-                for node in function.of_kind(kind):
-                    self._note(node, function, frame)
-            for node in function.of_kind(ast.Lambda):  # `patch(save, lambda path: seen.update(path=path))` writes
-                for inner in walk(node.body):  # when it is called
-                    self._note(inner, function, frame)
+        self._read.add(function)
+        frame = self.evaluator.root_frame(function)
+        for kind in (ast.Subscript, ast.AugAssign, ast.Call):
+            for node in function.of_kind(kind):
+                self._note(node, function, frame)
+        for node in function.of_kind(ast.Lambda):  # `patch(save, lambda path: seen.update(path=path))` writes
+            for inner in walk(node.body):  # when it is called
+                self._note(inner, function, frame)
 
     def _note(self, node: ast.AST, function: Function, frame: Frame) -> None:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -176,7 +177,8 @@ class Shapes:
             return  # a library reads
         if own := self.evaluator.callees(call, frame):
             for callee in own:  # what a function of the project writes is noted where it stands
-                self._read_writes(callee.function.module)
+                for function in callee.function.module.beside(callee.function):
+                    self._read_writes(function)
                 self._note_handed(callee, call, frame)
             return
         for values in dicts:

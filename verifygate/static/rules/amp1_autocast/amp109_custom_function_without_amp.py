@@ -88,12 +88,12 @@ certain. Functions that only reshape, gather or communicate are left alone.
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.program import Class, Function, Module
+from verifygate.static.program import Class, Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.values import ClassValue, ModuleValue
@@ -117,9 +117,14 @@ _OF_TESTS = r"(^|/)(tests?/|test_\w+\.py$|test\.py$|\w+_test\.py$|conftest\.py$)
 _PYTHON = r"^(torch|torchvision|torchaudio|numpy|math|einops|triton|builtins|functools|typing)(\.|$)"
 
 
+def looks_beside(analysis: Analysis) -> bool:
+    """Whether some region is ever on."""
+    return any(region.is_active for region in analysis.written_regions.all)
+
+
 def check(analysis: Analysis) -> Iterable[Match]:
     """Functions of a project in which some region is switched on."""
-    if not any(region.is_active for region in analysis.written_regions.all):
+    if not looks_beside(analysis):
         return
     for module in analysis.modules:
         for made in module.classes.values():
@@ -176,23 +181,20 @@ def _sites(made: Class, analysis: Analysis) -> list[Function]:
         value = target.value
         if isinstance(value, ast.Attribute) and value.attr == "apply" and last_name(value.value) == made.node.name:
             names |= {last_name(each) for each in target.targets}
+    functions = dict.fromkeys(function for name in sorted(names) for function in _naming(name.encode(), analysis))
     return [
         function
-        for module in _modules_naming(names, analysis)
-        for function in module.functions.values()
-        if function.owner is not made and any(_applies(call, names) for call in function.calls)
+        for function in functions
+        if function.symbol and function.owner is not made and any(_applies(call, names) for call in function.calls)
     ]
 
 
-def _modules_naming(names: set[str], analysis: Analysis) -> list[Module]:
-    """Every file that names one of them: the rule's words need not have picked the code that applies a function."""
-    words = [name.encode() for name in sorted(names)]
-    paths = [
-        file.path
-        for file in analysis.program.sources
-        if any(word in file.data for word in words) and not re.search(_OF_TESTS, file.path)
-    ]
-    return [module for path in paths if (module := analysis.program.module(path)) is not None]
+def _naming(name: bytes, analysis: Analysis) -> Iterator[Function]:
+    """What may name it: the rule's words need not have picked the code that applies a function."""
+    for file in analysis.program.sources:
+        names = name in file.data and not re.search(_OF_TESTS, file.path)
+        module = analysis.program.module(file.path) if names else None
+        yield from module.holding(name) if module is not None else ()
 
 
 def _applies(call: ast.Call, names: set[str]) -> bool:

@@ -117,6 +117,8 @@ def _may_scale_otherwise(module: Module) -> bool:
     """
     if _ANOTHER_PROTOCOL.search(module.file.data):
         return True
+    if b"scaler" not in module.file.data.lower():
+        return False
     idle = _only_kept(module)
     for node in walk(module.tree):
         if node in idle:

@@ -82,9 +82,14 @@ RULE = Rule(
 _SENSITIVE = frozenset({"log", "log2", "log10", "log_", "sqrt", "rsqrt", "reciprocal"})
 
 
+def looks_beside(analysis: Analysis) -> bool:
+    """Whether some region may be in float16."""
+    return analysis.precision.may_be(Dtype.FLOAT16)
+
+
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every epsilon on a half tensor that a float16 region covers."""
-    if not any(region.is_active for region in analysis.written_regions.all):
+    if not looks_beside(analysis):
         return
     for node, function in (*analysis.of_kind(ast.BinOp), *analysis.calls):
         subject = _guarded(node, function, analysis)

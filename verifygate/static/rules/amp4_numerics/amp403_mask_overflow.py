@@ -84,10 +84,11 @@ RULE = Rule(
     remedy="use `torch.finfo(x.dtype).min`, or compute in float32 there",
     words=("autocast", *WORDS),
     beside=(
+        "torch",
         r"fill|clamp|where|\] *= *",
         # follows from the next one, and is looked for ten times as fast
-        r"e(?<=[\d.]e)\+?(?:[5-9]|[1-3]\d)\b|-[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
-        r"[^\w.\"']\d[\d.]*e\+?(?:[5-9]|[1-3]\d)\b|-[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
+        r"e(?<=[\d.]e)\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
+        r"[^\w.\"']\d[\d.]*e\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
@@ -102,9 +103,14 @@ _LARGE_ITEM = re.compile(
 _KEYWORDS = ("value", "min", "max", "other")
 
 
+def looks_beside(analysis: Analysis) -> bool:
+    """Whether some region, or a framework, may compute in float16."""
+    return analysis.precision.may_be(Dtype.FLOAT16) or bool(analysis.delegated.calls)
+
+
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every large constant on a half tensor that a float16 region covers."""
-    if not any(region.is_active for region in analysis.written_regions.all) and not analysis.delegated.calls:
+    if not looks_beside(analysis):
         return
     for node, function, subject in _candidates(analysis):
         sure = analysis.halves.is_half(subject, function)
@@ -179,7 +185,7 @@ def _calls_of(fill: Function, analysis: Analysis) -> Iterator[tuple[ast.Call, Fu
     name = fill.name.encode()
     for file in analysis.program.sources:
         module = analysis.program.module(file.path) if name in file.data else None
-        for function in (module.body, *module.functions.values()) if module is not None else ():
+        for function in module.holding(name) if module is not None else ():
             for node in function.calls:
                 if last_name(node.func) == fill.name:
                     yield node, function

@@ -85,9 +85,14 @@ _FUNCTION = "torch.nn.functional.binary_cross_entropy"
 _OBJECTS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss", "torch.nn.modules.BCELoss"})
 
 
+def looks_beside(analysis: Analysis) -> bool:
+    """Whether some region is ever on."""
+    return any(region.is_active for region in analysis.written_regions.all)
+
+
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every call of the loss that a region for CUDA covers."""
-    if not any(region.is_active for region in analysis.written_regions.all):
+    if not looks_beside(analysis):
         return
     for function in analysis.functions:
         if not function.module.mentions(b"BCELoss", b"binary_cross_entropy"):
