@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from verifygate.config import StaticSettings
 
 SYNTAX_CHECK_BYTES = 1024 * 1024
-"""Files that no rule's words pick are still parsed, to tell broken ones, as long as all of them are below this."""
+"""What rules do not look at is still parsed, to tell broken files, as long as all these files are below this."""
 
 RECURSION_LIMIT = 30_000
 
@@ -79,7 +79,7 @@ def analyse(
         kept, silenced, idle, problems = _suppress(found, sources, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
-        with timings.part("parse the files that were not picked"):
+        with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
         return Outcome(
             files_checked=len(sources) - sum(sources.get(each.path) is not None for each in lost),
@@ -276,11 +276,14 @@ def _complaint(directive: suppressions.Directive, code: str, message: str) -> Fi
 def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]:
     """Every file that is no readable Python: none of them is ever silently clean."""
     reasons = dict(sources.unreadable) | analysis.program.failures
-    rest = [file for file in sources if file.path not in analysis.program.picked]
+    rest = [file for file in sources if analysis.program.picked.get(file.path, ()) is not None]
     small = sum(len(file.data) for file in rest) <= SYNTAX_CHECK_BYTES
     for file in rest:
         try:
-            parse(file) if small else file.text
+            if small:
+                parse(file)
+            elif not file.is_plain:
+                file.text  # noqa: B018 - it tells why it is no text
         except (UnparsableError, SourceUnreadableError) as error:
             reasons.setdefault(file.path, str(error))
     for path, reason in sorted(reasons.items()):
