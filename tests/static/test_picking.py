@@ -170,7 +170,7 @@ def test_a_file_is_looked_at_whole_where_definitions_cannot_be_told_apart(more: 
     assert only(picker(library=LIBRARY + LONG + more).named()) is None
 
 
-def test_a_small_file_that_does_amp_is_looked_at_whole() -> None:
+def test_a_small_file_is_looked_at_whole() -> None:
     assert only(picker(library=LIBRARY).named()) is None
 
 

@@ -1,9 +1,9 @@
 """What the rules have to look at, told from the bytes of the files: most of a project is never parsed.
 
 A file is picked for words that it names itself; because it calls a function in which AMP code stands; or for what
-rules look for beside AMP code, where the project has any that it would matter to. Of a file that trains, and of a
-small one that does AMP, rules look at everything. Of any other, at the body and at those top-level definitions in which
-a word stands, with the functions that mention them. What a definition leads to is parsed when something asks.
+rules look for beside AMP code, where the project has any that it would matter to. Of a file that trains, and of a small
+one, rules look at everything. Of any other, at the body and at those top-level definitions in which a word stands, with
+the functions that mention them. What a definition leads to is parsed when something asks.
 """
 
 from __future__ import annotations
@@ -90,11 +90,9 @@ def _alternatives(pattern: str) -> Alternatives:
 
 
 def _is_looked_at_whole(file: SourceFile) -> bool:
-    """Whether anything in a file may have to do with anything else there: it trains, or is small and does AMP."""
+    """Whether anything in a file may have to do with anything else there: it trains, or is small."""
     data = file.data
-    if any(word in data for word in _TRAINS) or (b"scaler" in data and b"optim" in data):
-        return True
-    return len(data) < _SMALL and any(word in data for word in _CORE)
+    return len(data) < _SMALL or any(word in data for word in _TRAINS) or (b"scaler" in data and b"optim" in data)
 
 
 class _Definitions:
@@ -126,6 +124,8 @@ class _Definitions:
         found: set[int] = set()
         for parts in patterns:
             hits = [{self._number(hit.start()) for each in part for hit in each.finditer(self._data)} for part in parts]
+            if set.union(*hits) == {-1}:
+                return None  # an import, say: what it brings may be used in any
             everywhere = [hit if -1 not in hit else set(range(len(self._spans))) for hit in hits]
             found |= set.intersection(set.union(*hits), *everywhere) or min(hits, key=len)
         return self._with_what_mentions(found)
