@@ -9,6 +9,7 @@ from verifygate.static.entries import Entries
 from verifygate.static.overrides import Overrides
 from verifygate.static.program import Class, Function, Module, Program, simple_name
 from verifygate.static.scopes import Binding, Scope
+from verifygate.static.stars import Stars
 from verifygate.static.values import (
     READ,
     UNKNOWN,
@@ -56,8 +57,7 @@ class Evaluator:
         self.cuts = 0
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
-        self._entries = Entries(self)
-        self._overrides = Overrides(self)
+        self._entries, self._overrides, self._stars = Entries(self), Overrides(self), Stars(program)
 
     def module_frame(self, module: Module) -> Frame:
         return self._module_frames.setdefault(module, Frame(module.body))
@@ -170,8 +170,8 @@ class Evaluator:
             if name in scope.names and name not in scope.outer:
                 return scope.names[name], here
             here = here.enclosing
-        bindings = frame.function.module.body.scope.names.get(name)
-        return (bindings, self.module_frame(frame.function.module)) if bindings else None
+        module = self._stars.binder(name, frame.function.module)
+        return (module.body.scope.names[name], self.module_frame(module)) if module else None
 
     def bound_value(self, binding: Binding, frame: Frame) -> Iterator[Value]:
         """The values that one binding gives a name."""
@@ -215,7 +215,7 @@ class Evaluator:
             return
         submodule = self.program.imported(f"{dotted}.{name}" if dotted else name, importer, level)
         key = (inside.path, name)
-        if name in inside.body.scope.names and key not in self._importing:
+        if self._stars.binder(name, inside) and key not in self._importing:
             self._importing.add(key)  # a name may be handed on in a circle, or a file import its own namesake
             try:
                 yield from self._name(name, self.module_frame(inside))
@@ -288,7 +288,7 @@ class Evaluator:
             case Known():
                 yield Known(f"{base.name}.{name}")
             case ModuleValue():
-                if name in base.module.body.scope.names:
+                if self._stars.binder(name, base.module):
                     yield from self._name(name, self.module_frame(base.module))
                 elif base.module.path.endswith("__init__.py") and (
                     found := self.program.imported(name, base.module, level=1)

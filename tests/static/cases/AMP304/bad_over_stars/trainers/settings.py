@@ -1,0 +1,5 @@
+from .base import *
+
+
+class Settings:
+    amp = "bf16"
