@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from verifygate.commands import cli
-from verifygate.errors import UsageError
+from verifygate.errors import UsageError, VerifygateError
 from verifygate.proof import METHODS, Claim, claim_from, prove, table
 from verifygate.proof.method import Setting
 from verifygate.proof.prove import run_jobs
@@ -115,6 +115,34 @@ def test_half_of_the_harm_to_ranks_is_no_proof_of_all_of_it():
     assert all(half != claim.good for half in halves)
     assert [proof.problem for proof in proofs] == ["", ""]
     assert not [table(proof) for proof in proofs if proof.proved]
+
+
+@pytest.mark.slow
+def test_what_fully_shard_makes_needs_neither_remedy():
+    """AMP307 leaves FSDP2 alone: of DTensors, torch's own scaler and clip ask all ranks."""
+    loaded = CLAIMING["AMP307"]
+    claim = claim_from("X1", "DTensors", loaded.rule.proof, loaded.sections["Example"], loaded.sections["Use instead"])
+    mesh = "torch.distributed.init_device_mesh(device, (2,))"
+    of_dtensors = claim.bad.replace("import FullyShardedDataParallel", "import fully_shard").replace(
+        "model = FullyShardedDataParallel(model, device_id=torch.device(device))", f"fully_shard(model, mesh={mesh})"
+    )
+
+    of_parts, alike = prove([replace(claim, good=of_dtensors), replace(claim, bad=of_dtensors)], Path(sys.executable))
+
+    assert "fully_shard(model, mesh=" in of_dtensors
+    assert of_parts.proved
+    assert not alike.proved
+    assert alike.judgement.rows
+    assert all(of_dtensor == good for _, of_dtensor, good in alike.judgement.rows)
+
+
+@pytest.mark.slow
+def test_ranks_that_break_off_say_why():
+    """What one of them said last, in the one line that there is."""
+    killing = GOOD.replace("    for inputs", "    raise SystemExit('no such mesh')\n    for inputs")
+
+    with pytest.raises(VerifygateError, match="no such mesh"):
+        run_jobs([{"source": killing, "name": "killing", **Setting(ranks=2)._asdict()}], Path(sys.executable))
 
 
 @pytest.mark.slow

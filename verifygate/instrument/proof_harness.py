@@ -94,7 +94,7 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
             returned = train(**{name: given[name] for name in inspect.signature(train).parameters})
         except Exception as raised:
             error = {"type": type(raised).__name__, "message": " ".join(str(raised).split())}
-    weights = torch.cat([parameter.detach().double().flatten() for parameter in model.parameters()])
+    weights = _joined(model.parameters())
     finite = bool(torch.isfinite(weights).all())
     return {
         "error": error,
@@ -326,10 +326,15 @@ def replaced(owner: object, name: str, value: object) -> Iterator[None]:
 
 
 def _flat(optimizer: torch.optim.Optimizer) -> torch.Tensor:
+    return _joined(parameter for group in optimizer.param_groups for parameter in group["params"])
+
+
+def _joined(parameters: Iterable[torch.Tensor]) -> torch.Tensor:
+    """All numbers in one row; of a tensor that is spread over ranks, this rank's part."""
     import torch
 
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    return torch.cat([parameter.detach().double().flatten() for parameter in parameters])
+    own = [getattr(parameter, "to_local", lambda here=parameter: here)() for parameter in parameters]
+    return torch.cat([part.detach().double().flatten() for part in own])
 
 
 Instrument = Callable[[contextlib.ExitStack, Seen, "torch.nn.Module"], None]

@@ -46,15 +46,20 @@ def start(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         asked.write_text(json.dumps(jobs), encoding="utf-8")
         answers = [Path(folder, f"results{rank}.json") for rank in range(RANKS)]
         environment = {**os.environ, "GLOO_SOCKET_IFNAME": _loopback()}
-        ranks = [
-            subprocess.Popen(
-                [sys.executable, "-P", str(START), "proof_ranks", str(asked), str(answer), str(rank)], env=environment
-            )
-            for rank, answer in enumerate(answers)
-        ]
-        ended = [rank.wait() for rank in ranks]
+        told = [answer.with_suffix(".txt") for answer in answers]
+        with contextlib.ExitStack() as stack:
+            ranks = [
+                subprocess.Popen(
+                    [sys.executable, "-P", str(START), "proof_ranks", str(asked), str(answer), str(rank)],
+                    env=environment,
+                    stderr=stack.enter_context(told[rank].open("wb")),
+                )
+                for rank, answer in enumerate(answers)
+            ]
+            ended = [rank.wait() for rank in ranks]
         if any(ended):
-            raise SystemExit(f"the ranks ended with exit codes {ended}")
+            last = told[ended.index(max(ended, key=abs))].read_text(encoding="utf-8", errors="replace").strip()
+            raise SystemExit(f"the ranks ended with exit codes {ended}: {last.splitlines()[-1] if last else 'no word'}")
         seen = [json.loads(answer.read_text(encoding="utf-8")) for answer in answers]
     return [_joined(ranks_of) for ranks_of in zip(*seen, strict=True)]
 
@@ -104,12 +109,13 @@ def watch(stack: contextlib.ExitStack, seen: proof_harness.Seen, _model: torch.n
     import torch
     from torch.distributed.fsdp import FullyShardedDataParallel
     from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+    from torch.distributed.tensor import DTensor
     from torch.nn.parallel import DistributedDataParallel
 
     def noting(clip: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         def noted(*arguments: Any, **keywords: Any) -> torch.Tensor:
             norm = clip(*arguments, **keywords)
-            seen.norms.append(float(norm))
+            seen.norms.append(float(norm.full_tensor() if isinstance(norm, DTensor) else norm))
             return norm
 
         return noted
@@ -141,8 +147,10 @@ def poison(stack: contextlib.ExitStack, _seen: proof_harness.Seen, model: torch.
     import torch
 
     count = 0
+    hooked: list[Any] = []
 
     def overflow(gradient: torch.Tensor) -> torch.Tensor:
+        hooked[0].remove()  # some ways to shard put the same tensor there again
         gradient = gradient.clone()
         gradient.view(-1)[0] = float("inf")
         return gradient
@@ -152,6 +160,6 @@ def poison(stack: contextlib.ExitStack, _seen: proof_harness.Seen, model: torch.
         count += 1
         weight = layer.weight  # a sharded model puts the whole weight there while it computes
         if count == number and isinstance(weight, torch.Tensor) and weight.requires_grad:
-            weight.register_hook(overflow)  # type: ignore[no-untyped-call]
+            hooked[:] = [weight.register_hook(overflow)]  # type: ignore[no-untyped-call]
 
     stack.callback(next(model.children()).register_forward_pre_hook(forward).remove)
