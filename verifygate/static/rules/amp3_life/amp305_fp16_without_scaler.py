@@ -82,6 +82,7 @@ RULE = Rule(
 )
 
 _ANOTHER_PROTOCOL = re.compile(rb"apex|deepspeed|accelerat|lightning|fabric|loss_scal|manual_backward")
+_USES = frozenset({"scale", "unscale_", "step", "update"})
 _OTHER_SCALERS = ("standardscaler", "minmaxscaler", "robustscaler")
 
 
@@ -93,7 +94,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         dtypes = analysis.precision.of_region(region)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
-        if _may_scale_otherwise(function.module) or not _steps(function, analysis):
+        if _may_scale_otherwise(function.module, analysis) or not _steps(function, analysis):
             continue
         backward = _backward(region)
         if backward is None or _has_scaler(function, analysis):
@@ -110,12 +111,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
     yield from _for_cuda_only(analysis)
 
 
-def _may_scale_otherwise(module: Module) -> bool:
+def _may_scale_otherwise(module: Module, analysis: Analysis) -> bool:
     """Whether the file speaks of another way to scale, or uses anything that is called a scaler.
 
     One that is built, saved and restored, and nothing more, scales nothing.
     """
-    if _ANOTHER_PROTOCOL.search(module.file.data):
+    if _ANOTHER_PROTOCOL.search(module.file.data) or any(
+        call.function.module is module and call.method in _USES for call in analysis.scaler_calls
+    ):
         return True
     if b"scaler" not in module.file.data.lower():
         return False
@@ -175,7 +178,9 @@ def _has_scaler(function: Function, analysis: Analysis) -> bool:
     sources = (analysis.program.sources.get(path) for path in files)
     speaking = [file.path for file in sources if file is not None and b"GradScaler" in file.data]
     modules = [analysis.program.module(path) for path in speaking]
-    return any(module is None or _may_scale_otherwise(module) or not _builds_a_scaler(module) for module in modules)
+    return any(
+        module is None or _may_scale_otherwise(module, analysis) or not _builds_a_scaler(module) for module in modules
+    )
 
 
 def _builds_a_scaler(module: Module) -> bool:
