@@ -126,9 +126,6 @@ class Covered:
 
     def _by_name(self, call: ast.Call, function: Function, region: WrittenRegion) -> list[Function]:
         """The methods of the program's modules that a call which cannot be followed may run."""
-        values = self.evaluator.values(call.func, self.evaluator.root_frame(function))
-        if not any(isinstance(value, Unknown) for value in values):
-            return []
         name = last_name(call.func)
         loss = "loss" in name.lower() or "crit" in name.lower()
         direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
@@ -136,6 +133,9 @@ class Covered:
         guess = ("forward" if direct else name, direct and loss, files)
         if guess in self._guessed:
             return []  # all of them are in the queue already
+        values = self.evaluator.values(call.func, self.evaluator.root_frame(function))
+        if not any(isinstance(value, Unknown) for value in values):
+            return []
         self._guessed.add(guess)
         candidates = self._methods.get(guess[0], [])
         found = []

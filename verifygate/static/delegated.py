@@ -10,7 +10,7 @@ from verifygate.static import torch_api
 from verifygate.static.companions import Companions
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
-from verifygate.static.program import Function, Module
+from verifygate.static.program import Function, Module, simple_name
 from verifygate.static.values import Known
 
 WORDS = tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES} | {"apex"}))
@@ -51,7 +51,8 @@ class Delegated:
         return frozenset[str]().union(*self.companions.programs(path))
 
     def _delegates(self, call: ast.Call, function: Function) -> bool:
-        if not any(word.arg in _SWITCHES for word in call.keywords) and b"apex" not in function.module.file.data:
+        switches = any(word.arg in _SWITCHES for word in call.keywords)
+        if not switches and simple_name(call.func) != "initialize":
             return False
         for value in self.evaluator.values(call.func, self.evaluator.root_frame(function)):
             if isinstance(value, Known) and value.name == "apex.amp.initialize":

@@ -27,6 +27,7 @@ _TRAINS = (b"GradScaler", b"unscale_", b".backward(", b".step(")
 _SMALL = 20_000
 """Bytes, of some five hundred lines."""
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_LETTER = re.compile(rb"\w")
 _WORD = re.compile(rb"\w+")
 _OF_IMPORT = re.compile(rb"[ \t]*(?:from|import)\b|[\s\w.,()]*$")
 _ALIASED = re.compile(rb"(\w+)(?:\s+as\s+(\w+))?")
@@ -147,13 +148,14 @@ class _Definitions:
         return number if number >= 0 and offset < self._spans[number].end else -1
 
     def _offsets(self, word: bytes, *, whole_word: bool = False) -> Iterator[int]:
-        if whole_word:
-            yield from (hit.start() for hit in re.finditer(rb"\b" + word + rb"\b", self._data))
-            return
+        """Where a word stands: a plain search is ten times as fast as a pattern."""
         at = self._data.find(word)
         while at != -1:
-            yield at
-            at = self._data.find(word, at + len(word))
+            end = at + len(word)
+            before, behind = at and _LETTER.match(self._data, at - 1), _LETTER.match(self._data, end)
+            if not (whole_word and (before or behind)):
+                yield at
+            at = self._data.find(word, end)
 
     def _is_code(self, offset: int) -> bool:
         """Whether a word of AMP does something where it stands: in a line that is no part of an import."""

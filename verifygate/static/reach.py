@@ -18,6 +18,7 @@ class Reach:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self._known: dict[Function, bool] = {}
+        self._own: dict[Function, bool] = {}
         self._callees: dict[Function, set[Function]] = {}
         self._named: dict[Module, bool] = {}
         self._aliases: dict[Module, set[str]] = {}
@@ -28,7 +29,9 @@ class Reach:
         if function not in self._known:
             self.names.learn((function.module,))
             self._known[function] = False
-            own = self.has_own_events(function)
+            if function not in self._own:
+                self._own[function] = self.has_own_events(function)
+            own = self._own[function]
             frame = self.roles.evaluator.root_frame(function)
             leads = self._callees.setdefault(function, set())
             for call in function.calls:
