@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from verifygate.errors import UsageError
-from verifygate.spans import Span, split
+from verifygate.spans import Span, split, strings_of
 
 AMP_WORDS = re.compile(
     rb"autocast|GradScaler|grad_scaler|\bamp\b|custom_fwd|custom_bwd|precision\s*=|unscale_"
@@ -91,6 +91,19 @@ class SourceFile:
             return data.isascii() or bool(data.decode())
         except UnicodeDecodeError:
             return False
+
+    def in_code(self, word: bytes) -> bool:
+        """Whether a word stands in the file, and not only in strings with three quotes, as documentation does."""
+        at = self.data.find(word)
+        while at != -1:
+            if not any(start < at < end for start, end in self._strings):
+                return True
+            at = self.data.find(word, at + len(word))
+        return False
+
+    @cached_property
+    def _strings(self) -> list[tuple[int, int]]:
+        return strings_of(self.data) or []
 
     @cached_property
     def definitions(self) -> tuple[Span, ...]:

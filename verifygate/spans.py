@@ -31,7 +31,7 @@ def split(data: bytes) -> list[Span]:
 
     A line is told by how it begins, so what is found has to prove right when it is parsed.
     """
-    strings = _strings(data)
+    strings = strings_of(data)
     if strings is None or b"\f" in data:
         return []
     starts = [start for start, _ in strings]
@@ -66,7 +66,7 @@ def _span(start: int, head: re.Match[bytes], end: int) -> Span:
     return Span(head[1] or head[2], kind, start, end, head.start())
 
 
-def _strings(data: bytes) -> list[tuple[int, int]] | None:
+def strings_of(data: bytes) -> list[tuple[int, int]] | None:
     """The strings with three quotes, by offset; None where one does not end: a quote was none."""
     found: list[tuple[int, int]] = []
     opened: re.Match[bytes] | None = None

@@ -153,7 +153,7 @@ class Analysis:
     @shared
     def companions(self) -> Companions:
         """Which files run together."""
-        return Companions(self.program.sources)
+        return self.program.companions
 
     def hits(self, code: str) -> list[Hit]:
         """The breaches of the protocol that bear a rule's code, one per place, in order of place."""

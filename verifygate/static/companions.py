@@ -11,7 +11,7 @@ from functools import lru_cache
 from verifygate.source import SourceFile, Sources
 
 _NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
-_MAIN = re.compile(rb"^if[ \t]+__name__", re.MULTILINE)
+_IF = re.compile(rb"if[ \t]+")
 _MAX_ENTRIES = 60
 
 
@@ -49,7 +49,7 @@ class Companions:
     def _is_entry(self, path: str) -> bool:
         if path not in self._entries:
             file = self.sources.get(path)
-            starts = file is not None and b"__name__" in file.data and bool(_MAIN.search(file.data))
+            starts = file is not None and _is_script(file.data)
             self._entries[path] = starts or not self._importers.get(path, set()) - {path}
         return self._entries[path]
 
@@ -90,6 +90,16 @@ class Companions:
         if level:
             return tuple(above[level - 1 : level])
         return tuple(each for outer in above for each in (outer, f"{outer}/src" if outer else "src"))
+
+
+def _is_script(data: bytes) -> bool:
+    """Whether a line at the top level begins with `if __name__`."""
+    at = data.find(b"__name__")
+    while at != -1:
+        if _IF.fullmatch(data, data.rfind(b"\n", 0, at) + 1, at):
+            return True
+        at = data.find(b"__name__", at + 1)
+    return False
 
 
 def _place(path: str) -> str:

@@ -13,7 +13,9 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module, simple_name
 from verifygate.static.values import Known
 
-WORDS = tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES} | {"apex"}))
+WORDS = tuple(
+    sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES} | {"apex.amp", "from apex import"})
+)
 """What a file that switches one of them on names."""
 _SWITCHES = frozenset(word for words in torch_api.DELEGATES.values() for word in words.split())
 _FLOAT16 = r"(?<![bf\d])(?:fp)?16(?!\d)"

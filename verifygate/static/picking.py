@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 
 from verifygate.source import SourceFile, Sources
 from verifygate.static import delegated, passive
@@ -41,7 +41,7 @@ class Picker:
         self._sources = sources
         self._rules = list(loaded)
         words = {word.encode() for each in self._rules for word in each.rule.words}.union(_CORE, _FACTS)
-        self._words = {word: {file.path for file in sources if word in file.data} for word in sorted(words)}
+        self._words = {word: {file.path for file in sources if file.in_code(word)} for word in sorted(words)}
         """Word -> paths of the files that hold it."""
 
     def named(self) -> Picked:
@@ -93,7 +93,11 @@ def _alternatives(pattern: str) -> Alternatives:
 def _is_looked_at_whole(file: SourceFile) -> bool:
     """Whether anything in a file may have to do with anything else there: it trains, or is small."""
     data = file.data
-    return len(data) < _SMALL or any(word in data for word in _TRAINS) or (b"scaler" in data and b"optim" in data)
+    return len(data) < _SMALL or any(file.in_code(word) for word in _TRAINS) or _scales(file)
+
+
+def _scales(file: SourceFile) -> bool:
+    return b"optimizer" in file.data and file.in_code(b"scaler")
 
 
 class _Definitions:
@@ -114,8 +118,8 @@ class _Definitions:
         between = [offset for offset in offsets if self._number(offset) == -1]
         if any(self._is_code(offset) for offset in between):
             return None  # what stands in no definition may be used in any
-        bound = {name for word in words for name in self._bound_by_imports(word)} if between else set()
-        offsets += [offset for name in bound for offset in self._offsets(name, whole_word=True)]
+        if between:
+            offsets += self._uses(lambda text: any(word in text for word in words))
         return self._with_what_mentions({self._number(offset) for offset in offsets})
 
     def that_match(self, patterns: list[tuple[Alternatives, ...]]) -> frozenset[str] | None:
@@ -125,8 +129,11 @@ class _Definitions:
         found: set[int] = set()
         for parts in patterns:
             hits = [{self._number(hit.start()) for each in part for hit in each.finditer(self._data)} for part in parts]
-            if set.union(*hits) == {-1}:
-                return None  # an import, say: what it brings may be used in any
+            if set.union(*hits) == {-1}:  # an import, say
+                uses = self._uses(partial(_has, parts=parts))
+                if not uses:
+                    return None
+                hits.append({self._number(offset) for offset in uses})
             everywhere = [hit if -1 not in hit else set(range(len(self._spans))) for hit in hits]
             found |= set.intersection(set.union(*hits), *everywhere) or min(hits, key=len)
         return self._with_what_mentions(found)
@@ -164,12 +171,14 @@ class _Definitions:
         line = self._data[self._data.rfind(b"\n", 0, offset) + 1 : self._data.find(b"\n", offset)]
         return _OF_IMPORT.match(line) is None
 
-    def _bound_by_imports(self, word: bytes) -> Iterator[bytes]:
-        """The names under which the file imports something that bears the word, or comes from where it stands."""
+    def _uses(self, matches: Callable[[bytes], bool]) -> list[int]:
+        """Where something stands that the file imports by a statement that matches."""
+        found: set[bytes] = set()
         for source, names in self._file.imports:
             for name, alias in _ALIASED.findall(names):
-                if word in name or (source is not None and word in source):
-                    yield alias or name
+                if matches(b"from %b import %b" % (source, name) if source else b"import %b" % name):
+                    found.add(alias or name)
+        return [offset for name in sorted(found) for offset in self._offsets(name, whole_word=True)]
 
 
 class _Callers:

@@ -14,18 +14,16 @@ from typing import NamedTuple, TypeVar
 
 from verifygate.source import SourceFile, Sources
 from verifygate.spans import Span
-from verifygate.static.definitions import DEFERRED, KINDS, empty_definition, parse_skeleton, source_of
+from verifygate.static.bodies import Definition, own_nodes, replaces, symbols_of
+from verifygate.static.companions import Companions
+from verifygate.static.definitions import KINDS, empty_definition, parse_skeleton, source_of
 from verifygate.static.parsing import UnparsableError, parse
 from verifygate.static.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
-from verifygate.static.syntax import LEAVES, children
 from verifygate.timings import OFF, Timings
 
-# What a loop over all nodes asks first: telling by the class alone is ten times faster than `isinstance` of many.
-_CLOSED = LEAVES | DEFERRED | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}
 _NEVER_ASKED_FOR = frozenset({ast.Constant, ast.Name, ast.arg, ast.alias, ast.keyword})
 """Kinds that `of_kind` does not keep: two nodes of three, which nobody looks for by themselves."""
 Node = TypeVar("Node", bound=ast.AST)
-Definition = FunctionNode | ast.ClassDef
 Picked = Mapping[str, frozenset[str] | None]
 """Path of a file to look at -> names of the definitions at its top level that rules look at; None for all."""
 
@@ -86,7 +84,7 @@ class Function:
     @cached_property
     def own_nodes(self) -> tuple[ast.AST, ...]:
         """Every node of the body but for the bodies of nested functions and classes."""
-        return tuple(_own_nodes(self.node))
+        return tuple(own_nodes(self.node))
 
     def of_kind(self, kind: type[Node]) -> list[Node]:
         """Its own nodes of one kind, in source order. Rules ask for few kinds, and most nodes are of others."""
@@ -128,7 +126,7 @@ class Class:
     @cached_property
     def own_nodes(self) -> tuple[ast.AST, ...]:
         """Every node of the class body but for the bodies of its methods and nested classes."""
-        return tuple(_own_nodes(self.node))
+        return tuple(own_nodes(self.node))
 
     @cached_property
     def fields(self) -> list[str]:
@@ -179,7 +177,7 @@ class Module:
         self.tree = tree
         self._words: dict[bytes, bool] = {}
         self.body = Function(self, tree, "")
-        self._symbols = _symbols(tree.body)
+        self._symbols = symbols_of(tree.body)
         self._function_of: dict[ast.AST, Function] = {}
         self._class_of: dict[ast.AST, Class] = {}
         self.members: dict[Definition, Members] = {}
@@ -188,6 +186,7 @@ class Module:
 
     def look_at(self, names: frozenset[str] | None) -> None:
         """Let rules look at the definitions of these names (None: at all), and at those under a condition."""
+        self.looked_at = names
         tops = [top for top in self._symbols if names is None or top.name in names or top.col_offset]
         looked_at = [self._collected(top) for top in tops]
         self.functions = {function.symbol: function for members in looked_at for function in members.functions}
@@ -219,6 +218,15 @@ class Module:
         head = function.symbol.partition(".")[0]
         return next(each.functions for top, each in self.members.items() if self._symbols[top] == head)
 
+    def span_of(self, function: Function) -> Span | None:
+        """The definition that a function is or stands in, where rules look only at some of the file's."""
+        head = function.symbol.partition(".")[0].partition("@")[0].encode()
+        return (
+            None
+            if self.looked_at is None
+            else next((span for span in self.file.definitions if span.name == head), None)
+        )
+
     def _collected(self, top: Definition) -> Members:
         if top not in self.members:
             self.members[top] = Members([], [])
@@ -235,9 +243,9 @@ class Module:
         else:
             enclosing = self._function_of[node] = Function(self, node, symbol, owner, enclosing)
             members.functions.append(enclosing)
-            if owner is not None and (node.name not in owner.methods or _replaces(node, owner.node.body)):
+            if owner is not None and (node.name not in owner.methods or replaces(node, owner.node.body)):
                 owner.methods[node.name] = enclosing
-        for inner, name in _symbols(node.body).items():
+        for inner, name in symbols_of(node.body).items():
             self._collect(inner, f"{symbol}.{name}", made, enclosing, members)
 
     def mentions(self, *words: bytes) -> bool:
@@ -292,6 +300,11 @@ class Program:
         """Path -> why it could not be parsed."""
         self._modules: dict[str, Module | None] = {}
         self._imports: dict[tuple[str, str, int, bool], Module | None] = {}
+
+    @cached_property
+    def companions(self) -> Companions:
+        """Which files run together."""
+        return Companions(self.sources)
 
     def module(self, path: str) -> Module | None:
         """The parsed file at `path`, or None where there is none or it cannot be parsed (see `failures`)."""
@@ -381,56 +394,6 @@ class Program:
             if self.sources.get(path) is not None:
                 return self.module(path)
         return None
-
-
-def _own_nodes(root: ast.AST) -> list[ast.AST]:
-    """Walk in source order without entering nested functions, classes and lambdas."""
-    found: list[ast.AST] = []
-    stack = list(reversed(_body(root)))
-    while stack:
-        node = stack.pop()
-        found.append(node)
-        if node.__class__ not in _CLOSED:
-            stack += reversed(children(node))
-    return found
-
-
-def _body(node: ast.AST) -> list[ast.AST]:
-    body = getattr(node, "body", [])
-    return list(body) if isinstance(body, list) else [body]
-
-
-def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt]) -> bool:
-    """Whether a definition takes the place of an earlier one: not in one arm of an `if`, not as `@name.setter`."""
-    beside = any(
-        isinstance(each, ast.Attribute) and simple_name(each.value) == node.name for each in node.decorator_list
-    )
-    return not beside and any(each is node for each in body)
-
-
-def _symbols(body: list[ast.stmt]) -> dict[Definition, str]:
-    """The definitions of a body, in order, each with a name of its own, even if several bear the same."""
-    found: dict[Definition, str] = {}
-    taken: set[str] = set()
-    for node in _nested_statements(body):
-        if isinstance(node, Definition):
-            found[node] = f"{node.name}@{node.lineno}" if node.name in taken else node.name
-            taken.add(node.name)
-    return found
-
-
-def _nested_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a body, and of the `if`, `try`, `with` and loops in it, but of no function or class."""
-    for node in body:
-        yield node
-        if isinstance(node, Definition):
-            continue
-        for inner in ("body", "orelse", "finalbody"):
-            yield from _nested_statements(getattr(node, inner, []))
-        for handler in getattr(node, "handlers", []):
-            yield from _nested_statements(handler.body)
-        for case in getattr(node, "cases", []):
-            yield from _nested_statements(case.body)
 
 
 def calls_by_name(modules: Iterable[Module]) -> dict[str, list[tuple[ast.Call, Function]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from verifygate.spans import Span
 from verifygate.static import torch_api
 from verifygate.static.names import Names
 from verifygate.static.program import Function, Module
@@ -21,6 +22,7 @@ class Reach:
         self._own: dict[Function, bool] = {}
         self._callees: dict[Function, set[Function]] = {}
         self._named: dict[Module, bool] = {}
+        self._spans: dict[tuple[Module, Span], bool] = {}
         self._aliases: dict[Module, set[str]] = {}
         self.names = Names(roles.evaluator)
 
@@ -77,10 +79,18 @@ class Reach:
         return self._callees[function]
 
     def candidates(self, modules: list[Module]) -> list[Function]:
-        """The functions with events; a file without a word of events only calls what is looked at for itself."""
+        """The functions with events; what has no word of events only calls what is looked at for itself."""
         named = [module for module in modules if self._names_events(module)]
         functions = (function for module in named for function in (module.body, *module.functions.values()))
-        return [function for function in functions if self.has_events(function)]
+        return [function for function in functions if self._may_begin(function) and self.has_events(function)]
+
+    def _may_begin(self, function: Function) -> bool:
+        """Whether a walk may start from it: where only some definitions are looked at, a word of events is in it."""
+        module = function.module
+        span = module.span_of(function)
+        if span is not None and (module, span) not in self._spans:
+            self._spans[module, span] = _EVENT.search(module.file.data, span.start, span.end) is not None
+        return span is None or self._spans[module, span]
 
     def _names_events(self, module: Module) -> bool:
         if module not in self._named:

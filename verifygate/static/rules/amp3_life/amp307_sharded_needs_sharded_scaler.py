@@ -83,13 +83,16 @@ from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.sharding import Sharding
 from verifygate.static.syntax import walk
 
+_CLASS = "FullyShardedDataParallel"
+
 RULE = Rule(
     code="AMP307",
     name="sharded-needs-sharded-scaler",
     severity=Severity.HIGH,
     summary="a sharded model with the plain GradScaler, or with torch's clip over its part of the gradients",
     remedy="use `ShardedGradScaler`, and clip with `model.clip_grad_norm_(max_norm)`",
-    words=("FullyShardedDataParallel",),
+    words=("GradScaler", "clip_grad"),
+    beside=(rf"{_CLASS}(?:\(| as|,)|{_CLASS}(?<=\({_CLASS})|{_CLASS}(?<== {_CLASS})(?!\.)",),
     proof="rank-agreement",
 )
 

@@ -85,9 +85,9 @@ RULE = Rule(
     words=("autocast", *WORDS),
     beside=(
         "torch",
-        r"fill|clamp|where|\] *= *",
-        # follows from the next one, and is looked for ten times as fast
+        # follows from the last one, and is looked for ten times as fast
         r"e(?<=[\d.]e)\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
+        r"masked_fill|clamp|where\(|\] *= *|def \w*fill",
         r"[^\w.\"']\d[\d.]*e\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),

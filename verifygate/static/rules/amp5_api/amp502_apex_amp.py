@@ -61,7 +61,7 @@ RULE = Rule(
     severity=Severity.LOW,
     summary="apex.amp does mixed precision here",
     remedy="use `torch.autocast` and `torch.amp.GradScaler`",
-    words=("apex",),
+    words=("apex.amp", "from apex import"),
     no_proof="it needs the apex package, which torch replaced",
 )
 
@@ -69,7 +69,7 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every call of something in apex.amp."""
     for call, function in analysis.calls:
-        if not function.module.mentions(b"apex"):
+        if not function.module.mentions(b"apex.amp", b"from apex import"):
             continue
         name = analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))
         if name.startswith("apex.amp."):
