@@ -59,6 +59,11 @@ class WrittenRegions:
         self.roles = roles
         self.all = [region for module in modules for region in self._of_module(module)]
 
+    @property
+    def some_active(self) -> bool:
+        """Whether some region is ever on."""
+        return any(region.is_active for region in self.all)
+
     def frame(self, function: Function) -> Frame:
         return self.roles.evaluator.root_frame(function)
 

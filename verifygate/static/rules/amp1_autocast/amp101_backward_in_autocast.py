@@ -72,12 +72,18 @@ RULE = Rule(
     summary="backward() runs inside an autocast region",
     remedy="end the autocast region after the loss, before backward()",
     words=("autocast",),
+    beside=(r"\.backward\(", "def forward"),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
     proof="final-weights",
 )
 
 _met_on_a_path = ProtocolMatch("AMP101", lambda text: f"`{text}` runs inside an autocast region")
+
+
+def looks_beside(analysis: Analysis) -> bool:
+    """Whether some region is ever on."""
+    return analysis.written_regions.some_active
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -94,7 +100,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _guessed(analysis: Analysis) -> Iterator[Match]:
     """Modules that back-propagate in a method which a call in a region may run."""
     inside = [(node, function) for function in analysis.functions for node in _backwards(function, analysis)]
-    for node, function in inside if any(region.is_active for region in analysis.written_regions.all) else ():
+    for node, function in inside if looks_beside(analysis) else ():
         if analysis.covered.written_around(node, function) is not None:
             continue
         cover = analysis.covered.reached.get(function)

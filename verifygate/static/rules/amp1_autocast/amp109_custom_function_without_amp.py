@@ -120,7 +120,7 @@ _PYTHON = r"^(torch|torchvision|torchaudio|numpy|math|einops|triton|builtins|fun
 
 def looks_beside(analysis: Analysis) -> bool:
     """Whether some region is ever on."""
-    return any(region.is_active for region in analysis.written_regions.all)
+    return analysis.written_regions.some_active
 
 
 def check(analysis: Analysis) -> Iterable[Match]:

@@ -87,7 +87,7 @@ _OBJECTS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss", "torc
 
 def looks_beside(analysis: Analysis) -> bool:
     """Whether some region is ever on."""
-    return any(region.is_active for region in analysis.written_regions.all)
+    return analysis.written_regions.some_active
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
