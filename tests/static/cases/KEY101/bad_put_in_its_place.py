@@ -1,6 +1,6 @@
-"""Something is put into another place than the one that is read. (The file mentions autocast.)"""
+"""Something is put into another place than the one that is read."""
 
-from torch import save
+from torch import save  # the file mentions autocast
 
 
 def another_key():
