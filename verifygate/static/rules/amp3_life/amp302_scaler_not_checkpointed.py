@@ -115,7 +115,7 @@ RULE = Rule(
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
-    beside=(r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict", "optim"),
+    beside=("optim", r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict"),
     proof="scale-trace",
 )
 
