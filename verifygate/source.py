@@ -30,6 +30,7 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*([-\w.]+)")
+_OPENS = re.compile(rb"[#'\"]")
 _IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\n#]*)")
 
 
@@ -96,14 +97,17 @@ class SourceFile:
         """Whether a word stands in the file, and not only in strings with three quotes, as documentation does."""
         at = self.data.find(word)
         while at != -1:
-            if not any(start < at < end for start, end in self._strings):
+            if not any(start < at < end for start, end in self._texts):
                 return True
             at = self.data.find(word, at + len(word))
         return False
 
     @cached_property
-    def _strings(self) -> list[tuple[int, int]]:
-        return strings_of(self.data) or []
+    def _texts(self) -> list[tuple[int, int]]:
+        """The strings with three quotes; none of them, where one may begin in a comment or in another string."""
+        found = strings_of(self.data) or []
+        lines = (self.data[self.data.rfind(b"\n", 0, start) + 1 : start] for start, _ in found)
+        return [] if any(_OPENS.search(line) for line in lines) else found
 
     @cached_property
     def definitions(self) -> tuple[Span, ...]:

@@ -171,3 +171,20 @@ def test_what_stands_for_a_broken_definition_is_empty() -> None:
     (span,) = split(b"@f\nclass A(B): x = 1\n")
     assert ast.unparse(empty_definition(span, 2)) == "class A:\n    pass"
     assert empty_definition(span, 2).lineno == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "in_code"),
+    [
+        (b'def f():\n    """Like `autocast`."""\n', False),
+        (b'"""\nUnder autocast.\n"""\nx = autocast\n', True),
+        (b"# autocast\n", True),
+        (b'a = \'"""\'\nwith autocast():\n    b = \'"""\'\n', True),
+        (b"# '''\nwith autocast():\n    pass\n# '''\n", True),
+        (b'x = """a \\""" b"""\nautocast()\ny = """c"""\n', True),
+    ],
+    ids=["documentation", "both", "a comment", "quotes in strings", "quotes in comments", "an escaped quote"],
+)
+def test_a_word_stands_in_code_unless_it_surely_stands_in_a_text(data: bytes, in_code: bool) -> None:
+    """What is taken for a text by mistake would hide a breach."""
+    assert SourceFile("a.py", data).in_code(b"autocast") is in_code
