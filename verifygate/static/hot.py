@@ -163,7 +163,7 @@ class Hot:
         return self._steps[function]
 
     def callees(self, spot: Spot) -> list[Function]:
-        """The project's functions that a call runs, but for constructors and what a module computes forward."""
+        """The project's functions that a call runs, but for constructors and what a model computes forward."""
         call = spot.node
         if not isinstance(call, ast.Call):
             return []
@@ -173,7 +173,7 @@ class Hot:
             if not any(isinstance(value, Object | FunctionValue) for value in values):
                 return []
         found = [callee.function for callee in self.evaluator.callees(call, frame)]
-        return [function for function in found if function.name not in ("__init__", "forward")]
+        return [function for function in found if function.name != "__init__" and not _is_of_a_model(function)]
 
     def over_loader(self, loop: Loop, function: Function) -> bool:
         """Whether a loop draws batches from a loader."""
@@ -275,6 +275,11 @@ class Hot:
 
     def _steps_in(self, node: ast.AST, function: Function) -> bool:
         return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
+
+
+def _is_of_a_model(function: Function) -> bool:
+    """Whether it is the forward of a module that computes no loss: a loss is computed in each step, by every part."""
+    return function.name == "forward" and not (function.owner and "oss" in function.owner.symbol)
 
 
 def _asked(test: ast.AST) -> Iterator[ast.AST]:
