@@ -31,7 +31,11 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*([-\w.]+)")
 _OPENS = re.compile(rb"[#'\"]")
-_IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\n#]*)")
+_GAP = rb"(?:[ \t]|\\\n)"
+_IMPORT = re.compile(
+    rb"[ \t]*(?:from" + _GAP + rb"+([.\w]+)" + _GAP + rb"+)?import" + _GAP + rb"*"
+    rb"(\((?:[^)#]|#[^\n]*)*\)|(?:[^\n#\\]|\\\n)*)"
+)
 
 
 class SourceUnreadableError(Exception):
@@ -73,7 +77,10 @@ class SourceFile:
         found = []
         data, at = self.data, self.data.find(b"import")
         while at != -1:
-            statement = _IMPORT.match(data, data.rfind(b"\n", 0, at) + 1)
+            start = data.rfind(b"\n", 0, at) + 1
+            while data.endswith(b"\\\n", 0, start):
+                start = data.rfind(b"\n", 0, start - 1) + 1
+            statement = _IMPORT.match(data, start)
             if statement is not None:
                 found.append((statement[1], statement[2]))
             at = data.find(b"import", max(at + 6, statement.end() if statement else 0))

@@ -181,3 +181,56 @@ def test_what_stands_beside_amp_is_left_alone_where_it_cannot_matter(dtype: byte
     run = b"import torch\n\ndef run(model, x):\n    with torch.autocast('cuda', torch.%s):\n        model(x)\n" % dtype
     sources = Sources([SourceFile("constants.py", constants), SourceFile("run.py", run)])
     assert list(engine._analysis(sources, OFF).program.picked) == looked_at
+
+
+@pytest.mark.parametrize(
+    ("library", "looked_at"),
+    [
+        (b"from torch import \\\n    autocast as half\ndef f(): half()", {"f"}),
+        (b"from torch import (  # (both)\n    autocast as half,\n)\ndef f(): half()", {"f"}),
+        (b"import apex.amp as mixed\ndef f(): mixed.initialize()", {"f"}),
+        (b"import torch\namp = torch.cuda.amp\ndef f(): amp.custom_fwd()", {"f"}),
+        (b"from torch import autocast as half\nCONTEXT = half()\ndef f(): CONTEXT", {"f"}),
+        (b"from torch import autocast as half\nALL = [\n    half,\n]\ndef f(): ALL", {"f"}),
+        (b"LOADERS = {\n    'a': DataLoader([]),\n}\ndef f(): LOADERS", {"f"}),
+        (b"C = None\ndef s():\n    global C\n    C = torch.autocast()\ndef f(): C", {"s", "f"}),
+        (b"class A:\n    x = DataLoader([])\nclass B(  # a: b\n    A,\n):\n    y = 0", {"A", "B"}),
+        (b"class A:\n    def r(self): return torch.autocast()\nclass B:\n    x = A()", {"A", "B"}),
+        (b"class A:\n    def r(self):\n        with autocast():\n            yield\nclass B:\n    x = A()", {"A", "B"}),
+        (b"class A(autocast):\n    x = 0\ndef f():\n    A()", {"A", "f"}),
+        (b"class A:\n    def r(self):\n        with autocast(): m()\nclass B:\n    x = A()", {"A"}),
+    ],
+)
+def test_what_a_word_is_called_is_followed(library: bytes, looked_at: set[str]) -> None:
+    """Through imports in any layout, names at the top level, `global`, long lists of bases, and regions handed out."""
+    assert only(picker(library=library + LONG).named()) == looked_at
+
+
+@pytest.mark.parametrize(
+    ("code", "library", "looked_at"),
+    [
+        ("AMP404", b"L = nn.BCELoss\ndef f(): L()\ndef g(): nn.BCELoss()", {"f", "g"}),
+        ("AMP404", b"from x import binary_cross_entropy as bce\ndef f(): bce()", {"f"}),
+        ("AMP402", b"def e(): return 1e-12\ndef f(x): log(x + e())\ndef g(x): log(x + 1e-12)", {"e", "f", "g"}),
+        ("AMP402", b"class A:\n    e = 1e-9\nclass B(A):\n    y = log(e)\ndef g(x): log(x + 1e-12)", {"A", "B", "g"}),
+    ],
+)
+def test_what_belongs_together_is_followed_though_others_hold_all_of_it(
+    code: str, library: bytes, looked_at: set[str]
+) -> None:
+    assert only(picker(library=library + LONG, run=WORK).beside(lambda each: each.rule.code == code)) == looked_at
+
+
+@pytest.mark.parametrize(
+    ("make", "use"),
+    [
+        (b"def region():\n    return torch.autocast('cuda')\n", b"from work import region as half\ndef f(): half()\n"),
+        (
+            b"def region():\n    return torch.autocast('cuda')\n",
+            b"from work \\\n    import region\ndef f(): region()\n",
+        ),
+        (b"region = torch.autocast('cuda')\n", b"from work import region\ndef f():\n    with region: pass\n"),
+    ],
+)
+def test_a_region_of_another_file_is_entered_by_any_name(make: bytes, use: bytes) -> None:
+    assert list(picker(work=make, drive=use).named()) == ["drive.py", "work.py"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 
 from verifygate.source import SourceFile, Sources
+from verifygate.spans import Span
 from verifygate.static import delegated, passive
 from verifygate.static.program import Picked
 from verifygate.static.rule import LoadedRule
@@ -27,10 +28,16 @@ _TRAINS = (b"GradScaler", b"unscale_", b".backward(", b".step(")
 _SMALL = 20_000
 """Bytes, of some five hundred lines."""
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_MADE = re.compile(rb"^(?:    )?(\w+)[ \t]*=[^\n=]*\b(?:autocast|GradScaler)\b", re.MULTILINE)
 _LETTER = re.compile(rb"\w")
 _WORD = re.compile(rb"\w+")
 _OF_IMPORT = re.compile(rb"[ \t]*(?:from|import)\b|[\s\w.,()]*$")
-_ALIASED = re.compile(rb"(\w+)(?:\s+as\s+(\w+))?")
+_ALIASED = re.compile(rb"([\w.]+)(?:\s+as\s+(\w+))?")
+_BOUND = re.compile(rb"[ \t]*(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
+_BASES = re.compile(rb"[^:#]*(?:#[^\n]*[^:#]*)*")
+_GLOBAL = re.compile(rb"^[ \t]+global[ \t]+([\w, \t]+)", re.MULTILINE)
+_HANDED_OUT = re.compile(rb"^(?![ \t]*(?:async[ \t]+)?(?:with\b|@)).*(?:\bautocast\b[ \t]*\(|\byield\b)", re.MULTILINE)
+"""A region that is not entered where it is made, or whose function pauses in it: it covers what others do."""
 Alternatives = tuple[re.Pattern[bytes], ...]
 
 
@@ -119,7 +126,7 @@ class _Definitions:
         if any(self._is_code(offset) for offset in between):
             return None  # what stands in no definition may be used in any
         if between:
-            offsets += self._uses(lambda text: any(word in text for word in words))
+            offsets += self._uses(lambda text: any(word in text for word in words), between)
         return self._with_what_mentions({self._number(offset) for offset in offsets})
 
     def that_match(self, patterns: list[tuple[Alternatives, ...]]) -> frozenset[str] | None:
@@ -128,27 +135,51 @@ class _Definitions:
             return None
         found: set[int] = set()
         for parts in patterns:
-            hits = [{self._number(hit.start()) for each in part for hit in each.finditer(self._data)} for part in parts]
-            if set.union(*hits) == {-1}:  # an import, say
-                uses = self._uses(partial(_has, parts=parts))
-                if not uses:
+            offsets = [[hit.start() for each in part for hit in each.finditer(self._data)] for part in parts]
+            hits = [{self._number(offset) for offset in each} for each in offsets]
+            if all(-1 in hit for hit in hits):  # an import, say
+                between = [offset for offset in min(offsets, key=len) if self._number(offset) == -1]
+                uses = self._uses(partial(_has, parts=parts), between)
+                if not uses and set.union(*hits) == {-1}:
                     return None
-                hits.append({self._number(offset) for offset in uses})
+                found |= {self._number(offset) for offset in uses}
             everywhere = [hit if -1 not in hit else set(range(len(self._spans))) for hit in hits]
-            found |= set.intersection(set.union(*hits), *everywhere) or min(hits, key=len)
+            found |= set.intersection(set.union(*hits), *everywhere) | min(hits, key=len)
         return self._with_what_mentions(found)
 
     def _with_what_mentions(self, numbers: set[int]) -> frozenset[str]:
         found, queue = {-1} | numbers, list(numbers - {-1})
         while queue:
             span = self._spans[queue.pop()]
-            for offset in self._offsets(span.name, whole_word=True):
-                number = self._number(offset)
-                derives = self._data.find(b"\n", self._spans[number].head) > offset
-                if number not in found and (span.kind != "class" or derives):
-                    found.add(number)
-                    queue.append(number)
+            matters = span.kind != "class" or self._hands_out(span)
+            names = [span.name, *self._set_for_all(span)]
+            for name in names:
+                for offset in self._offsets(name, whole_word=True):
+                    number = self._number(offset)
+                    mentions = matters or name is not span.name or offset < self._end_of_bases(self._spans[number])
+                    if number not in found and mentions:
+                        found.add(number)
+                        queue.append(number)
         return frozenset(self._spans[number].name.decode() for number in found - {-1})
+
+    def _set_for_all(self, span: Span) -> Iterable[bytes]:
+        """The names of the module that a definition binds."""
+        if self._data.find(b"global ", span.start, span.end) == -1:
+            return ()
+        return {name for hit in _GLOBAL.finditer(self._data, span.start, span.end) for name in _WORD.findall(hit[1])}
+
+    def _end_of_bases(self, span: Span) -> int:
+        """Where the colon stands that ends the first line, or lines, of a definition."""
+        bases = _BASES.match(self._data, span.head)
+        return bases.end() if bases else span.head
+
+    def _hands_out(self, span: Span) -> bool:
+        """Whether a class makes a region for others to enter: those that make one of the class matter then."""
+        if self._data.find(b"autocast", span.start, span.end) == -1:
+            return False
+        if self._data.find(b"autocast", span.head, self._end_of_bases(span)) != -1:
+            return True
+        return _HANDED_OUT.search(self._data, span.head, span.end) is not None
 
     def _number(self, offset: int) -> int:
         number = bisect_right(self._starts, offset) - 1
@@ -171,14 +202,36 @@ class _Definitions:
         line = self._data[self._data.rfind(b"\n", 0, offset) + 1 : self._data.find(b"\n", offset)]
         return _OF_IMPORT.match(line) is None
 
-    def _uses(self, matches: Callable[[bytes], bool]) -> list[int]:
-        """Where something stands that the file imports by a statement that matches."""
-        found: set[bytes] = set()
+    def _uses(self, matches: Callable[[bytes], bool], between: Iterable[int]) -> list[int]:
+        """Where something stands that the file imports by a statement that matches, or binds to what stands there."""
+        queue = {name for offset in between for name in self._bound(offset)}
         for source, names in self._file.imports:
             for name, alias in _ALIASED.findall(names):
                 if matches(b"from %b import %b" % (source, name) if source else b"import %b" % name):
-                    found.add(alias or name)
-        return [offset for name in sorted(found) for offset in self._offsets(name, whole_word=True)]
+                    queue.add(alias or name)  # `import a.b` binds nothing shorter than what is looked for
+        found: dict[bytes, list[int]] = {}
+        while queue:
+            name = queue.pop()
+            found[name] = list(self._offsets(name, whole_word=True))
+            queue |= {
+                bound
+                for offset in found[name]
+                if self._number(offset) == -1
+                for bound in self._bound(offset)
+                if bound not in found
+            }
+        return [offset for offsets in found.values() for offset in offsets]
+
+    def _bound(self, offset: int) -> Iterator[bytes]:
+        """The names to which a statement outside of definitions may bind what stands there."""
+        end = offset
+        while end > 0:
+            start = self._data.rfind(b"\n", 0, end) + 1
+            if bound := _BOUND.match(self._data, start):
+                yield bound[1]
+            if self._data[start : start + 1] not in b" \t)]}\n#":
+                return
+            end = start - 1
 
 
 class _Callers:
@@ -190,8 +243,12 @@ class _Callers:
 
     def called(self, file: SourceFile) -> list[bytes]:
         """The beginnings of such calls, `name(`."""
-        names = [name for name in sorted(self._imported(file)) if name + b"(" in file.data]
-        return [name + b"(" for name in names if re.search(rb"\b" + name + rb"\(", file.data)]
+        found = []
+        for name in sorted(self._imported(file)):
+            for use in (name + b"(", b"with " + name + b":"):
+                if use in file.data and re.search(rb"\b" + re.escape(use), file.data):
+                    found.append(use)
+        return found
 
     def _imported(self, file: SourceFile) -> set[bytes]:
         """The names of AMP code that the file may reach through its imports."""
@@ -201,12 +258,14 @@ class _Callers:
             known = source is not None and source.rpartition(b".")[2] in self._stems
             if words & self._stems or (known and b"*" in names):
                 return self._names
-            found |= words & self._names if known else set()
+            if known:
+                found |= {alias or name for name, alias in _ALIASED.findall(names) if name in self._names}
         return found
 
 
 def _amp_names(file: SourceFile) -> Iterable[bytes]:
-    """Top-level functions and classes with AMP words in them."""
+    """Top-level functions and classes with AMP words in them, and names that are bound to what has one."""
+    yield from (made[1] for made in _MADE.finditer(file.data))
     if file.definitions:
         spans = [(span.name, span.head, span.end) for span in file.definitions]
     else:

@@ -76,7 +76,7 @@ RULE = Rule(
     summary="binary cross entropy on probabilities inside a CUDA autocast region",
     remedy="use the `with_logits` form, or compute it with autocast off on `.float()` inputs",
     words=("autocast",),
-    beside=(r"BCELoss|binary_cross_entropy\(",),
+    beside=(r"BCELoss|binary_cross_entropy(?!_)",),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error-on-cuda",
 )
