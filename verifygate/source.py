@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from verifygate.errors import UsageError
-from verifygate.spans import Span, split, strings_of
+from verifygate.spans import OPENS, Span, split, strings_of
 
 AMP_WORDS = re.compile(
     rb"autocast|GradScaler|grad_scaler|\bamp\b|custom_fwd|custom_bwd|precision\s*=|unscale_"
@@ -30,7 +30,6 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*([-\w.]+)")
-_OPENS = re.compile(rb"[#'\"]")
 _GAP = rb"(?:[ \t]|\\\n)"
 _IMPORT = re.compile(
     rb"[ \t]*(?:from" + _GAP + rb"+([.\w]+)" + _GAP + rb"+)?import" + _GAP + rb"*"
@@ -114,7 +113,7 @@ class SourceFile:
         """The strings with three quotes; none of them, where one may begin in a comment or in another string."""
         found = strings_of(self.data) or []
         lines = (self.data[self.data.rfind(b"\n", 0, start) + 1 : start] for start, _ in found)
-        return [] if any(_OPENS.search(line) for line in lines) else found
+        return [] if any(OPENS.search(line) for line in lines) else found
 
     @cached_property
     def definitions(self) -> tuple[Span, ...]:

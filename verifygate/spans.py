@@ -6,7 +6,11 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
-_QUOTES = re.compile(rb"\"\"\"|'''")
+_QUOTES = re.compile(rb"\\[\"'\\]|\"\"\"|'''")
+OPENS = re.compile(rb"[#'\"]")
+"""What may make three quotes behind it, in the same line, a part of a comment or of another string."""
+_UNFINISHED = b"([{,\\"
+"""What a line ends in that goes on in the next, however that begins."""
 _HEAD = re.compile(
     rb"^(?:@|(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*[(\[]|class[ \t]+(\w+)[ \t]*[(\[:]|[^\s#)\]}])", re.MULTILINE
 )
@@ -41,10 +45,13 @@ def split(data: bytes) -> list[Span]:
         at = line.start()
         before = bisect_right(starts, at) - 1
         if before >= 0 and starts[before] < at < strings[before][1]:
-            if line[1] or line[2]:
+            start = starts[before]
+            if line[1] or line[2] or OPENS.search(data, data.rfind(b"\n", 0, start) + 1, start):
                 return []  # a string with code in it, or a quote that is none: which, a parser has to tell
             continue
         if begun is not None:
+            if data[max(0, at - 200) : at].rstrip()[-1:] in _UNFINISHED:
+                return []
             first, head = begun
             if head is None:  # decorators, so far
                 begun = (first, line if line[1] or line[2] else None) if _goes_on(line) else None
@@ -71,6 +78,8 @@ def strings_of(data: bytes) -> list[tuple[int, int]] | None:
     found: list[tuple[int, int]] = []
     opened: re.Match[bytes] | None = None
     for quotes in _QUOTES.finditer(data):
+        if quotes[0][:1] == b"\\":
+            continue
         if opened is None:
             opened = quotes
         elif quotes[0] == opened[0]:

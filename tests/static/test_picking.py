@@ -234,3 +234,16 @@ def test_what_belongs_together_is_followed_though_others_hold_all_of_it(
 )
 def test_a_region_of_another_file_is_entered_by_any_name(make: bytes, use: bytes) -> None:
     assert list(picker(work=make, drive=use).named()) == ["drive.py", "work.py"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b'\nA = """\n\\"""\n"""\nC = torch.autocast("cuda")\nB = """\n\\"""\n"""\n',
+        b"\ndef a(): return '\"\"\"'\nC = torch.autocast('cuda')\nB = '\"\"\"'\n",
+        b"\ndef a():\n    table = [\n1,\n2]\n    return DataLoader(table)\n",
+    ],
+    ids=["escaped quotes", "quotes in strings", "a table that is not indented"],
+)
+def test_unusual_layouts_hide_nothing(more: bytes) -> None:
+    assert only(picker(library=b"import torch\n" + more + LONG).named()) is None

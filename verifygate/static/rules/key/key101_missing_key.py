@@ -39,7 +39,8 @@ No fix: the nearest key is named, but which one was meant is a decision.
 ## What it cannot see
 Dicts that are handed to code outside the project, get computed keys, or come from files: there it stays silent.
 `d.get(key)`, `key in d` and `except KeyError` count as guards. Only files that mention AMP, and files that they
-import or that import them, are looked at.
+import or that import them, are looked at; of a large one that does not train, only the definitions that the page on
+limits names.
 
 ## References
 - https://docs.python.org/3/library/exceptions.html#KeyError
