@@ -12,9 +12,10 @@ places. (On CUDA ten steps stand for one: to wait for the device after every ste
 The table shows how long each takes relative to reference_impl, with a 95 % interval over the rounds; processor time on
 a CPU, so that neighbours on the machine disturb little. Every round counts, and the value is their mean: the ratios of
 rounds so short have no heavy tails, and a median would only say less.
-reference_impl against itself shows what error the method has. The rounds after which one looks are planned, and share
-the error out; a loop that a look decides is left out of the rounds that follow. That all do the same work, with equal
-weights after some steps, is shown in tests/performance/test_bench_reference.py.
+reference_impl against itself shows what error the method has; `--only unfused` and `--only compile` stand it beside
+itself with a setting that is another by default. The rounds after which one looks are planned, and share the error
+out; a loop that a look decides is left out of the rounds that follow. That all do the same work, with equal weights
+after some steps, is shown in tests/performance/test_bench_reference.py.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from reference_loops import ITSELF, LOOPS, OURS, Reference, Setup, clock, ended, quiet
+from reference_loops import ITSELF, LOOPS, OURS, SETTINGS, Reference, Setup, clock, ended, quiet
 
 from reference_impl.train import no_sync, require_finite
 from verifygate.performance.intervals import Interval, ratio
@@ -100,7 +101,7 @@ class Answer:
 def measured(names: list[str], precision: str, looks: list[int], steps: int) -> dict[str, Answer]:
     """The answer about each loop but the first, which they are all compared with."""
     setup = Setup(precision)
-    ours, *others = (LOOPS[name](setup) for name in names)
+    ours, *others = ((LOOPS | SETTINGS)[name](setup) for name in names)
     loops = dict(zip(names[1:], others, strict=True))
     for loop in (ours, *others):
         loop.run(3)
@@ -142,7 +143,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--looks", type=int, nargs="+", default=[250, 500, 1000, 2000], help="after so many rounds")
     parser.add_argument("--steps", type=int, default=10 if cuda else 1, help="of a loop in one block")
-    parser.add_argument("--only", choices=list(LOOPS)[2:], help="compare with this loop alone")
+    parser.add_argument("--only", choices=[*list(LOOPS)[2:], *SETTINGS], help="compare with this one alone")
     parser.add_argument("--core", type=int, help="stay on this core of the processor (Linux)")
     options = parser.parse_args()
     if options.core is not None:

@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from reference_impl.config import Config
 from reference_impl.data import Batch, Windows, make_items
 from reference_impl.model import GPT
 from reference_impl.precision import choose_precision
-from reference_impl.train import make_optimizer, make_scheduler, train_step
+from reference_impl.train import compiled, make_optimizer, make_scheduler, train_step
 from reference_impl.world import World
 
 OURS, ITSELF = "reference_impl", "reference_impl again"
@@ -252,6 +253,23 @@ class Lightning(Loop):
         trainer.fit(Module(), self)
 
 
+class Unfused(Reference):
+    """With an optimizer of its own, which takes its step as torch does it by itself (`fused = false`)."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.optimizer = make_optimizer(self.model, replace(self.cfg, fused=False))
+        self.scheduler = make_scheduler(self.optimizer, self.cfg)
+
+
+class Compiled(Reference):
+    """With a compiled model (`compile = true`); the parameters are the same."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.model = compiled(self.model, replace(self.cfg, compile=True))
+
+
 LOOPS: dict[str, Callable[[Setup], Any]] = {
     OURS: Reference,
     ITSELF: Reference,
@@ -259,6 +277,8 @@ LOOPS: dict[str, Callable[[Setup], Any]] = {
     "Accelerate": Accelerate,
     "Lightning": Lightning,
 }
+SETTINGS: dict[str, Callable[[Setup], Any]] = {"unfused": Unfused, "compile": Compiled}
+"""reference_impl with a setting that is another by default."""
 
 
 def quiet() -> None:
