@@ -40,7 +40,7 @@ class Config:
     warmup: int = 10  # steps of linear warm-up; a cosine to a tenth of the peak follows
     weight_decay: float = 1.0  # strong, because the training set is small
     grad_clip: float = 1.0  # largest global L2 norm of the (unscaled) gradients
-    fused: bool = True  # AdamW's step as one kernel; False: as torch does it by itself on the device
+    fused: bool = True  # AdamW's step as one kernel; false: as torch does it by itself on the device
     compile: bool = False  # torch.compile the model for training; on a CPU it needs a C++ compiler
     seed: int = 1337  # initial weights, dropout and the order of the data
 
