@@ -104,9 +104,8 @@ def test_every_loop_trains_the_same(precision: str) -> None:
     quiet()
     setup = Setup(precision)
     start, before = setup.state(), setup.weights()
-    # Compiled code rounds bf16 elsewhere than operators do, and needs a compiler.
-    compiles = precision == "fp32" and shutil.which("g++")
-    settings = {name: make for name, make in SETTINGS.items() if name != "compile" or compiles}
+    # In bf16 a sum that is rounded elsewhere can become another number, of which Adam makes a whole step.
+    settings = SETTINGS if precision == "fp32" and shutil.which("g++") else {}
     loops = {name: make(setup) for name, make in (LOOPS | settings).items()}
     ends = {}
     for name, loop in loops.items():
