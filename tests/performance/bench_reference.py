@@ -12,8 +12,8 @@ places. (On CUDA ten steps stand for one: to wait for the device after every ste
 The table shows how long each takes relative to reference_impl, with a 95 % interval over the rounds; processor time on
 a CPU, so that neighbours on the machine disturb little. Every round counts, and the value is their mean: the ratios of
 rounds so short have no heavy tails, and a median would only say less.
-reference_impl against itself shows what error the method has; `--only unfused` and `--only compile` stand it beside
-itself with a setting that is another by default. The rounds after which one looks are planned, and share the error
+reference_impl against itself shows what error the method has; `--only fused` and `--only compile` stand it beside
+itself with a setting that the others do without. The rounds after which one looks are planned, and share the error
 out; a loop that a look decides is left out of the rounds that follow. That all do the same work, with equal weights
 after some steps, is shown in tests/performance/test_bench_reference.py.
 """
