@@ -220,12 +220,10 @@ class Module:
 
     def span_of(self, function: Function) -> Span | None:
         """The definition that a function is or stands in, where rules look only at some of the file's."""
+        if self.looked_at is None:
+            return None
         head = function.symbol.partition(".")[0].partition("@")[0].encode()
-        return (
-            None
-            if self.looked_at is None
-            else next((span for span in self.file.definitions if span.name == head), None)
-        )
+        return next((span for span in self.file.definitions if span.name == head), None)
 
     def _collected(self, top: Definition) -> Members:
         if top not in self.members:
