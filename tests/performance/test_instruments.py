@@ -12,13 +12,21 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from verifygate.instrument import step_time
+from verifygate.instrument import step_time, storages
 from verifygate.instrument.host_waits import HostWaits
 from verifygate.instrument.operators import MatrixWork, profiled
 from verifygate.instrument.step_time import DataTime, LineClock
 from verifygate.instrument.storages import StorageWatch, standing_bytes
 
 WIDTH, BATCH = 32, 256
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests of this process left behind (Lightning keeps its last model) is none of these trainings."""
+    found = storages.alive
+    others = {id(each): each for kind in (torch.nn.Module, torch.optim.Optimizer) for each in found(kind)}
+    monkeypatch.setattr(storages, "alive", lambda kind: [each for each in found(kind) if id(each) not in others])
 
 
 class Training:
@@ -48,7 +56,7 @@ class Training:
 
 
 def anatomy_of(training: Training) -> dict[str, Any]:
-    gc.collect()  # what other tests left behind is alive as well
+    gc.collect()  # what an earlier training left behind is alive as well
     training.step()
     watch = StorageWatch("cpu")
     with watch.watching():
@@ -92,17 +100,10 @@ def test_the_allocator_agrees() -> None:
     """The profiler's memory events, which know nothing of storages, give the same peak."""
     training = Training()
     training.step()
-    before = standing_of(training)
+    before = standing_bytes("cpu")
+    assert before == 3 * training.parameter_bytes + 2 * 4
     peak = profiled(training.step, 1, lambda: None, "cpu")["peak"]
     assert before + peak == pytest.approx(anatomy_of(training)["peak"], rel=0.02)
-
-
-def standing_of(training: Training) -> int:
-    """Only this training's: other tests' modules may still be there."""
-    before = standing_bytes("cpu")
-    own = 3 * training.parameter_bytes + 2 * 4
-    assert before >= own
-    return own
 
 
 @pytest.mark.parametrize(
