@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BATCHES, ROWS, WIDTH = 8, 16, 8
 LEARNING_RATE = 0.05
+RAW_UNITS = 1e6
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,6 +60,9 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
 
     torch.manual_seed(20260101)
     model, batches = tiny_model(), training_data(job["one_batch"], job["target_factor"])
+    if job["raw_inputs"]:
+        model = torch.nn.Sequential(torch.nn.LayerNorm(WIDTH, elementwise_affine=False), model)
+        batches = [(RAW_UNITS * inputs, targets) for inputs, targets in batches]
     batches = [(inputs[rank :: job["ranks"]], targets[rank :: job["ranks"]]) for inputs, targets in batches]
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     scaler = torch.amp.GradScaler("cpu", init_scale=job["scale"])

@@ -27,6 +27,8 @@ class Setting(NamedTuple):
     """What the loss is multiplied with: a small one gives gradients that float16 cannot hold."""
     target_factor: float = 1.0
     """What the targets are multiplied with: with small ones, right code keeps even a large scale."""
+    raw_inputs: bool = False
+    """Whether the inputs come in raw units, beyond what float16 holds, to a model that normalises them first."""
     cuda_ban: bool = False
     """Whether autocast on the CPU refuses `binary_cross_entropy`, as autocast on CUDA does."""
     ranks: int = 1
@@ -231,6 +233,11 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             _raised_error,
         ),
         "update-norm": Method("the updates that reach the weights", _ONCE, _update_norm),
+        "update-norm-raw": Method(
+            "the updates that reach the weights where inputs are beyond 65504 and the model's first layer is a norm",
+            (Setting(raw_inputs=True),),
+            _update_norm,
+        ),
         "gradient-flush": Method(
             "the updates where the loss is so small (2^-24) that float16 gradients without a scale are zero",
             _TINY_LOSS,

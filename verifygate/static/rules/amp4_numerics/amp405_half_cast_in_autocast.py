@@ -10,7 +10,10 @@ softmax then see values that have lost digits or overflowed beyond 65504, and th
 is changed to bfloat16.
 
 ## What happens at run time
-Silent: a value beyond 65504 becomes inf in the cast. `custom_fwd(cast_inputs=...)` switches autocast off inside.
+Silent: a value beyond 65504 becomes inf in the cast. A model that normalises raw inputs first (sensor counts, audio,
+prices) does well without the cast; with it every output is NaN, and the scaler skips every step (torch 2.13, CPU).
+Values that half can hold differ little, as autocast casts them itself in most first layers.
+`custom_fwd(cast_inputs=...)` switches autocast off inside.
 
 ## Example
 ```python
@@ -71,7 +74,7 @@ RULE = Rule(
     remedy="leave the cast to autocast",
     words=("autocast",),
     beside=("custom_fwd",),
-    no_proof="autocast casts such values itself: for all that half can hold, nothing differs",
+    proof="update-norm-raw",
 )
 
 _HALF = frozenset({"torch.float16", "torch.half"})
