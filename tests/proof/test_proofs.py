@@ -102,6 +102,64 @@ def test_what_the_recorder_asks_of_torch_is_not_counted():
 
 
 @pytest.mark.slow
+def test_the_host_waits_for_the_queue_where_cuda_makes_it_wait():
+    """At a copy, unless it is of a pinned batch and asked to run beside; at each call that empties the queue."""
+    of_loader = GOOD.replace("in batches:", "in torch.utils.data.DataLoader(batches, batch_size=None, pin_memory={}):")
+    moving = of_loader.replace("optimizer.zero", "inputs = inputs.to(device{}).to(device)\n        optimizer.zero", 1)
+    sources = {
+        "plain": GOOD,
+        "loaded": of_loader.format(False),
+        "pageable": moving.format(False, ""),
+        "pageable, asked": moving.format(False, ", non_blocking=True"),
+        "pinned": moving.format(True, ""),
+        "pinned, asked": moving.format(True, ", non_blocking=True"),
+        "synchronized": f"{GOOD}        torch.cuda.synchronize()\n",
+        "emptied": f"{GOOD}        torch.cuda.empty_cache()\n",
+        "read": f"{GOOD}        float(loss)\n",
+    }
+
+    setting = Setting(queued=True)._asdict()
+    runs = run_jobs(
+        [{"source": source, "name": name, **setting} for name, source in sources.items()], Path(sys.executable)
+    )
+
+    steps = len(runs[0]["updates"])
+    assert steps
+    assert [run["error"] for run in runs] == [None] * len(runs)
+    assert {name: run["waits"] / steps for name, run in zip(sources, runs, strict=True)} == {
+        "plain": 1,  # whether the scaler found an inf
+        "loaded": 1,
+        "pageable": 2,
+        "pageable, asked": 2,
+        "pinned": 2,
+        "pinned, asked": 1,
+        "synchronized": 2,
+        "emptied": 2,
+        "read": 2,
+    }
+
+
+@pytest.mark.slow
+def test_the_clock_beside_the_queue_stands_still_until_the_host_waits():
+    """A clock tells the operations that the host waited for, and nothing else; the harness has the machine's own."""
+    forward = "loss = loss_fn(model(inputs), targets)"
+    timed = "import time\n" + GOOD.replace(
+        f"            {forward}",
+        f"            start = time.{{}}()\n            {forward}{{}}\n            took = time.{{}}() - start",
+    )
+    told = timed + "    return took\n"
+    waiting = "\n            torch.cuda.synchronize()"
+    sources = [told.format(clock, wait, clock) for clock in ("perf_counter", "time") for wait in ("", waiting)]
+
+    setting = Setting(queued=True, counted=True)._asdict()
+    runs = run_jobs([{"source": source, "name": "timed", **setting} for source in sources], Path(sys.executable))
+
+    assert [float(run["told"]) for run in runs[::2]] == [0, 0]
+    assert runs[1]["told"] == runs[3]["told"]
+    assert 0 < float(runs[1]["told"]) < runs[1]["operations"] * 1e-3 / len(runs[1]["updates"])
+
+
+@pytest.mark.slow
 def test_half_of_the_harm_to_ranks_is_no_proof_of_all_of_it():
     """AMP307 claims a wrong norm and a wrong skip: an example with one of them does not prove it."""
     loaded = CLAIMING["AMP307"]

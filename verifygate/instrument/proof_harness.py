@@ -85,6 +85,10 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
             from . import proof_counts
 
             proof_counts.watch(stack, seen, model)
+        if job["queued"]:
+            from . import proof_queue
+
+            proof_queue.watch(stack, seen, model)
         given = {
             "model": model,
             "loss_fn": seen.recorded(mean_squared_error, job["loss_factor"]),
@@ -116,6 +120,7 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         "operations": seen.operations,
         "reads": seen.reads,
         "loaded": seen.loaded,
+        "waits": seen.waits,
     }
 
 
@@ -178,7 +183,7 @@ class Seen:
         self.updates: list[float] = []
         self.graph: list[int] = []
         self.norms: list[float] = []
-        self.reductions = self.operations = self.reads = self.loaded = 0
+        self.reductions = self.operations = self.reads = self.loaded = self.waits = 0
         self.aside = 0
         """Above zero while something that records is at work."""
 

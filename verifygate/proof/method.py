@@ -35,6 +35,8 @@ class Setting(NamedTuple):
     """The processes that train together, each with its share of the rows; an inf is one rank's."""
     counted: bool = False
     """Whether operations, reads on the host and loaded items are counted."""
+    queued: bool = False
+    """Whether the tensors lie on an emulated device that works through a queue while the host goes on."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,15 @@ def _gradients_sent(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     return Judgement(rows, before > after > 0)
 
 
+def _told_seconds(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    rows = (("seconds that the code tells", _short(bad[0]["told"]), _short(good[0]["told"])),)
+    try:
+        before, after = float(bad[0]["told"]), float(good[0]["told"])
+    except ValueError:
+        return Judgement(rows, False)
+    return Judgement(rows, before < after / 2)
+
+
 def _fewer(field: str, label: str) -> Judge:
     def judge(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
         before, after = bad[0][field], good[0][field]
@@ -205,6 +216,7 @@ _TWO_SCALES = (Setting(scale=2.0**8, bfloat16=True), Setting(scale=2.0**16, bflo
 _ONCE = (Setting(),)
 _TINY_LOSS = (Setting(scale=2.0**16, loss_factor=2.0**-24),)
 _COUNTED = (Setting(counted=True),)
+_QUEUED = (Setting(queued=True),)
 _TWO_RANKS = (Setting(ranks=2), Setting(ranks=2, inf_at=3))
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -279,6 +291,18 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "how much of the data the process that trains loads itself, between two steps",
             _COUNTED,
             _fewer("loaded", "batches loaded by the process that trains"),
+        ),
+        "device-waits": Method(
+            "how often the host waits for a device that works through a queue (emulated on this CPU): at reads, "
+            "synchronize(), empty_cache(), and copies that do not run beside it",
+            _QUEUED,
+            _fewer("waits", "waits for the device"),
+        ),
+        "device-clock": Method(
+            "the time that the code tells, where a device works through a queue (emulated on this CPU, 1 ms an "
+            "operation) and the host goes on",
+            _QUEUED,
+            _told_seconds,
         ),
         "scale-trace-inf": Method("the loss scale after each update, with one overflow", (INJECTED,), _scale_trace),
     }

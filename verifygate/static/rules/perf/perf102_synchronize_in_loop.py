@@ -9,7 +9,7 @@ idle at the start of each. No result needs it: whatever reads a tensor on the ho
 
 ## What happens at run time
 The numbers are the same. On a CUDA device the queue runs empty once per step; without one the call raises (torch 2.13,
-CPU build: `AssertionError: Torch not compiled with CUDA enabled`).
+CPU build: `AssertionError: Torch not compiled with CUDA enabled`). The proof counts the waits on an emulated queue.
 
 ## Example
 ```python
@@ -71,7 +71,7 @@ RULE = Rule(
     summary="every step waits for the GPU with torch.cuda.synchronize()",
     remedy="drop it, or keep it to the steps that are timed",
     words=("autocast", "GradScaler", "unscale_", "DataLoader"),
-    no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
+    proof="device-waits",
 )
 
 

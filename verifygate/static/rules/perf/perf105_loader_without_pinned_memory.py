@@ -10,7 +10,8 @@ Python waits.
 
 ## What happens at run time
 The numbers are the same; each copy to a CUDA device blocks. Without an accelerator `pin_memory=True` only warns
-(torch 2.13: "'pin_memory' argument is set as true but no accelerator is found").
+(torch 2.13: "'pin_memory' argument is set as true but no accelerator is found"). The proof counts the copies that wait
+for an emulated queue.
 
 ## Example
 ```python
@@ -74,7 +75,7 @@ RULE = Rule(
     summary="batches go to the GPU from pageable memory",
     remedy="give `pin_memory=True`, and move the batch with `non_blocking=True`",
     words=("DataLoader",),
-    no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
+    proof="device-waits",
 )
 
 

@@ -9,7 +9,8 @@ Only both together let the copy run beside the computation. Pinning alone costs 
 `non_blocking=True` from pageable memory has no effect.
 
 ## What happens at run time
-The numbers are the same; the copy to a CUDA device blocks Python in both cases.
+The numbers are the same; the copy to a CUDA device blocks Python in both cases. The proof counts the copies that wait
+for an emulated queue (torch 2.13, CPU).
 
 ## Example
 ```python
@@ -73,7 +74,7 @@ RULE = Rule(
     summary="of pin_memory and non_blocking only one is there",
     remedy="give the loader `pin_memory=True` and the move `non_blocking=True`",
     words=("DataLoader",),
-    no_proof="the cost is waiting for an accelerator, and a CPU has no queue to wait for",
+    proof="device-waits",
     fix=Applicability.SAFE,
 )
 
