@@ -317,8 +317,9 @@ class Evaluator:
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
                     home = receiver.frame
                 yield from self.bound_value(binding, home)
-                if owner is None and isinstance(binding.node, ast.AnnAssign):
-                    yield UNKNOWN  # a field with a default, as in a dataclass: its constructor may set it otherwise
+                is_field = owner is None and isinstance(binding.node, ast.AnnAssign)
+                if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made)):
+                    yield UNKNOWN  # a default: a dataclass's constructor, or a loop over names, may set it otherwise
         if not found:
             yield UNKNOWN
 

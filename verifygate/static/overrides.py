@@ -1,8 +1,14 @@
-"""Methods that a class leaves to those that derive from it: what `self.training_step(batch)` runs in the end."""
+"""What a class leaves to those that derive from it: methods that they fill in, and attributes that they set by name.
+
+`self.training_step(batch)` runs a method of a class below, and `self.workers = 0` is only a default where a class below
+fills all attributes from a file.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from verifygate.static.program import Class, Function
@@ -12,6 +18,7 @@ from verifygate.static.values import Object
 if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
+_BY_NAME = re.compile(rb"setattr\(self,\s*[^\"'\s]|self\.__dict__(\[|\.update)|vars\(self\)(\[|\.update)")
 MOST = 6
 """Of more classes that fill one method in, none is looked at: which of them runs is anybody's guess."""
 
@@ -23,6 +30,7 @@ class Overrides:
         self._evaluator = evaluator
         self._known: dict[tuple[Class, str], tuple[Function, ...]] = {}
         self._by_method: dict[str, list[Class]] | None = None
+        self._settable: dict[str, bool] = {}
 
     def of(self, base: object, name: str) -> tuple[Function, ...]:
         """The methods that classes next below the class of an object put in the place of its empty one."""
@@ -49,6 +57,27 @@ class Overrides:
                 found.append(below.methods[name])
         found = [each for each in found if not is_empty(each)]
         return tuple(found) if len(found) <= MOST else ()
+
+    def sets_by_name(self, made: Class) -> bool:
+        """Whether the class, or one that says to derive from it, sets attributes whose names the source does not tell.
+
+        What it binds to a constant itself is a default then.
+        """
+        name = made.node.name
+        if name not in self._settable:
+            own = (made.module.path, rb"class\s+%s\b" % name.encode())
+            below = rb"class\s+\w+\s*\([^)]*\b%s\b" % name.encode()
+            self._settable[name] = any(
+                re.search(own[1], data) if path == own[0] else re.search(below, data)
+                for path, data in self._setting.items()
+            )
+        return self._settable[name]
+
+    @cached_property
+    def _setting(self) -> dict[str, bytes]:
+        """Path -> text of the files in which some `self` gets attributes by name."""
+        sources = self._evaluator.program.sources
+        return {file.path: file.data for file in sources if _BY_NAME.search(file.data)}
 
     def _classes_with(self, name: str) -> list[Class]:
         if self._by_method is None:

@@ -89,3 +89,18 @@ def switched_off(model, optimizer, batches):
         scaler.scale(model(batch)).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def by_the_text_of_its_name(model, name, folds):
+    for fold in folds:
+        one_fold(model, name, fold)
+
+
+def one_fold(model, name, batches):
+    optimizer = eval(f"torch.optim.{name}(model.parameters(), lr=0.1)")
+    scaler = GradScaler()
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -59,3 +59,42 @@ def on_cuda_and_if_asked(model, optimizer, batches, args):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def on_without_the_region(model, optimizer, batches, use_amp):
+    scaler = GradScaler()  # expect: AMP303 likely
+    for batch in batches:
+        with autocast(enabled=use_amp):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+class OnForEvaluationToo:
+    def __init__(self, model, optimizer, train_in_half, test_in_half):
+        self.model, self.optimizer = model, optimizer
+        self.train_in_half, self.test_in_half = train_in_half, test_in_half
+        self.scaler = GradScaler(enabled=self.test_in_half or self.train_in_half)  # expect: AMP303 likely
+
+    def step(self, batch):
+        with autocast(enabled=self.train_in_half):
+            loss = self.model(batch)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+
+
+def off_by_a_setting(model, optimizer, batches, settings):
+    scaler = GradScaler()
+    if settings.get("plain", False):
+        scaler = GradScaler(enabled=False)  # expect: AMP303 likely
+    for batch in batches:
+        with autocast():
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

@@ -54,12 +54,42 @@ def off_in_bfloat16(model, optimizer, batches):
         scaler.update()
 
 
-def on_without_a_region(model, optimizer, batches, args):
-    """Pays for nothing, and is right."""
+def scales_by_the_same_setting(model, optimizer, batches, args):
     scaler = GradScaler()
     for batch in batches:
         with autocast(enabled=args.amp):
             loss = model(batch)
+        if args.amp:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+        optimizer.zero_grad()
+
+
+def off_where_there_is_no_gpu(model, optimizer, batches, device):
+    scaler = GradScaler()
+    if device == "cpu":
+        scaler = GradScaler(enabled=False)
+    for batch in batches:
+        with autocast():
+            loss = model(batch)
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
+        optimizer.zero_grad()
+
+
+def island_in_a_region(model, loss_fn, optimizer, batches):
+    scaler = GradScaler()
+    for batch in batches:
+        with autocast():
+            output = model(batch)
+        with autocast(enabled=False):
+            loss = loss_fn(output.float())
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

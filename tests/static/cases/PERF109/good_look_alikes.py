@@ -23,3 +23,21 @@ def build(dataset, workers, options):
     yield DataLoader(dataset, **LATER)
     yield DataLoader(dataset, 4, True, None, None, 8, persistent_workers=True)
     yield Loader(dataset, persistent_workers=True)
+
+
+class Config:
+    def __init__(self):
+        self.num_workers = 0
+
+    def loader(self, dataset):
+        return DataLoader(dataset, num_workers=self.num_workers, persistent_workers=True)
+
+
+class FileConfig(Config):
+    """What it reads decides what its attributes are."""
+
+    def __init__(self, read):
+        super().__init__()
+        for key in super().__dict__:
+            if key in read:
+                self.__dict__[key] = read[key]

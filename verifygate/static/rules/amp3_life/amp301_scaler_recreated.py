@@ -83,8 +83,8 @@ RULE = Rule(
 )
 
 _MAX_CALLS = 6
-_MAKES = r"(?i)optim|adam|sgd|lion|build|creat|make|config|set_?up|init"
-"""Names of functions that may build an optimizer."""
+_MAKES = r"(?i)optim|adam|sgd|lion|build|creat|make|config|set_?up|init|^eval$|^getattr$|instantiat"
+"""Names of functions that may build an optimizer; some by the text of its name."""
 _DEPTH = 3
 
 

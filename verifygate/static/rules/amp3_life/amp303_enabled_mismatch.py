@@ -4,7 +4,9 @@
 Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
 the source under a float16 region that is on, two settings that have nothing to do with each other, a setting that is
 changed for the region after the scaler's was computed from it, and a scaler for CUDA, which is off where there is none,
-under a region in float16 on whatever device the model is, in a program that knows of others than CUDA and the CPU.
+under a region in float16 on whatever device the model is, in a program that knows of others than CUDA and the CPU. Of
+low severity are a scaler that is on, or may be, where a setting turns the region off, and one whose losses come from a
+region that is always off in a program that has no other.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -53,7 +55,7 @@ No fix: which of the two conditions is meant is for people to say.
 
 ## What it cannot see
 Settings that are kept in step outside the source. Two settings are reported only where they share no word and neither
-is computed from what the other is.
+is computed from what the other is. A scaler that is on alone, only where its `scale` is called under no condition.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html
@@ -69,6 +71,7 @@ from verifygate.static.graph import Place
 from verifygate.static.precision import Dtype, Use
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import identifiers
 from verifygate.static.rule import Match, Rule
 from verifygate.static.scopes import bound_targets
 from verifygate.static.syntax import walk
@@ -90,6 +93,8 @@ _ASKS_FOR_DEVICE = r"(?i)is_available|device|cuda|backend"
 _IS_THERE = r"torch\.cuda\.is_available\(\) and |(?<= and )torch\.cuda\.is_available\(\)"
 """Asked along with a setting, for a scaler that is for CUDA in any case."""
 _SPEAK_OF_IT = frozenset("amp fp half mixed precision float autocast scaler scalar scaling scale 16".split())  # noqa: SIM905
+_ONE_STEP = 3
+"""A condition is explained by what its own names were given, and not by what those were worked out from."""
 _SCALERS = frozenset({"scaler", "scalar"})
 _EMPTY_WORDS = frozenset(
     """self args arg cfg config conf opt opts hps params settings
@@ -106,6 +111,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 if match := _mismatch(use, region, analysis):
                     yield match
                     break
+    yield from _never_on(analysis)
 
 
 def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
@@ -113,7 +119,9 @@ def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         return match
     if Dtype.FLOAT16 not in analysis.precision.of_region(region):
         return None
-    return _off(use, region, analysis) if use.scaler.off else _by_another(use, region, analysis)
+    if use.scaler.off:
+        return _off(use, region, analysis)
+    return _by_another(use, region, analysis) or _stays_on(use, region, analysis)
 
 
 def _elsewhere(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
@@ -174,16 +182,82 @@ def _names(expr: ast.expr) -> list[ast.expr]:
 
 
 def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
-    """A scaler that the source switches off, under a region that is on in float16 whatever the configuration."""
-    conditions = analysis.nesting.conditions(use.call, use.function)
+    """A scaler that the source switches off, by a condition or always, under a float16 region that is always on."""
+    frame = analysis.evaluator.root_frame(use.function)
+    tests = [test for test, _ in analysis.nesting.conditions(use.call, use.function)]
+    conditions = [analysis.precision.explained(test, frame, _ONE_STEP) for test in tests]
     always = region.region.enabled is None and analysis.precision.of_region(region) == {Dtype.FLOAT16}
-    if not always or conditions or analysis.nesting.conditions(region.context, region.function):
+    if not always or analysis.nesting.conditions(region.context, region.function):
         return None
+    if any(re.search(_ASKS_FOR_DEVICE, text) or analysis.precision.asks_for_dtype(text) for text in conditions):
+        return None  # where there is no CUDA, the region is off as well; another dtype needs no scaler
     return Match(
         Place(use.function, use.call),
         "the scaler is switched off, the float16 region whose loss it scales is on",
-        certain=use.function is region.function,
+        certain=use.function is region.function and not conditions,
         steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+    )
+
+
+def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A scaler that scales whatever a setting says, over a region that the setting turns off."""
+    enabled = region.region.enabled
+    if enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+        return None
+    text = analysis.precision.explained(enabled.expr, enabled.frame)
+    if re.search(_ASKS_FOR_DEVICE, text) or _words(text) & _SCALERS or not _may_be_on_alone(use, enabled, analysis):
+        return None
+    calls = [call for call in analysis.scaler_calls if call.function is region.function and call.method == "scale"]
+    if not calls or any(analysis.nesting.conditions(call.call, call.function) for call in calls):
+        return None
+    return Match(
+        Place(use.function, use.call),
+        f"the scaler is on also where `{ast.unparse(enabled.expr)}` turns the region off whose loss it scales",
+        certain=False,
+        severity=Severity.LOW,
+        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+    )
+
+
+def _may_be_on_alone(use: Use, enabled: Bound, analysis: Analysis) -> bool:
+    """Whether the scaler is always on, or on for the region's setting or another one."""
+    own = use.scaler.enabled
+    if any(analysis.nesting.conditions(*each) for each in {(use.call, use.function), _made_at(use)}):
+        return False
+    if own is None or analysis.evaluator.truth(own.expr, own.frame) is True:
+        return True
+    if not isinstance(own.expr, ast.BoolOp) or not isinstance(own.expr.op, ast.Or):
+        return False
+    switch = analysis.roles.path(enabled.expr, enabled.frame)
+    return any(analysis.roles.path(part, own.frame) == switch for part in own.expr.values)
+
+
+def _made_at(use: Use) -> tuple[ast.Call, Function]:
+    return use.scaler.call, use.scaler.function
+
+
+def _never_on(analysis: Analysis) -> Iterator[Match]:
+    """Losses that a live scaler scales, out of a region that is off in a program without any that is on."""
+    regions = analysis.written_regions.all
+    for region in regions:
+        if region.is_active or region.around is not None or not _computes_the_loss(region, analysis):
+            continue
+        files = frozenset().union(*analysis.companions.programs(region.function.module.path))
+        if not any(each.is_active and each.function.module.path in files for each in regions):
+            yield Match(
+                region.place,
+                "the region whose loss is scaled is always off: nothing is computed in half precision",
+                certain=False,
+                severity=Severity.LOW,
+            )
+
+
+def _computes_the_loss(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether a scaler that is made in sight scales what the region computes."""
+    made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return any(
+        call.method == "scale" and call.is_certain and call.function is region.function and identifiers(call.call) & made
+        for call in analysis.scaler_calls
     )
 
 
