@@ -354,7 +354,8 @@ class Evaluator:
     def _subscript(self, expr: ast.Subscript, frame: Frame) -> Iterator[Value]:
         keys = [value.value for value in self.values(expr.slice, frame) if isinstance(value, Literal)]
         if len(keys) != 1:
-            yield UNKNOWN
+            items = dict_items(expr.value).values() if isinstance(expr.value, ast.Dict) else ()
+            yield from (value for item in items for value in self.values(item, frame)) if items else (UNKNOWN,)
             return
         for value in self.values(expr.value, frame):
             if (

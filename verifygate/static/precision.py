@@ -14,8 +14,9 @@ from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion, WrittenRegions
-from verifygate.static.roles import Roles, last_name
+from verifygate.static.roles import Region, Roles, last_name
 from verifygate.static.scopes import Binding
+from verifygate.static.spots import calm
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items
 
@@ -39,6 +40,8 @@ _DEFAULTS = {"cuda": Dtype.FLOAT16, "cpu": Dtype.BFLOAT16, "mps": Dtype.FLOAT16,
 _SPEAKS_OF_DTYPE = r"(?i)b?f(?:loat|p)?_?16|half|dtype|precision|mixed"
 _BFLOAT = r"(?i)bf(?:loat)?_?16"
 _FLOAT = r"(?i)(?<![bB])(?:float|fp|f)_?16|half"
+_EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
+"""Names of methods whose results nobody differentiates."""
 _MAX_STEPS = 5
 
 
@@ -72,23 +75,25 @@ class Precision:
 
     def of_region(self, region: WrittenRegion) -> frozenset[Dtype]:
         """The dtypes that a region may compute in."""
-        if region.region.made is None:
-            return frozenset({Dtype.UNKNOWN})
-        dtype = region.region.dtype
+        made = region.region.made
+        each = [] if made is None else [Region(True, made=one) for one in (made, *region.region.instead)]
+        return frozenset().union(*map(self._of_context, each)) or frozenset({Dtype.UNKNOWN})
+
+    def _of_context(self, region: Region) -> frozenset[Dtype]:
+        dtype = region.dtype
         if dtype is not None and not self._is_none(dtype):
             return self.dtypes(dtype.expr, dtype.frame)
         spread = list(self._spread(region))
         if spread:
             return frozenset().union(*spread)
-        return self._default(region.region.device)
+        return self._default(region.device)
 
     def _is_none(self, bound: Bound) -> bool:
         return isinstance(bound.expr, ast.Constant) and bound.expr.value is None
 
-    def _spread(self, region: WrittenRegion) -> Iterator[frozenset[Dtype]]:
+    def _spread(self, region: Region) -> Iterator[frozenset[Dtype]]:
         """The dtypes in what a call takes as `**options`."""
-        made = region.region.made
-        for call, frame in made.calls if made else ():
+        for call, frame in region.made.calls if region.made else ():
             for word in call.keywords:
                 if word.arg is not None:
                     continue
@@ -204,7 +209,8 @@ class Precision:
         files = frozenset().union(*self.companions.programs(function.module.path))
         above = self.callers.above(function)
         for region in self.regions.all:
-            if not region.is_active or region.function.module.path not in files or not self.scales(region.function):
+            home = region.function
+            if not region.is_active or home.module.path not in files or not (self.scales(home) or self._is_half(home)):
                 continue
             same = self._of_one_object(function, region.function)
             own = region.function.module is function.module and not function.symbol
@@ -228,6 +234,14 @@ class Precision:
         inner = function.module.beside(function) if function.symbol else []
         parts = [each for each in inner if each.enclosing is function and not _loops(each)]
         return any(self._scales_itself(each) for each in (function, *parts))
+
+    def _is_half(self, function: Function) -> bool:
+        """Whether a method computes a loss that another method of its class scales, which enters no region itself."""
+        if function.owner is None or re.search(_EVALUATES, function.name) or calm(function):
+            return False
+        methods = [each for made in self.evaluator.linearised(function.owner) for each in made.methods.values()]
+        scaling = [each for each in methods if each is not function and self._scales_itself(each)]
+        return bool(scaling) and not any(self.regions.by_function.get(each) for each in scaling)
 
     def _scales_itself(self, function: Function) -> bool:
         frame = self.evaluator.root_frame(function)

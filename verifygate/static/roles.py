@@ -51,6 +51,8 @@ class Region:
     enabled: Bound | None = None
     made: Made | None = None
     """The call that builds the context; None where it could not be followed to one."""
+    instead: tuple[Made, ...] = ()
+    """Calls that build other contexts which may be entered in its place: a table of them, by precision."""
 
     @property
     def device(self) -> Bound | str | None:
@@ -254,7 +256,8 @@ class Roles:
                     if truth is False:
                         island = Region(False, made=value)
                     else:
-                        active = Region(True, enabled if truth is None else None, value)
+                        instead = (active.made, *active.instead) if active and active.made else ()
+                        active = Region(True, enabled if truth is None else None, value, instead)
                 case Unknown():
                     unknown = True
                 case Made(name=name) if name in torch_api.NO_OP_CONTEXTS:

@@ -1,5 +1,7 @@
 """float16 by default, and no scaler."""
 
+import contextlib
+
 import torch
 from torch.cuda import amp
 
@@ -29,5 +31,27 @@ def chosen(model, optimizer, batches, args):
         optimizer.zero_grad()
         with torch.autocast("cuda", dtype=dtype):  # expect: AMP305 likely
             loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+
+
+def by_the_name_of_a_precision(model, optimizer, batches, args):
+    for batch in batches:
+        with {  # expect: AMP305 likely
+            "bf16": torch.autocast("cuda", dtype=torch.bfloat16),
+            "fp16": torch.autocast("cuda", dtype=torch.float16),
+            "fp32": contextlib.nullcontext(),
+        }[args.precision]:
+            loss = model(batch)
+        loss.backward()
+        optimizer.step()
+
+
+def worked_out_after_the_region(model, optimizer, batches, steps):
+    for batch, advantages in batches:
+        with torch.autocast("cuda", dtype=torch.float16):  # expect: AMP305
+            log_probs = model(batch)
+        policy_loss = -(log_probs * advantages).mean()
+        loss = policy_loss / steps
         loss.backward()
         optimizer.step()

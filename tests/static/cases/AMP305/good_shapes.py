@@ -52,3 +52,22 @@ def input_gradients(model, batch):
         loss = model(batch).mean()
     loss.backward()
     return batch.grad
+
+
+def targets_of_a_teacher(model, teacher, loss_fn, optimizer, batches):
+    for batch in batches:
+        with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
+            targets = teacher(batch)
+        loss = loss_fn(model(batch), targets.float())
+        loss.backward()
+        optimizer.step()
+
+
+def targets_without_their_past(model, teacher, loss_fn, optimizer, batches):
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            targets = teacher(batch)
+        fixed = targets.detach()
+        loss = loss_fn(model(batch), fixed)
+        loss.backward()
+        optimizer.step()

@@ -256,7 +256,10 @@ def _computes_the_loss(region: WrittenRegion, analysis: Analysis) -> bool:
     """Whether a scaler that is made in sight scales what the region computes."""
     made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return any(
-        call.method == "scale" and call.is_certain and call.function is region.function and identifiers(call.call) & made
+        call.method == "scale"
+        and call.is_certain
+        and call.function is region.function
+        and identifiers(call.call) & made
         for call in analysis.scaler_calls
     )
 

@@ -68,7 +68,10 @@ from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers, last_name
 from verifygate.static.rule import Match, Rule
+from verifygate.static.scopes import bound_targets
+from verifygate.static.spots import calm, turns_autograd_off
 from verifygate.static.syntax import walk
+from verifygate.static.tensors import names_in
 
 RULE = Rule(
     code="AMP305",
@@ -96,7 +99,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             continue
         if _may_scale_otherwise(function.module, analysis) or not _steps(function, analysis):
             continue
-        backward = _backward(region)
+        backward = _backward(region, analysis)
         if backward is None or _has_scaler(function, analysis):
             continue
         seen.add(function)
@@ -152,13 +155,36 @@ def _only_kept(module: Module) -> set[ast.AST]:
     return found
 
 
-def _backward(region: WrittenRegion) -> ast.Call | None:
-    """The backward of something that the region computed."""
+def _backward(region: WrittenRegion, analysis: Analysis) -> ast.Call | None:
+    """The backward of something that the region computed, or that was worked out from it in the same function."""
     made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    if not _without_gradients(region, analysis):
+        made = _worked_out_from(made, region.function)
     for node in region.function.calls:
         if last_name(node.func) == "backward" and identifiers(node.func) & made:
             return node
     return None
+
+
+def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether what the region computes has no gradients: targets of a teacher, say."""
+    contexts = analysis.nesting.contexts(region.context, region.function)
+    contexts += [item.context_expr for item in getattr(region.block, "items", ())]
+    return calm(region.function) or any(turns_autograd_off(each) for each in contexts)
+
+
+def _worked_out_from(names: set[str], function: Function) -> set[str]:
+    """The names, and those that the function gives what is made of them, as long as gradients lead back."""
+    bound = [
+        (target.id, set(names_in(binding.expr)))
+        for target, binding in bound_targets(function.own_nodes)
+        if isinstance(target, ast.Name) and binding.expr is not None
+    ]
+    found, before = set(names), -1
+    while len(found) > before:
+        before = len(found)
+        found |= {target for target, sources in bound if sources & found}
+    return found
 
 
 def _steps(function: Function, analysis: Analysis) -> bool:
