@@ -67,7 +67,7 @@ def test_record_survives_json_and_nothing_else_is_read(record: DataclassInstance
 def test_record_is_a_frozen_value_without_volatile_parts(record: DataclassInstance) -> None:
     """Nobody changes one that is shared, and all of it belongs to the report that must be the same bytes."""
     first = dataclasses.fields(record)[0].name
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError, match="stays as it was made"):
         setattr(record, first, None)
     assert hash(record) == hash(dataclasses.replace(record))
     assert not [field.name for field in dataclasses.fields(record) if "Volatile" in str(field.type)]

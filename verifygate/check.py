@@ -162,9 +162,8 @@ def _worked_out(
     report = report_of(outcome)
     if question.format in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
-            from dataclasses import replace
-
             from verifygate.fix import with_fixes
+            from verifygate.record import replace
 
             report = replace(report, findings=with_fixes(report.findings, sources))
     with timings.part("render"):

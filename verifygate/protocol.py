@@ -13,10 +13,11 @@ the recorder along the one path that a run took. Neither keeps a second copy of 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
+
+from verifygate.record import record
 
 
 class Event(StrEnum):
@@ -65,7 +66,7 @@ class OptimizerState(NamedTuple):
     window: Window = Window.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Breach:
     """A named break of the protocol. `blame` is the event at fault: the present one, or an earlier one."""
 
@@ -73,7 +74,7 @@ class Breach:
     blame: Event
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Move:
     """One row of the table: in these states this event leads there. None stands for any state, or for no change."""
 

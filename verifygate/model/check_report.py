@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from verifygate.model.finding import Finding
 from verifygate.model.source_facts import NotAnalysed, NotFollowed
+from verifygate.record import record
 
 SCHEMA_VERSION = 1
 """Of this and of report.json."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class CheckReport:
     __pydantic_config__ = {"extra": "forbid"}
 

@@ -6,8 +6,9 @@ of a model, pydantic reads and checks it like any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from verifygate.record import record
 
 
 class Severity(StrEnum):
@@ -47,7 +48,7 @@ class Applicability(StrEnum):
     UNSAFE = "unsafe"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class PathStep:
     """One event on the way to a breach."""
 
@@ -59,7 +60,7 @@ class PathStep:
     """What happens there, for example `CLIP clip_grad_norm_(model.parameters(), 1.0)`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class Detail:
     """A labelled list beside the message, for example the keys a dict has and the key that is missing."""
 
@@ -69,7 +70,7 @@ class Detail:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class Finding:
     """One breach of one rule. The fingerprint holds no line number, so it survives edits elsewhere in the file."""
 

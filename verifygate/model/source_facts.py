@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from verifygate.record import record
 
 
 class ConstructKind(StrEnum):
@@ -28,7 +29,7 @@ class ConstructKind(StrEnum):
     """The loss scale read through `getattr(..., None)` in a row, or with every error swallowed: it fails in silence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class Construct:
     """A place where AMP code stands."""
 
@@ -45,7 +46,7 @@ class Construct:
     """What the analysis has to say of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class NotAnalysed:
     """A file that could not be read as Python."""
 
@@ -56,7 +57,7 @@ class NotAnalysed:
     mentions_amp: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class NotFollowed:
     """A place where the analysis gave up, and why: a silent gap would cost more than a listed one."""
 
@@ -67,7 +68,7 @@ class NotFollowed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, guarded=True)
 class Suppression:
     __pydantic_config__ = {"extra": "forbid"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from importlib import import_module
 from types import MappingProxyType
 
@@ -67,8 +66,9 @@ def _fixable(findings: Sequence[Finding]) -> list[str]:
 
 
 def as_json(report: CheckReport) -> str:
-    document = asdict(report)
-    return text_of(document)
+    from dataclasses import asdict
+
+    return text_of(asdict(report))
 
 
 def github(report: CheckReport, asides: Sequence[str] = ()) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from dataclasses import replace
 
+from verifygate.record import replace
 from verifygate.static.builder import Activation, Edges
 from verifygate.static.conditions import expand, fact_of
 from verifygate.static.graph import Assign, Atom, Backward, Branch, ForeignBackward, Signal, Sources

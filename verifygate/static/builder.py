@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from verifygate.record import field, record, replace
 from verifygate.static.graph import Assign, Branch, Fact, Graph, Member, Node, Pass, Payload, Place
 from verifygate.static.program import Function
 from verifygate.static.values import Frame
@@ -20,7 +21,7 @@ class TooLargeError(Exception):
     """The graph grew past its limit: the caller falls back to smaller roots."""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False, frozen=False)
 class Loop:
     """The edges out of a loop that is being lowered, other than its end."""
 
@@ -30,7 +31,7 @@ class Loop:
     """How many conditions in it pick what the present statement is about."""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False, frozen=False, slots=False)
 class Activation:
     """One function being lowered: where its returns lead, and the loops open in it."""
 
@@ -39,15 +40,18 @@ class Activation:
     loops: list[Loop] = field(default_factory=list)
     guards: int = 0
     """How many conditions around the present statement are hand-written finite checks."""
-    homes: frozenset[str] = frozenset()
     result: str = ""
     """Canonical path of what it returns; empty for the root."""
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def homes(self) -> frozenset[str]:
+        """The function and its callers, as a node names them."""
+        found = set()
         frame: Frame | None = self.frame
         while frame is not None:
-            self.homes |= {f"{frame.function.module.path}:{frame.function.symbol}"}
+            found.add(f"{frame.function.module.path}:{frame.function.symbol}")
             frame = frame.caller
+        return frozenset(found)
 
 
 class Builder:

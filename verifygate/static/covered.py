@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from dataclasses import dataclass
 from functools import cached_property
 
+from verifygate.record import record
 from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
 from verifygate.static.nesting import Nesting
@@ -23,7 +23,7 @@ from verifygate.static.syntax import walk
 from verifygate.static.values import Unknown
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Cover:
     """How a place comes to run inside a region."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from verifygate.record import field, record
 from verifygate.static.program import Function, calls_by_name
 from verifygate.static.values import Frame
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class _Sites:
     """The calls of one name, by number in the order of the source."""
 

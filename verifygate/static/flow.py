@@ -8,7 +8,6 @@ themselves and independent branches do not multiply.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 
 from verifygate.protocol import Breach, Event, Gradients, Window, advance
 from verifygate.record import record
@@ -60,7 +59,7 @@ class Hit:
     optimizer: str = ""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class _Sighting:
     """A breach as met in the walk: at a node, in a state."""
 
@@ -71,33 +70,34 @@ class _Sighting:
     optimizer: str
 
 
-@dataclass(eq=False, repr=False, slots=True)
 class Walk:
-    graph: Graph
-    parents: dict[Step, Step | None] = field(default_factory=dict)
-    sightings: dict[tuple[str, int], list[_Sighting]] = field(default_factory=dict)
-    arrivals: dict[int, list[State]] = field(default_factory=dict)
-    _switches: dict[str, Atom] = field(default_factory=dict)
-    """Canonical path of a variable -> the condition that asks for nothing but it."""
-    _alive: dict[int, list[str]] = field(default_factory=dict)
-    _scalers: dict[str, set[str]] = field(default_factory=dict)
-    """Optimizer -> the scalers that are seen to unscale or step it."""
-    _voids: list[frozenset[Atom]] = field(default_factory=list)
-    """Node -> the conditions that it makes void."""
-    _matters: list[frozenset[Atom]] = field(default_factory=list)
-    """Node -> the conditions that are still asked for there or later."""
-    _next_turns: dict[Atom, Atom] = field(default_factory=dict)
-    _past: Past = field(init=False)
-    _is_over: bool = False
-    """Every state has been met: what is asked now is asked again."""
-    _again: dict[Step, list[Step]] = field(default_factory=dict)
-    """The answers to that."""
+    """One walk of one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.parents: dict[Step, Step | None] = {}
+        self.sightings: dict[tuple[str, int], list[_Sighting]] = {}
+        self.arrivals: dict[int, list[State]] = {}
+        self._switches: dict[str, Atom] = {}
+        """Canonical path of a variable -> the condition that asks for nothing but it."""
+        self._alive: dict[int, list[str]] = {}
+        self._scalers: dict[str, set[str]] = {}
+        """Optimizer -> the scalers that are seen to unscale or step it."""
+        self._voids: list[frozenset[Atom]] = []
+        """Node -> the conditions that it makes void."""
+        self._matters: list[frozenset[Atom]] = []
+        """Node -> the conditions that are still asked for there or later."""
+        self._next_turns: dict[Atom, Atom] = {}
+        self._is_over = False
+        """Every state has been met: what is asked now is asked again."""
+        self._again: dict[Step, list[Step]] = {}
+        """The answers to that."""
 
     def run(self) -> list[Hit]:
         """Walk everything. Raises TooManyStatesError past the limit."""
         if not self.graph.scalers and not any(_is_mixed(node) for node in self.graph.nodes):
             return []  # neither scaling nor autocast: no breach can be met
-        self._past = Past(self.graph, self.parents)
+        self._past: Past = Past(self.graph, self.parents)
         self._voids = ended(self.graph)
         self._matters = live(self.graph, self._voids)
         self._next_turns = next_turns(self.graph)

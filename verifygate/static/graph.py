@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from verifygate.protocol import Event
-from verifygate.record import record
+from verifygate.record import field, record
 from verifygate.static.program import Function
 
 
@@ -181,7 +180,7 @@ class Pass:
 Payload = Signal | Backward | ForeignBackward | Enter | Leave | Branch | Assign | Member | Pass
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False, frozen=False)
 class Node:
     payload: Payload
     place: Place
@@ -194,7 +193,7 @@ class Node:
     """The collections of optimizers that loops around it go over."""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Graph:
     """Nodes by number; node 0 is the entry."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 
+from verifygate.record import field, record
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
@@ -44,7 +44,7 @@ _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "
 _DEPTH = 3
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, frozen=False, slots=False)
 class HotLoop:
     """A loop that trains or evaluates once per turn."""
 

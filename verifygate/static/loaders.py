@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from verifygate.record import record
 from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
 from verifygate.static.syntax import walk
@@ -29,7 +29,7 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, slots=False)
 class Loader:
     """One call of DataLoader."""
 
@@ -102,7 +102,7 @@ def loaders_of(analysis: Analysis, loop: HotLoop) -> list[Loader]:
     return list(found.values())
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, slots=False)
 class Feed:
     """A loader, a training loop that draws from it, and where the loop moves the batch to a device."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 
+from verifygate.record import replace
 from verifygate.static.builder import Activation, Builder, Edges, Loop
 from verifygate.static.conditions import fact_of
 from verifygate.static.graph import Assign, Atom, Branch, Member, Part, Pass

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from verifygate.record import record
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
@@ -13,7 +13,7 @@ from verifygate.static.roles import scaler_enabled
 from verifygate.static.values import Bound, ClassValue, Frame, Known, Made
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class MadeScaler:
     """One call that builds a GradScaler, or an object of a class derived from it."""
 

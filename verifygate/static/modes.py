@@ -6,9 +6,8 @@ over in the middle of a run: asked again, in this place or another, it comes out
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from verifygate.protocol import Event
+from verifygate.record import replace
 from verifygate.static.graph import Assign, Atom, Backward, Branch, Fact, Graph, Node, Signal
 
 _PLAIN_STEPS = frozenset({Event.OPTIMIZER_STEP, Event.CHECKED_STEP})

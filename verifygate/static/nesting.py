@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from verifygate.record import record
 from verifygate.static.program import Function
 from verifygate.static.scopes import FunctionNode
 from verifygate.static.syntax import FIELDS
@@ -13,7 +13,7 @@ from verifygate.static.syntax import FIELDS
 Loop = ast.For | ast.AsyncFor | ast.While
 
 
-@dataclass(unsafe_hash=True, slots=True)
+@record
 class Around:
     """One node around another, and the field of it that leads there (`body`, `orelse`, `test`, ...)."""
 

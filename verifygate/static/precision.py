@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from verifygate.record import record
 from verifygate.static.callers import Callers
 from verifygate.static.companions import Companions
 from verifygate.static.made_scalers import MadeScaler
@@ -45,7 +45,7 @@ _EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
 _MAX_STEPS = 5
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Use:
     """One place at which a scaler comes to be, with the conditions on it and the training regions it serves."""
 

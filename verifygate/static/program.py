@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
+from verifygate.record import field, record, replace
 from verifygate.source import SourceFile, Sources
 from verifygate.spans import Span
 from verifygate.static.bodies import Definition, own_nodes, replaces, symbols_of
@@ -28,7 +28,7 @@ Picked = Mapping[str, frozenset[str] | None]
 """Path of a file to look at -> names of the definitions at its top level that rules look at; None for all."""
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, slots=False)
 class Function:
     """A function, a method, or (with a module's node) the body of a module."""
 
@@ -116,7 +116,7 @@ class Function:
         return [node.value for node in self.of_kind(ast.Return) if node.value is not None]
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, slots=False)
 class Class:
     module: Module
     node: ast.ClassDef

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
+from verifygate.record import record
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Region, Roles
@@ -18,7 +18,7 @@ from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Known
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, slots=False)
 class WrittenRegion:
     """A `with` over an autocast context, or a function that one decorates."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import pkgutil
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verifygate.errors import UsageError, VerifygateError
@@ -21,17 +20,16 @@ if TYPE_CHECKING:
 def load_rules() -> dict[str, LoadedRule]:
     """Code -> rule, in order of code. Raises VerifygateError for a module that is no rule, or a code used twice."""
     found: dict[str, LoadedRule] = {}
-    for info in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
-        if info.ispkg:
-            continue
-        module = importlib.import_module(info.name)
+    for file in sorted(Path(rules.__file__).parent.glob("*/[!_]*.py")):
+        name = f"{rules.__name__}.{file.parent.name}.{file.stem}"
+        module = importlib.import_module(name)
         record, check = getattr(module, "RULE", None), getattr(module, "check", None)
         if not isinstance(record, Rule) or not callable(check) or not module.__doc__:
-            raise VerifygateError(f"{info.name} is no rule: it needs a docstring, RULE and check()")
+            raise VerifygateError(f"{name} is no rule: it needs a docstring, RULE and check()")
         if record.code in found:
-            raise VerifygateError(f"{info.name} and {found[record.code].module} both claim {record.code}")
+            raise VerifygateError(f"{name} and {found[record.code].module} both claim {record.code}")
         looks_beside = getattr(module, "looks_beside", None)
-        found[record.code] = LoadedRule(record, check, module.__doc__, info.name, looks_beside)
+        found[record.code] = LoadedRule(record, check, module.__doc__, name, looks_beside)
     return dict(sorted(found.items()))
 
 
@@ -41,6 +39,8 @@ def find_rule(text: str) -> LoadedRule:
     for loaded in known.values():
         if text.lower() in (loaded.rule.code.lower(), loaded.rule.name):
             return loaded
+    import difflib
+
     names = [*known, *(loaded.rule.name for loaded in known.values())]
     near = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     hint = f"did you mean `{near[0]}`?" if near else "`verifygate rules` lists them"

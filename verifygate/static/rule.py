@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from verifygate.model import Applicability, Detail, Severity, Witness
-from verifygate.record import record
+from verifygate.record import field, record
 from verifygate.static.graph import Place
 
 if TYPE_CHECKING:
@@ -78,6 +76,8 @@ class LoadedRule:
     @property
     def docs(self) -> str:
         """Its documentation, in Markdown."""
+        import inspect  # a check reads no documentation
+
         return inspect.cleandoc(self.text)
 
     @property

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from verifygate.record import field, record
 from verifygate.static.definitions import DEFERRED
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _BINDING = frozenset(
 )
 
 
-@dataclass(eq=False, repr=False, slots=True)  # not frozen: making one, and there are many, would take thrice as long
+@record(eq=False)
 class Binding:
     """One way in which a name gets its value."""
 
@@ -42,7 +42,7 @@ class Binding:
     """The function that binds it `elsewhere`."""
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, frozen=False, slots=False)
 class Scope:
     """The names that one function, lambda or module binds itself."""
 

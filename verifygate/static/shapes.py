@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
+from verifygate.record import field, record
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
@@ -14,7 +14,7 @@ from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue,
 from verifygate.static.written import ADDERS, READERS, Written, fills
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False, frozen=False)
 class Shape:
     """What is known of one dict."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
-from verifygate.record import record
+from verifygate.record import record, replace
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.scopes import FunctionNode
@@ -26,7 +25,7 @@ class Test:
     """What runs only where the condition decides so."""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Spot:
     """A call, an assignment, a `with` or a `return`, and what decides whether it runs."""
 

@@ -4,17 +4,14 @@ An expression may have several, as a name may be bound twice (`scaler = GradScal
 the order in which they are found, because what hangs on that order must not differ from run to run. It is evaluated in
 a frame: the function it stands in, and what the caller at hand passed to it. A frame holds expressions, not values, so
 nothing is evaluated until something asks.
-
-None of the classes is frozen, though nothing ever changes one: building frozen ones takes three times as long, and an
-analysis builds a hundred thousand.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 
+from verifygate.record import field, record
 from verifygate.static.program import Class, Function, Module
 
 
@@ -24,19 +21,19 @@ class Unknown:
     __slots__ = ()
 
 
-@dataclass(unsafe_hash=True, slots=True)
+@record
 class Literal:
     value: object
 
 
-@dataclass(unsafe_hash=True, slots=True)
+@record
 class Known:
     """A name outside the project, for example `torch.cuda.amp.GradScaler`."""
 
     name: str
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Made:
     """What a call of an outside name gives, for example a GradScaler; `calls` has the partial's call first."""
 
@@ -44,7 +41,7 @@ class Made:
     calls: tuple[tuple[ast.Call, Frame], ...]
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Partial:
     """`functools.partial` of an outside name."""
 
@@ -52,17 +49,17 @@ class Partial:
     calls: tuple[tuple[ast.Call, Frame], ...]
 
 
-@dataclass(unsafe_hash=True, slots=True)
+@record
 class ModuleValue:
     module: Module
 
 
-@dataclass(unsafe_hash=True, slots=True)
+@record
 class ClassValue:
     made: Class
 
 
-@dataclass(unsafe_hash=True, slots=True)
+@record
 class FunctionValue:
     """A function of the project; `receiver` is what its first parameter is bound to, for a method."""
 
@@ -70,7 +67,7 @@ class FunctionValue:
     receiver: Bound | None = None
 
 
-@dataclass(unsafe_hash=True, slots=True)
+@record
 class Object:
     """An instance of a class of the project."""
 
@@ -79,7 +76,7 @@ class Object:
     """The call of the class that made it, where that is known."""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Items:
     """A tuple or list written out."""
 
@@ -87,7 +84,7 @@ class Items:
     frame: Frame
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class DictLiteral:
     """A dict written out, as `{...}` or `dict(key=...)`."""
 
@@ -104,7 +101,7 @@ READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
 """Stands for the call that reading a property makes."""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False)
 class Bound:
     """An expression and the frame to evaluate it in."""
 
@@ -112,7 +109,7 @@ class Bound:
     frame: Frame
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@record(eq=False, frozen=False)
 class Frame:
     """A function as entered from one place: what its parameters are bound to there."""
 

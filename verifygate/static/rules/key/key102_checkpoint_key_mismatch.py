@@ -58,9 +58,9 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from verifygate.model import Detail, Severity
+from verifygate.record import record
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.guards import guarded
@@ -86,7 +86,7 @@ _OWN = r"(?i)resume|latest|last"
 _MAX_STEPS = 40
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, slots=False)
 class _Save:
     call: ast.Call
     function: Function
