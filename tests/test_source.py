@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,14 @@ def test_the_digest_is_of_paths_and_bytes(tmp_path: Path):
 def test_amp_is_recognised_in_any_bytes(text: str, mentions: bool, encoding: str):
     """Also in a file that cannot be decoded: it must not pass for one without AMP."""
     assert SourceFile("a.py", text.encode(encoding)).mentions_amp is mentions
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"", b"# coding: utf-8", b"# coding: latin-1", b"# coding: latin-1, not coding: utf-8", b"\n\xef\xbb\xbf"],
+)
+def test_text_is_what_python_reads(head: bytes):
+    """The first declaration counts, and plain bytes are read without looking for one."""
+    data = head + b"\nx = '\xc3\xa9'\n"
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    assert SourceFile("a.py", data).text == data.decode(encoding)

@@ -29,7 +29,7 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "bu
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
-_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*([-\w.]+)")
+_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _GAP = rb"(?:[ \t]|\\\n)"
 _IMPORT = re.compile(
     rb"[ \t]*(?:from" + _GAP + rb"+([.\w]+)" + _GAP + rb"+)?import" + _GAP + rb"*"
@@ -129,7 +129,9 @@ class SourceFile:
     @cached_property
     def text(self) -> str:
         """The decoded text (PEP 263), with line ends as `\\n`. Raises SourceUnreadableError."""
-        import tokenize  # an answer that is kept asks for digests alone
+        if self.is_plain:
+            return self.data.decode()
+        import tokenize  # for few files
 
         if len(self.data) > MAX_FILE_BYTES:
             raise SourceUnreadableError(f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")

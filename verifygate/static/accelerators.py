@@ -18,7 +18,7 @@ from verifygate.static.values import Bound, Frame, Made
 OTHERS = frozenset({"mps", "xpu", "npu", "hpu"})
 """Accelerators on which autocast computes in float16 where nobody says otherwise; on the CPU it is bfloat16."""
 
-_FORESEEN = re.compile(
+_FORESEEN = (
     rb"\b(?:torch_npu|(?:torch|backends)\.(?:mps|xpu|npu|hpu)|(?:npu|xpu|mps)_available)\b|['\"](?:mps|xpu|npu)\b"
 )
 _ASKS_FOR_CUDA = r"['\"]cuda['\"]|is_cuda\b|cuda\.is_available"
@@ -78,7 +78,7 @@ class Accelerators:
         if path not in self._foreseen:
             files = frozenset[str]().union(*self.companions.programs(path))
             found = (self.sources.get(each) for each in files)
-            self._foreseen[path] = any(file is not None and _FORESEEN.search(file.data) for file in found)
+            self._foreseen[path] = any(file is not None and re.search(_FORESEEN, file.data) for file in found)
         return self._foreseen[path]
 
     def _switches(self, region: WrittenRegion) -> Iterator[str]:

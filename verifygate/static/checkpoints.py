@@ -18,13 +18,13 @@ _SAVES = r"(?i)save|write_ckpt|dump_ckpt"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
 """How scalers are called, also by those who write it like a number."""
-_SCALER_KEPT = re.compile(
-    _NAMED + rb"\w*(?:\(\)|\[\w+\])?\.state_dict\b|" + _NAMED + rb"_?state"
-    rb"|[\"']\w*" + _NAMED + rb"\w*[\"']\s*(?:\]\s*=[^=]|:)",
-    re.IGNORECASE,
+_SCALER_KEPT = (
+    rb"(?i)" + _NAMED + rb"\w*(?:\(\)|\[\w+\])?\.state_dict\b|" + _NAMED + rb"_?state"
+    rb"|[\"']\w*" + _NAMED + rb"\w*[\"']\s*(?:\]\s*=[^=]|:)"
 )
-_SCALER_RESTORED = re.compile(
-    _NAMED
+_SCALER_RESTORED = (
+    rb"(?i)"
+    + _NAMED
     + rb"\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*"
     + _NAMED
     + rb"|\[[\"']\w*"
@@ -33,8 +33,7 @@ _SCALER_RESTORED = re.compile(
     + _NAMED
     + rb"|[\"']\w*"
     + _NAMED
-    + rb"\w*[\"']\s+in\b",
-    re.IGNORECASE,
+    + rb"\w*[\"']\s+in\b"
 )
 
 
@@ -82,10 +81,10 @@ class Checkpoints:
     def scaler_is_restored(self, paths: Iterable[str]) -> bool:
         return self._mentioned(_SCALER_RESTORED, paths)
 
-    def _mentioned(self, pattern: re.Pattern[bytes], paths: Iterable[str]) -> bool:
+    def _mentioned(self, pattern: bytes, paths: Iterable[str]) -> bool:
         files = (self.sources.get(path) for path in paths)
         return any(
-            file is not None and re.search(rb"cal[ae]r", file.data) and pattern.search(file.data) for file in files
+            file is not None and re.search(rb"cal[ae]r", file.data) and re.search(pattern, file.data) for file in files
         )
 
     # -- what is kept ------------------------------------------------------------------------------------------

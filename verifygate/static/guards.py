@@ -1,9 +1,9 @@
-"""Whether a read of a key is guarded: the function asks for the key first, or catches what its absence raises."""
+"""Reads of keys: whether one is guarded, and which key was meant by one that is not there."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from verifygate.static.program import Function
@@ -42,3 +42,11 @@ def _handled(handler: ast.ExceptHandler) -> Iterator[str]:
 
 def _within(node: ast.AST, body: list[ast.stmt]) -> bool:
     return any(node is each for statement in body for each in walk(statement))
+
+
+def nearest(key: str, keys: Iterable[str]) -> str:
+    """The question whether another key was meant, or the empty string where none is like it."""
+    import difflib  # few checks find such a read
+
+    near = difflib.get_close_matches(key, sorted(keys), n=1, cutoff=0.4)
+    return f"did you mean '{near[0]}'?" if near else ""

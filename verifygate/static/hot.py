@@ -20,12 +20,11 @@ from verifygate.static.syntax import children, walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
 _LOADER_NAME = re.compile(r"(loader|batches)s?$|(^|_)dl$|^(train|val|test)_?iter$", re.IGNORECASE)
-_HANDLES = re.compile(
-    r"(add|append|build|compile|configure|convert|copy|count|create|del|delete|export|fetch|freeze|get|init|load|log|make|"
-    r"on|parse|prepare|print|register|remove|restore|save|send|set|setup|unwrap|update|upload|wrap|watch)_",
-    re.IGNORECASE,
+_HANDLES = frozenset(
+    """add append build compile configure convert copy count create del delete export fetch freeze get init load log
+    make on parse prepare print register remove restore save send set setup unwrap update upload wrap watch""".split()  # noqa: SIM905
 )
-"""How a function is called that does something about a model, and does not run it."""
+"""How the name of a function begins that does something about a model, and does not run it."""
 _MODEL_NAME = re.compile(
     r"(^|_)(model|net|network|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
     r"|^net_?[a-z]$",
@@ -216,7 +215,9 @@ class Hot:
                 case FunctionValue():
                     return False
         name = last_name(func)
-        return bool(_MODEL_NAME.search(name)) and "oss" not in name and not _HANDLES.match(name)
+        verb, underscore, _ = name.partition("_")
+        handles = bool(underscore) and verb.lower() in _HANDLES
+        return bool(_MODEL_NAME.search(name)) and "oss" not in name and not handles
 
     # -- what runs in every turn -------------------------------------------------------------------------------
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def load_rules() -> dict[str, LoadedRule]:
     """Code -> rule, in order of code. Raises VerifygateError for a module that is no rule, or a code used twice."""
     found: dict[str, LoadedRule] = {}
-    for file in sorted(Path(rules.__file__).parent.glob("*/[!_]*.py")):
-        name = f"{rules.__name__}.{file.parent.name}.{file.stem}"
+    for name in _modules(Path(rules.__path__[0])):
         module = importlib.import_module(name)
         record, check = getattr(module, "RULE", None), getattr(module, "check", None)
         if not isinstance(record, Rule) or not callable(check) or not module.__doc__:
@@ -31,6 +30,17 @@ def load_rules() -> dict[str, LoadedRule]:
         looks_beside = getattr(module, "looks_beside", None)
         found[record.code] = LoadedRule(record, check, module.__doc__, name, looks_beside)
     return dict(sorted(found.items()))
+
+
+def _modules(folder: Path) -> list[str]:
+    """The names of the modules in the families of rules."""
+    return sorted(
+        f"{rules.__name__}.{family.name}.{file.stem}"
+        for family in folder.iterdir()
+        if family.is_dir()
+        for file in family.iterdir()
+        if file.suffix == ".py" and file.stem != "__init__"
+    )
 
 
 def find_rule(text: str) -> LoadedRule:

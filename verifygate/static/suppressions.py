@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 
 from verifygate.record import record
 from verifygate.source import SourceFile, SourceUnreadableError
 
-_OWN = re.compile(r"#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$")
-_NOQA = re.compile(r"#\s*noqa:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?P<reason>.*)$", re.IGNORECASE)
+_OWN = r"#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$"
+_NOQA = r"(?i)#\s*noqa:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?P<reason>.*)$"
 
 
 @record
@@ -42,17 +41,13 @@ def directives(file: SourceFile, codes: tuple[str, ...]) -> Iterator[Directive]:
         lowered = file.data.lower()
         if b"noqa:" not in lowered or not _noqa_of(codes).search(lowered):
             return
-    try:
-        comments = list(_comments(file.text))
-    except (SourceUnreadableError, tokenize.TokenError, SyntaxError):
-        return
-    for number, text, alone in comments:
+    for number, text, alone in _comments(file):
         line = _next_code_line(file.lines, number) if alone else number
-        if own := _OWN.search(text):
+        if own := re.search(_OWN, text):
             rules = _split(own["rules"] or "") if own["word"] == "ignore" else []
             for rule in rules or [""]:
                 yield Directive(file.path, number, line, rule, own["reason"].strip(" -:"))
-        elif noqa := _NOQA.search(text):
+        elif noqa := re.search(_NOQA, text):
             for rule in _split(noqa["rules"]):
                 yield Directive(file.path, number, line, rule.upper(), noqa["reason"].strip(" -:"), foreign=True)
 
@@ -63,11 +58,19 @@ def _noqa_of(codes: tuple[str, ...]) -> re.Pattern[bytes]:
     return re.compile(f"noqa:[^\\r\\n]*(?:{'|'.join(codes)})".lower().encode())
 
 
-def _comments(text: str) -> Iterator[tuple[int, str, bool]]:
+def _comments(file: SourceFile) -> list[tuple[int, str, bool]]:
     """Line, text, and whether nothing else stands on the line, of each comment that may be a suppression."""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and ("verifygate:" in token.string or "noqa" in token.string.lower()):
-            yield token.start[0], token.string, token.line[: token.start[1]].strip() == ""
+    import tokenize  # few files get here
+
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(file.text).readline))
+    except (SourceUnreadableError, tokenize.TokenError, SyntaxError):
+        return []
+    return [
+        (token.start[0], token.string, token.line[: token.start[1]].strip() == "")
+        for token in tokens
+        if token.type == tokenize.COMMENT and ("verifygate:" in token.string or "noqa" in token.string.lower())
+    ]
 
 
 def _next_code_line(lines: list[str], number: int) -> int:

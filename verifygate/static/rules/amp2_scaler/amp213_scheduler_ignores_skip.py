@@ -90,8 +90,8 @@ _ASKS = r"(?i)(?<!^get)_scale\b|found_inf|skip|overflow|was_run|step_taken|_step
 _NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
-_EPOCH = re.compile(r"(?<!per_)epoch", re.IGNORECASE)
-_BATCHES = re.compile(r"step|iter|batch|update|loader", re.IGNORECASE)
+_EPOCH = r"(?i)(?<!per_)epoch"
+_BATCHES = r"(?i)step|iter|batch|update|loader"
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -151,15 +151,15 @@ def _turns_per_step(loop: Loop, function: Function, analysis: Analysis) -> bool:
     """Whether a loop turns once a batch, and not once an epoch: by its loader, or by what it goes over."""
     if isinstance(loop, ast.While):
         return False
-    if _EPOCH.search(ast.unparse(loop.target)):
+    if re.search(_EPOCH, ast.unparse(loop.target)):
         return False
     return analysis.hot.over_loader(loop, function) or _goes_over(loop, _BATCHES)
 
 
-def _goes_over(loop: Loop, words: re.Pattern[str]) -> bool:
+def _goes_over(loop: Loop, words: str) -> bool:
     heads = (loop.test,) if isinstance(loop, ast.While) else (loop.target, loop.iter)
     names = (last_name(node) for head in heads for node in walk(head) if isinstance(node, ast.Name | ast.Attribute))
-    return any(words.search(name) for name in names)
+    return any(re.search(words, name) for name in names)
 
 
 def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:

@@ -47,13 +47,12 @@ limits names.
 """
 
 import ast
-import difflib
 from collections.abc import Iterable
 
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.guards import guarded
+from verifygate.static.guards import guarded, nearest
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
@@ -162,7 +161,6 @@ def _match(
     node: ast.Subscript, key: str, shapes: list[Shape], function: Function, handed_over: Place | None = None
 ) -> Match:
     keys = sorted({each for shape in shapes for each in shape.keys})
-    near = difflib.get_close_matches(key, keys, n=1, cutoff=0.4)
     made = [
         (shape.made_at, f"the dict is built here, with the keys {', '.join(sorted(shape.keys))}") for shape in shapes
     ]
@@ -174,5 +172,5 @@ def _match(
         f"`{ast.unparse(node)}` raises KeyError: the dict from `{where}` has no key '{key}'",
         steps=(*made, (Place(function, node), f"'{key}' is read here")),
         details=(Detail(label="expected keys", values=tuple(keys)), Detail(label="missing key", values=(key,))),
-        remedy=f"did you mean '{near[0]}'?" if near else "",
+        remedy=nearest(key, keys),
     )

@@ -55,7 +55,6 @@ something that is not a dict written out. `.get`, `in` and `except KeyError` cou
 """
 
 import ast
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -63,7 +62,7 @@ from verifygate.model import Detail, Severity
 from verifygate.record import record
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.guards import guarded
+from verifygate.static.guards import guarded, nearest
 from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.rule import Match, Rule
@@ -140,7 +139,6 @@ def _compare(
             if lacking := next((save for save in tied if _resumes_without(save, key, read)), None):
                 yield _sometimes_missing(node, key, function, lacking)
             continue
-        near = difflib.get_close_matches(key, sorted(keys), n=1, cutoff=0.4)
         yield Match(
             Place(function, node),
             f"`{ast.unparse(node)}` raises KeyError: the project's checkpoints have no key '{key}'",
@@ -150,7 +148,7 @@ def _compare(
                 Detail(label="expected keys", values=tuple(sorted(keys))),
                 Detail(label="missing key", values=(key,)),
             ),
-            remedy=f"did you mean '{near[0]}'?" if near else "",
+            remedy=nearest(key, keys),
         )
 
 

@@ -71,13 +71,12 @@ stays silent. `.get`, `in` and `except KeyError` count as guards.
 """
 
 import ast
-import difflib
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.guards import guarded
+from verifygate.static.guards import guarded, nearest
 from verifygate.static.loaders import DATA_LOADERS, Loader
 from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule
@@ -246,12 +245,11 @@ def _judge(node: ast.Subscript, function: Function, shapes: list[Shape], stored:
     keys = {each for shape in shapes for each in shape.keys}
     if key in keys or key in stored or guarded(node, key, function):
         return
-    near = difflib.get_close_matches(key, sorted(keys), n=1, cutoff=0.4)
     made = shapes[0].made_at
     yield Match(
         Place(function, node),
         f"`{ast.unparse(node)}` raises KeyError: the items of `{made.function.symbol}` have no key '{key}'",
         steps=((made, f"an item is built here, with the keys {', '.join(sorted(keys))}"),),
         details=(Detail(label="expected keys", values=tuple(sorted(keys))), Detail(label="missing key", values=(key,))),
-        remedy=f"did you mean '{near[0]}'?" if near else "",
+        remedy=nearest(key, keys),
     )
