@@ -7,6 +7,7 @@ import ast
 from verifygate.protocol import Event
 from verifygate.record import record
 from verifygate.static import torch_api
+from verifygate.static.gathered import Gathered, grad_among, is_grad
 from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.scaling import Scaling
@@ -29,6 +30,7 @@ class Signals:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self.scaling = Scaling(roles)
+        self.gathered = Gathered()
 
     def of_call(self, call: ast.Call, frame: Frame, guarded: bool) -> Meaning | None:
         """The meaning of a call, or None where it has none in the protocol. `guarded`: behind a finite check."""
@@ -81,7 +83,7 @@ class Signals:
         if method == "zero_grad":
             path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
             return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
-        if _is_grad(receiver):
+        if is_grad(receiver):
             if method in torch_api.NONLINEAR_GRAD_METHODS:
                 return Meaning(Signal(Event.CLIP, names=identifiers(receiver)))
             if method == "zero_":
@@ -118,9 +120,13 @@ class Signals:
             return Meaning(Signal(Event.CLIP, names=identifiers(parameters) if parameters else frozenset()))
         if known == "torch.autograd.backward" and call.args:
             return Meaning(self.backward(call.args[0], frame))
-        if name in torch_api.GRAD_READINGS | torch_api.GRAD_RECORDERS and (grad := _grad_in(call)) is not None:
-            return Meaning(Signal(Event.READ, names=identifiers(grad)))
-        if name == "nan_to_num_" and call.args and _is_grad(call.args[0]):
+        if name in torch_api.GRAD_READINGS | torch_api.GRAD_RECORDERS:
+            gathered = self.gathered.by(frame.function)
+            own = call.func.value if isinstance(call.func, ast.Attribute) else None
+            grad = gathered.get(own.id) if isinstance(own, ast.Name) else None
+            if (grad := grad or grad_among(call, gathered)) is not None:
+                return Meaning(Signal(Event.READ, names=identifiers(grad)))
+        if name == "nan_to_num_" and call.args and is_grad(call.args[0]):
             return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
         return None
 
@@ -168,26 +174,6 @@ def _with_closure(call: ast.Call) -> bool:
     named = next((word.value for word in call.keywords if word.arg == "closure"), None)
     given = named or (call.args[1] if len(call.args) > 1 else None)
     return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
-
-
-def _is_grad(expr: ast.expr) -> bool:
-    """`p.grad`, `p.grad.data`, `param.grad.detach()`."""
-    while isinstance(expr, ast.Call):
-        expr = expr.func
-    return isinstance(expr, ast.Attribute) and (expr.attr == "grad" or _is_grad(expr.value))
-
-
-def _grad_in(call: ast.Call) -> ast.expr | None:
-    """The `.grad` among the arguments of a call that measures or records it, bare or put together with others."""
-    for argument in (*call.args, *(word.value for word in call.keywords)):
-        if _is_grad(argument):
-            return argument
-        inner = argument.elt if isinstance(argument, ast.ListComp | ast.GeneratorExp) else argument
-        if _is_grad(inner):
-            return inner
-        if isinstance(inner, ast.Call) and last_name(inner.func) in ("cat", "stack", "concat", "hstack"):
-            return _grad_in(inner)
-    return None
 
 
 def _is_noise(expr: ast.expr) -> bool:

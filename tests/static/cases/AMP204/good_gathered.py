@@ -1,0 +1,27 @@
+"""Gradients that are gathered after they were unscaled, and what `autograd.grad` gives."""
+
+import torch
+
+
+def unscaled_before(model, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.unscale_(optimizer)
+        grads = [p.grad.flatten() for p in model.parameters()]
+        print(torch.cat(grads).norm())
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def by_autograd(model, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = model(batch)
+        grads = []
+        for parameter in model.parameters():
+            grads.append(torch.autograd.grad(loss, parameter, retain_graph=True))
+        scaler.scale(loss).backward()
+        print(torch.stack(grads).norm())
+        scaler.step(optimizer)
+        scaler.update()
