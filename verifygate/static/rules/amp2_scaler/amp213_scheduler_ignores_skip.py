@@ -54,7 +54,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: it is advice, and the gate on the scale needs a place of its own.
 
 ## What it cannot see
-Schedulers that step in another function than the optimizer, or count the steps themselves.
+Schedulers that step further from the optimizer than the caller of the method that steps it, or that are told the count.
 
 ## References
 - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
@@ -62,13 +62,13 @@ Schedulers that step in another function than the optimizer, or count the steps 
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.nesting import Loop
-from verifygate.static.program import Function
+from verifygate.static.program import Class, Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
@@ -95,23 +95,48 @@ _BATCHES = r"(?i)step|iter|batch|update|loader"
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """Schedulers in the same turn as the scaler's step."""
+    """Schedulers in the same turn as the scaler's step, or as a call of the method that steps."""
     steps: dict[Function, list[ScalerCall]] = {}
     for call in analysis.scaler_calls:
         if call.method == "step" and call.optimizer is not None:
             steps.setdefault(call.function, []).append(call)
+    above: dict[Function, list[ScalerCall]] = {}
     for function, own in steps.items():
-        asks = any(re.search(_ASKS, name) for name in _names(function)) or _compares_scales(function)
-        for node in function.calls:
-            if not _is_scheduler_step(node, function, analysis):
-                continue
-            if asks:
-                yield from _waits_for_the_same_scale(node, function, analysis)
-            else:
-                yield from _beside(node, function, own, analysis)
+        yield from _in_function(function, own, (), analysis)
+        for call in _calls_of(function, own[0], analysis):
+            if call.function not in steps:
+                above.setdefault(call.function, []).append(call)
+    for function, calls in above.items():
+        stepping = [callee for call in calls for callee in analysis.callers.callees(call.call, function)]
+        yield from _in_function(function, calls, stepping, analysis)
 
 
-def _beside(node: ast.Call, function: Function, steps: list[ScalerCall], analysis: Analysis) -> Iterator[Match]:
+def _calls_of(function: Function, step: ScalerCall, analysis: Analysis) -> Iterator[ScalerCall]:
+    """The calls of a method that steps, in the place of the step."""
+    for site in analysis.callers.sites(function):
+        if isinstance(site.call.func, ast.Attribute) and not analysis.nesting.loops(step.call, function):
+            frame = analysis.evaluator.root_frame(site.caller)
+            yield ScalerCall(site.call, site.call.func.value, "step", step.scaler, site.caller, frame)
+
+
+def _in_function(
+    function: Function, steps: list[ScalerCall], stepping: Sequence[Function], analysis: Analysis
+) -> Iterator[Match]:
+    """Schedulers of a function beside steps: its own, or those of the methods that it calls for them."""
+    asks = any(re.search(_ASKS, name) for each in (function, *stepping) for name in _names(each))
+    asks = asks or any(_compares_scales(each) for each in (function, *stepping))
+    for node in function.calls:
+        if not _is_scheduler_step(node, function, analysis):
+            continue
+        if not asks:
+            yield from _beside(node, function, steps, analysis, sure=not stepping)
+        elif not stepping:
+            yield from _waits_for_the_same_scale(node, function, analysis)
+
+
+def _beside(
+    node: ast.Call, function: Function, steps: list[ScalerCall], analysis: Analysis, *, sure: bool
+) -> Iterator[Match]:
     loops = _turns(node, node.func.value, function, analysis)  # type: ignore[attr-defined]
     beside = [call for call in steps if _in_one_turn(loops, call, analysis)]
     if not beside or not (loops or function.symbol):
@@ -121,7 +146,7 @@ def _beside(node: ast.Call, function: Function, steps: list[ScalerCall], analysi
     told = last_name(node.func) in _PER_BATCH
     if before or not told:
         how = "before the optimizer does" if before else "also where the scaler skipped the optimizer's step"
-        yield Match(place, f"`{statement_text(place)}` advances the schedule {how}", certain=before and not told)
+        yield Match(place, f"`{statement_text(place)}` advances the schedule {how}", certain=sure and before and not told)
 
 
 def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysis: Analysis) -> list[Loop]:
@@ -189,13 +214,30 @@ def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -
 
 
 def _is_torchs(value: Value, analysis: Analysis) -> bool:
-    """Whether a value is a schedule of torch's, or of a class of the project that derives from one."""
+    """Whether a value is a schedule of torch's, or of a class of the project that derives from one or is like one."""
     match value:
         case Made(name=name):
             return ".lr_scheduler." in name
         case Object(made=made):
-            return any(".lr_scheduler." in base for base in analysis.evaluator.outside_bases(made))
+            bases = analysis.evaluator.outside_bases(made)
+            return any(".lr_scheduler." in base for base in bases) or _is_like_one(made, analysis)
     return False
+
+
+def _is_like_one(made: Class, analysis: Analysis) -> bool:
+    """Whether a class that calls itself a schedule sets a learning rate in its `step`, or steps a schedule there."""
+    if not re.search(r"[Ss]ched|LR|[Ww]armup", made.node.name):
+        return False
+    step = next((each.methods["step"] for each in analysis.evaluator.linearised(made) if "step" in each.methods), None)
+    return step is not None and any(
+        (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_rate(node.slice))
+        or (isinstance(node, ast.Attribute) and node.attr == "step" and re.search(_NAME, last_name(node.value)))
+        for node in step.own_nodes
+    )
+
+
+def _is_rate(key: ast.expr) -> bool:
+    return isinstance(key, ast.Constant) and key.value == "lr"
 
 
 def _waits_for_the_same_scale(node: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:

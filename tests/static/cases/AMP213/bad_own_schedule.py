@@ -1,0 +1,66 @@
+"""Schedules of the project's own: one sets the rate, one steps torch's."""
+
+from torch.amp import GradScaler
+from torch.optim import lr_scheduler
+
+
+class WarmupCosine:
+    def __init__(self, optimizer, rates):
+        self.optimizer, self.rates, self.count = optimizer, rates, 0
+
+    def step(self):
+        self.count += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rates[self.count]
+
+
+class LRScheduler:
+    def __init__(self, optimizer, kind, options):
+        self.kind = kind
+        self.scheduler = getattr(lr_scheduler, kind)(optimizer, **options)
+
+    def step(self, metrics=None):
+        if self.kind == "ReduceLROnPlateau":
+            self.scheduler.step(metrics)
+        else:
+            self.scheduler.step()
+
+
+def train(model, optimizer, batches, rates):
+    scaler = GradScaler()
+    schedule = WarmupCosine(optimizer, rates)
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        schedule.step()  # expect: AMP213 likely
+
+
+def train_with_a_wrapper(model, optimizer, batches, kind, options):
+    scaler = GradScaler()
+    scheduler = LRScheduler(optimizer, kind, options)
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()  # expect: AMP213 likely
+
+
+class Trainer:
+    def __init__(self, model, optimizer, kind, options):
+        self.model, self.optimizer = model, optimizer
+        self.scaler = GradScaler()
+        self.scheduler = LRScheduler(optimizer, kind, options)
+
+    def run(self, batches):
+        for batch in batches:
+            self.optimizer.zero_grad()
+            self.back(self.scaler.scale(self.model(batch)))
+            self.scheduler.step()  # expect: AMP213 likely
+
+    def back(self, loss):
+        loss.backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
