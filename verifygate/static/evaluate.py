@@ -39,7 +39,6 @@ MAX_DEPTH = 24
 MAX_STEPS = 500
 """Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
-
 _NOTHING_KNOWN: Values = (UNKNOWN,)
 
 
@@ -198,6 +197,7 @@ class Evaluator:
                 yield from (value for value in self.values(binding.expr, frame) if isinstance(value, Object))
             case "iteration" | "entry" if binding.expr is not None:
                 for value in self.values(binding.expr, frame):
+                    yield from () if isinstance(value, Items | DictLiteral) else (UNKNOWN,)
                     for element in elements_of(value, binding.kind == "entry"):
                         yield from self.values(element, value.frame)  # type: ignore[union-attr]
             case "index":

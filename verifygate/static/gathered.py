@@ -65,9 +65,9 @@ def _gathered(function: Function) -> dict[str, ast.expr]:
         for name, expr in bound:
             if isinstance(expr, ast.ListComp) and is_grad(expr.elt) and not _differentiates(expr.elt):
                 found.setdefault(name, expr.elt)
-            elif isinstance(expr, ast.Call) and last_name(expr.func) in _JOINING:
-                if (grad := grad_among(expr, found)) is not None:
-                    found.setdefault(name, grad)
+            joins = isinstance(expr, ast.Call) and last_name(expr.func) in _JOINING
+            if joins and (grad := grad_among(expr, found)) is not None:  # type: ignore[arg-type]
+                found.setdefault(name, grad)
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from verifygate.record import field, record
+from verifygate.static.conditions import gradients_there
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
@@ -74,13 +75,19 @@ class Hot:
 
     @cached_property
     def loops(self) -> list[HotLoop]:
-        """Every hot loop, in order of place."""
-        return [
-            loop
-            for module in self.modules
-            for function in (module.body, *module.functions.values())
-            for loop in self._of(function)
-        ]
+        """Every hot loop, in order of place; last those of classes that only the classes below fill with steps."""
+        functions = [function for module in self.modules for function in (module.body, *module.functions.values())]
+        return [loop for function in (*functions, *self._inherited()) for loop in self._of(function)]
+
+    def _inherited(self) -> list[Function]:
+        """The methods of other files that classes whose methods take a step derive from: their loops run them."""
+        found: dict[Function, None] = {}
+        for module in self.modules:
+            for made in module.classes.values():
+                bases = [base for base in self.evaluator.linearised(made)[1:] if base.module not in self.modules]
+                if bases and any(self.takes_one_step(method) for method in made.methods.values()):
+                    found.update((method, None) for base in bases for method in base.methods.values())
+        return list(found)
 
     @cached_property
     def training(self) -> list[HotLoop]:
@@ -258,7 +265,7 @@ class Hot:
         """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
         if any(self._steps_in(node, function) for part in test.body for node in walk(part)):
             return False
-        if _adds_to_what_is_there(test):
+        if _adds_to_what_is_there(test) or gradients_there(test.expr) is not None:
             return False
         for node in _asked(test.expr):
             if isinstance(node, ast.Call) and last_name(node.func) not in _STEADY_CALLS:

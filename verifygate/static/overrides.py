@@ -18,7 +18,7 @@ from verifygate.static.values import Object
 if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
-_BY_NAME = re.compile(rb"setattr\(self,\s*[^\"'\s]|self\.__dict__(\[|\.update)|vars\(self\)(\[|\.update)")
+_BY_NAME = rb"setattr\(self,\s*[^\"'\s]|self\.__dict__(\[|\.update)|vars\(self\)(\[|\.update)"
 MOST = 6
 """Of more classes that fill one method in, none is looked at: which of them runs is anybody's guess."""
 
@@ -77,7 +77,7 @@ class Overrides:
     def _setting(self) -> dict[str, bytes]:
         """Path -> text of the files in which some `self` gets attributes by name."""
         sources = self._evaluator.program.sources
-        return {file.path: file.data for file in sources if _BY_NAME.search(file.data)}
+        return {file.path: file.data for file in sources if re.search(_BY_NAME, file.data)}
 
     def _classes_with(self, name: str) -> list[Class]:
         if self._by_method is None:

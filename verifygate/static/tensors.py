@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate.static.hot import Hot, HotLoop
+from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.syntax import children, walk
 
@@ -158,6 +159,17 @@ class StepTensors:
             )
             for argument in call.args
         )
+
+
+def differentiated(function: Function) -> frozenset[str]:
+    """The names that a backward, or a scaler on the way to one, takes in a function."""
+    found: set[str] = set()
+    for call in function.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+            found.update(names_in(call.func.value))
+        elif last_name(call.func) == "scale":
+            found.update(name for argument in call.args for name in names_in(argument))
+    return frozenset(found)
 
 
 def is_loss_call(call: ast.Call) -> bool:

@@ -146,7 +146,9 @@ def _beside(
     told = last_name(node.func) in _PER_BATCH
     if before or not told:
         how = "before the optimizer does" if before else "also where the scaler skipped the optimizer's step"
-        yield Match(place, f"`{statement_text(place)}` advances the schedule {how}", certain=sure and before and not told)
+        yield Match(
+            place, f"`{statement_text(place)}` advances the schedule {how}", certain=sure and before and not told
+        )
 
 
 def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysis: Analysis) -> list[Loop]:

@@ -73,8 +73,8 @@ from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.spots import Spot
-from verifygate.static.tensors import StepTensors, names_in
+from verifygate.static.spots import Loop, Spot
+from verifygate.static.tensors import StepTensors, differentiated, names_in
 
 RULE = Rule(
     code="PERF101",
@@ -92,12 +92,13 @@ _HOST_LIBRARIES = ("np.", "numpy.", "math.", "random.")
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """For each function that runs in every step, the reads on the host in it."""
-    found: dict[Function, dict[tuple[int, int], tuple[Spot, bool]]] = {}
+    """For each loop, and each function that runs in every step, the reads on the host in it."""
+    found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[Spot, bool]]] = {}
     for loop in analysis.hot.training:
         for spot, certain in _reads(loop, StepTensors(analysis.hot, loop)):
             place = (spot.place.line, spot.place.column)
-            found.setdefault(spot.function, {}).setdefault(place, (spot, certain))
+            outermost = spot.loops[0] if spot.function is loop.function else None
+            found.setdefault((spot.function, outermost), {}).setdefault(place, (spot, certain))
     for reads in found.values():
         ordered = [reads[place] for place in sorted(reads)]
         first, certain = next(((spot, sure) for spot, sure in ordered if sure), ordered[0])
@@ -120,12 +121,15 @@ def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
         own = spot.function is loop.function
         surely = own and bool(set(_read(call)) & tensors.on_device)
         name = last_name(call.func)
-        if isinstance(call.func, ast.Attribute) and name == "item" and not call.args and not call.keywords:
-            text = ast.unparse(call.func.value)
-            if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text and ".cpu()" not in text:
+        is_method = isinstance(call.func, ast.Attribute)
+        if is_method and name == "item" and not call.args and not call.keywords:
+            text = ast.unparse(call.func.value)  # type: ignore[attr-defined]
+            if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text:
                 yield spot, surely
-        elif surely and name in (_METHODS if isinstance(call.func, ast.Attribute) else _BUILTINS):
+        elif surely and name in (_METHODS if is_method else _BUILTINS):
             yield spot, True
+        elif not own and is_method and name in _METHODS and set(_read(call)) & differentiated(spot.function):
+            yield spot, False
 
 
 def _read(call: ast.Call) -> Iterator[str]:
@@ -141,4 +145,4 @@ def _read(call: ast.Call) -> Iterator[str]:
                 if isinstance(part, ast.FormattedValue):
                     yield from names_in(part.value)
         elif last_name(call.func) == "float":
-            yield from names_in(argument)
+            yield from names_in(argument, leaving_device=True)
