@@ -183,18 +183,29 @@ class Hot:
 
     def over_loader(self, loop: Loop, function: Function) -> bool:
         """Whether a loop draws batches from a loader."""
-        return any(
-            _LOADER_NAME.search(last_name(node))
-            or any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values)
-            for node, values in self.drawn_from(loop, function)
-        )
+        return any(_is_loader(node, values) for node, values in self.drawn_from(loop, function))
 
     def drawn_from(self, loop: Loop, function: Function) -> list[tuple[ast.expr, Values]]:
-        """The names and calls that a loop's iterable is made of, also through `zip` and progress bars."""
-        if isinstance(loop, ast.While):
-            return []
+        """The names and calls that what a loop goes over is made of, also through `zip`, progress bars and `next`."""
+        found = [] if isinstance(loop, ast.While) else self._made_of([loop.iter], function)
+        if not _counts_turns(loop) or any(_is_loader(node, values) for node, values in found):
+            return found
+        own = [] if isinstance(loop, ast.While) else [ast.unparse(loop.target)]
+        nexts = [
+            spot.node.args[0]
+            for spot in self.spots(function)
+            if isinstance(spot.node, ast.Call)
+            and last_name(spot.node.func) == "next"
+            and spot.node.args
+            and spot.loops
+            and spot.loops[-1] is loop
+            and not any(isinstance(node, ast.Name) and node.id in own for node in walk(spot.node.args[0]))
+        ]
+        return found + self._made_of(nexts, function)
+
+    def _made_of(self, exprs: list[ast.expr], function: Function) -> list[tuple[ast.expr, Values]]:
         found: list[tuple[ast.expr, Values]] = []
-        queue: list[tuple[ast.AST, Frame]] = [(loop.iter, self.evaluator.root_frame(function))]
+        queue: list[tuple[ast.AST, Frame]] = [(expr, self.evaluator.root_frame(function)) for expr in exprs]
         while queue and len(found) < 20:
             inside, frame = queue.pop()
             for node in walk(inside):
@@ -283,6 +294,18 @@ class Hot:
 
     def _steps_in(self, node: ast.AST, function: Function) -> bool:
         return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
+
+
+def _counts_turns(loop: Loop) -> bool:
+    """Whether a loop only counts its turns, and draws in its body what it goes over."""
+    if isinstance(loop, ast.While):
+        return True
+    return isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in ("range", "count", "trange")
+
+
+def _is_loader(node: ast.expr, values: Values) -> bool:
+    named = bool(_LOADER_NAME.search(last_name(node)))
+    return named or any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values)
 
 
 def _is_of_a_model(function: Function) -> bool:

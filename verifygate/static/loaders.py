@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from verifygate.record import record
 from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
+from verifygate.static.scopes import bound_targets
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, DictLiteral, Frame, Literal, Made, Values, dict_items
 
@@ -137,9 +138,7 @@ def feeding_a_gpu(analysis: Analysis) -> Iterator[Feed]:
 
 def _moves(loop: HotLoop) -> tuple[ast.Call, ...]:
     """Moves of what the loop draws: `.cuda(...)`, or `.to(...)` a device, in every turn."""
-    if isinstance(loop.node, ast.While):
-        return ()
-    drawn = {node.id for node in walk(loop.node.target) if isinstance(node, ast.Name)}
+    drawn = _drawn(loop)
     return tuple(
         spot.node
         for spot in loop.own_turns
@@ -148,6 +147,19 @@ def _moves(loop: HotLoop) -> tuple[ast.Call, ...]:
         and (spot.node.func.attr == "cuda" or (spot.node.func.attr == "to" and _to_device(spot.node)))
         and any(isinstance(node, ast.Name) and node.id in drawn for node in walk(spot.node.func.value))
     )
+
+
+def _drawn(loop: HotLoop) -> set[str]:
+    """The names that a turn of the loop draws a batch into, and its parts: from what it goes over, or by `next`."""
+    target = [] if isinstance(loop.node, ast.While) else walk(loop.node.target)
+    drawn = {node.id for node in target if isinstance(node, ast.Name)}
+    bound = [(each.id, binding.expr) for each, binding in bound_targets(tuple(walk(loop.node))) if _is_name(each)]  # type: ignore[attr-defined]
+    drawn |= {name for name, expr in bound if isinstance(expr, ast.Call) and _is_name(expr.func, "next")}
+    return drawn | {name for name, expr in bound if isinstance(expr, ast.Name) and expr.id in drawn}
+
+
+def _is_name(expr: ast.expr, name: str = "") -> bool:
+    return isinstance(expr, ast.Name) and name in ("", expr.id)
 
 
 def _to_device(call: ast.Call) -> bool:
