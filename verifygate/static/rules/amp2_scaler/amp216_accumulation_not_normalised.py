@@ -50,8 +50,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: dividing changes the effective learning rate, which may have been tuned around it.
 
 ## What it cannot see
-Windows that are not known by a remainder (`%`) next to the backward, or by a `range`; a last window that is shorter
-than the others.
+Windows that are not known by a remainder (`%`), a count that begins anew or a `range`, next to the backward or to the
+call of the function that holds it; a last window that is shorter than the others.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
@@ -69,7 +69,7 @@ from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame
+from verifygate.static.values import Bound, Frame
 
 RULE = Rule(
     code="AMP216",
@@ -94,6 +94,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for step in analysis.scaler_calls:
         window = _window(step, analysis) if step.method == "step" else None
         loops = analysis.nesting.loops(step.call, step.function)
+        if step.method == "step" and not loops and step.function.symbol:
+            yield from _in_a_function(step, window, scales, analysis)
         if window is None or not loops or _divides(loops[0], window):
             continue
         for scale in scales:
@@ -108,6 +110,43 @@ def check(analysis: Analysis) -> Iterator[Match]:
         own = [scale for scale in scales if scale.function is step.function]
         if step.method == "step" and any(not analysis.nesting.conditions(each.call, each.function) for each in own):
             yield from _shifted(step, analysis)
+
+
+def _in_a_function(
+    step: ScalerCall, window: str | None, scales: list[ScalerCall], analysis: Analysis
+) -> Iterator[Match]:
+    """A function without a loop that scales each time and steps every few times, by its own count or its caller's."""
+    asked = {
+        node.id
+        for test, _ in analysis.nesting.conditions(step.call, step.function)
+        for node in walk(test)
+        if isinstance(node, ast.Name)
+    }
+    for scale in scales:
+        if scale.function is not step.function or analysis.nesting.conditions(scale.call, scale.function):
+            continue
+        for call, caller, frame in _leading_to(scale, analysis):
+            loops = analysis.nesting.loops(call, caller)
+            length = window
+            if length is None and asked & frame.arguments.keys():
+                length = next((found for name in asked if (found := _remainder(frame.arguments.get(name)))), None)
+            if length is None or not loops or caller is step.function or _divides(loops[-1], length):
+                continue
+            if not _divides(step.function.node, length) and not _is_shared_out(scale, length, analysis):
+                place = scale.place if window is not None else Place(caller, call)
+                message = f"`{statement_text(place)}` adds up losses that nothing divides by `{length}`"
+                yield Match(place, message, certain=False)
+                return
+
+
+def _remainder(bound: Bound | None) -> str | None:
+    """The N of an argument `i % N == 0`."""
+    found = walk(bound.expr) if bound is not None else ()
+    return next((ast.unparse(each.right) for each in found if _is_remainder(each)), None)  # type: ignore[attr-defined]
+
+
+def _is_remainder(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
 
 
 def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
@@ -164,12 +203,25 @@ def _counter(loop: ast.For) -> str:
 
 
 def _window(step: ScalerCall, analysis: Analysis) -> str | None:
-    """The N of `if (i + 1) % N == 0` around the step."""
+    """The N of `if (i + 1) % N == 0` around the step, or of `if i == N` where `i` begins anew with each step."""
     for test, holds in analysis.nesting.conditions(step.call, step.function):
-        for node in walk(test):
-            if holds and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-                return ast.unparse(node.right)
+        for node in walk(test) if holds else ():
+            if _is_remainder(node):
+                return ast.unparse(node.right)  # type: ignore[attr-defined]
+            match node:
+                case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq() | ast.GtE()], comparators=[length]):
+                    if _begins_anew(name, step, analysis):
+                        return ast.unparse(length)
     return None
+
+
+def _begins_anew(name: str, step: ScalerCall, analysis: Analysis) -> bool:
+    """Whether a count goes on by one in the loop of the step, and is set to 0 there."""
+    loops = analysis.nesting.loops(step.call, step.function)
+    inside = set(walk(loops[0])) if loops else set()
+    bound = [each for each in step.function.scope.names.get(name, ()) if each.node in inside]
+    zeroed = any(isinstance(each.expr, ast.Constant) and each.expr.value == 0 for each in bound)
+    return zeroed and any(each.kind == "changed" for each in bound)
 
 
 def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
