@@ -54,12 +54,16 @@ def test_trees_are_gone_through_like_the_standard_library_does() -> None:
     assert all(not children(node) for node in walk(tree) if node.__class__ in LEAVES)
 
 
-def test_the_depth_is_that_of_the_deepest_node() -> None:
-    depth, level = 0, [ast.parse(EVERY_KIND)]
+@pytest.mark.parametrize(
+    "source", [EVERY_KIND, "a", "a,", "*a,", "~~~~~~a", "x = f(-a.b[~c])", 'f"{a:{b}}"', "(\n~\na)"]
+)
+def test_the_depth_is_that_of_the_deepest_node(source: str) -> None:
+    """Also where each letter is a level."""
+    depth, level = 0, [ast.parse(source)]
     while level := [child for node in level for child in children(node)]:
         depth += 1
-    assert deeper_than(ast.parse(EVERY_KIND), depth)
-    assert not deeper_than(ast.parse(EVERY_KIND), depth + 1)
+    assert deeper_than(ast.parse(source), depth)
+    assert not deeper_than(ast.parse(source), depth + 1)
 
 
 @pytest.mark.parametrize("pattern", sorted({each for rule in load_rules().values() for each in rule.rule.beside}))

@@ -17,14 +17,13 @@ _COLLECTS = r"(?i)optim\w*_?state"
 _SAVES = r"(?i)save|write_ckpt|dump_ckpt"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
-"""How scalers are called, also by those who write it like a number."""
+"""How scalers are called, also by those who write it like a number; what is looked for is in small letters."""
 _SCALER_KEPT = (
-    rb"(?i)" + _NAMED + rb"\w*(?:\(\)|\[\w+\])?\.state_dict\b|" + _NAMED + rb"_?state"
+    _NAMED + rb"\w*(?:\(\)|\[\w+\])?\.state_dict\b|" + _NAMED + rb"_?state"
     rb"|[\"']\w*" + _NAMED + rb"\w*[\"']\s*(?:\]\s*=[^=]|:)"
 )
 _SCALER_RESTORED = (
-    rb"(?i)"
-    + _NAMED
+    _NAMED
     + rb"\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*"
     + _NAMED
     + rb"|\[[\"']\w*"
@@ -45,6 +44,7 @@ class Checkpoints:
         self.roles = roles
         self.nesting = nesting
         self.functions = [function for function in functions if function.module.mentions(b"state")]
+        self._lines: dict[str, bytes] = {}
 
     @cached_property
     def saved(self) -> list[Place]:
@@ -82,10 +82,17 @@ class Checkpoints:
         return self._mentioned(_SCALER_RESTORED, paths)
 
     def _mentioned(self, pattern: bytes, paths: Iterable[str]) -> bool:
-        files = (self.sources.get(path) for path in paths)
-        return any(
-            file is not None and re.search(rb"cal[ae]r", file.data) and re.search(pattern, file.data) for file in files
-        )
+        return any(re.search(pattern, self._about_scalers(path)) for path in paths)
+
+    def _about_scalers(self, path: str) -> bytes:
+        """The lines of a file in which a scaler is named, each with the one below, in small letters."""
+        if path not in self._lines:
+            file = self.sources.get(path)
+            data = file.data.lower() if file and (b"caler" in file.data or b"calar" in file.data) else b""
+            lines = data.split(b"\n")
+            named = (b"\n".join(lines[at : at + 2]) for at, line in enumerate(lines) if b"cal" in line)
+            self._lines[path] = b"\n;\n".join(named)
+        return self._lines[path]
 
     # -- what is kept ------------------------------------------------------------------------------------------
 

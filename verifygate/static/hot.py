@@ -70,6 +70,7 @@ class Hot:
         self.modules = [module for module in modules if _may_train(module)]
         self._spots: dict[Function, list[Spot]] = {}
         self._steps: dict[Function, bool] = {}
+        self._decides_a_step: dict[Test, bool] = {}
         self._names = {function.name for module in modules for function in module.functions.values()}
         self._names |= {"__call__"}
 
@@ -274,7 +275,10 @@ class Hot:
 
     def _differs(self, test: Test, bound: set[str], function: Function) -> bool:
         """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
-        if any(self._steps_in(node, function) for part in test.body for node in walk(part)):
+        if test not in self._decides_a_step:
+            nodes = (node for part in test.body for node in walk(part))
+            self._decides_a_step[test] = any(self._steps_in(node, function) for node in nodes)
+        if self._decides_a_step[test]:
             return False
         if _adds_to_what_is_there(test) or gradients_there(test.expr) is not None:
             return False

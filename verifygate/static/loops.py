@@ -20,6 +20,8 @@ from verifygate.static.roles import Roles
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame
 
+_LEAVING = ast.Return | ast.Raise
+
 
 class LoopLowering(Builder):
     """Lowers `for` and `while`; what stands in them is lowered by the class that derives from it."""
@@ -49,7 +51,7 @@ class LoopLowering(Builder):
             self._repeated(node, here)
         else:
             self._unrolled(node, turns, here)
-        if not any(isinstance(inner, ast.Return | ast.Raise) for inner in walk(node)):
+        if self._jump_count != jumps and not any(isinstance(inner, _LEAVING) for inner in walk(node)):
             self._jump_count = jumps  # its own break and continue do not leave it
 
     def _unrolled(self, node: ast.For | ast.AsyncFor, turns: list[dict[str, Bound]], here: Activation) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from verifygate.static.graph import Atom, Fact
 from verifygate.static.roles import Roles, last_name
@@ -24,15 +25,13 @@ def members(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
     """
     names = [part for part in walk(loop.target) if isinstance(part, ast.Name)]
     keys = {name.id for name in names}
-    stepped = _stepped(loop)
+    stepped, subscripts = _stepped(loop)
     parts: list[ast.expr] = [name for name in names if _is_member(name, frame, roles, name.id in stepped)]
     if not parts:
         parts = [
             node
-            for statement in loop.body
-            for node in walk(statement)
-            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in keys
-            if _is_member(node, frame, roles)
+            for node in subscripts
+            if isinstance(node.slice, ast.Name) and node.slice.id in keys and _is_member(node, frame, roles)
         ]
     return list(dict.fromkeys(roles.path(part, frame) for part in parts))
 
@@ -41,14 +40,17 @@ def _is_member(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False
     return roles.path(expr, frame).endswith("[*]") and (stepped or roles.is_optimizer(expr, frame))
 
 
-def _stepped(loop: Loop) -> set[str]:
-    """Names that the body of a loop hands to a `step` or an `unscale_`, as only optimizers are."""
-    calls = [node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call)]
-    return {
-        call.args[0].id
-        for call in calls
-        if call.args and isinstance(call.args[0], ast.Name) and last_name(call.func) in ("step", "unscale_")
-    }
+@lru_cache(maxsize=128)  # a loop is followed again from each call of its function
+def _stepped(loop: Loop) -> tuple[set[str], list[ast.Subscript]]:
+    """Names that the body of a loop hands to a `step` or an `unscale_`, as only optimizers are; and its subscripts."""
+    stepped, subscripts = set(), []
+    for statement in loop.body:
+        for node in walk(statement):
+            if node.__class__ is ast.Subscript:
+                subscripts.append(node)
+            elif node.__class__ is ast.Call and last_name(node.func) in ("step", "unscale_") and node.args:
+                stepped |= {node.args[0].id} if isinstance(node.args[0], ast.Name) else set()
+    return stepped, subscripts
 
 
 def selection(iterable: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, Frame] | None:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.record import record
+from verifygate.static.bodies import CLOSED
 from verifygate.static.program import Function
-from verifygate.static.scopes import FunctionNode
 from verifygate.static.syntax import FIELDS
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -65,11 +65,10 @@ def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, Around]]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if node is not root and isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
-            continue
         for part in FIELDS[node.__class__] if node is not root else ("body",):
             value = getattr(node, part)
             for child in value if isinstance(value, list) else (value,):
                 if child is not None:
                     yield child, Around(node, part)
-                    stack.append(child)
+                    if child.__class__ not in CLOSED:
+                        stack.append(child)

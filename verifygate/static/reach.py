@@ -51,11 +51,10 @@ class Reach:
         if aliases is None:
             aliases = self._aliases[function.module] = _aliases(function.module)
         frame = self.roles.evaluator.root_frame(function)
-        for node in function.own_nodes:
-            if isinstance(node, ast.Attribute) and (node.attr == "grad" or node.attr in torch_api.EVENT_WORDS):
+        for attribute in function.of_kind(ast.Attribute):
+            if attribute.attr == "grad" or attribute.attr in torch_api.EVENT_WORDS:
                 return True
-            if not isinstance(node, ast.Call):
-                continue
+        for node in function.calls:
             name = last_name(node.func)
             if name in torch_api.EVENT_WORDS or name in aliases:
                 return True

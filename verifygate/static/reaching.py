@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from verifygate.static.program import Function
 from verifygate.static.scopes import Binding, FunctionNode
-from verifygate.static.syntax import children
+from verifygate.static.syntax import LEAVES, children
 
 _Chain = tuple[tuple[int, int, bool], ...]
 """From the function's body inwards: which block, which statement in it, and whether that is the block of a loop."""
@@ -79,10 +79,12 @@ def _line(node: ast.AST) -> tuple[int, int]:
 @lru_cache(maxsize=256)
 def _chains(function: Function) -> dict[int, _Chain]:
     """Node -> where it stands, for every node of the function's own body."""
-    return dict(_walk(function.node.body, (), False))
+    found: dict[int, _Chain] = {}
+    _note(function.node.body, (), False, found)
+    return found
 
 
-def _walk(body: Sequence[ast.AST], around: _Chain, loop: bool) -> Iterator[tuple[int, _Chain]]:
+def _note(body: Sequence[ast.AST], around: _Chain, loop: bool, found: dict[int, _Chain]) -> None:
     for index, statement in enumerate(body):
         chain = (*around, (id(body), index, loop))
         blocks = [
@@ -91,13 +93,14 @@ def _walk(body: Sequence[ast.AST], around: _Chain, loop: bool) -> Iterator[tuple
             if isinstance(block := getattr(statement, name, None), list) and block
         ]
         inner = {id(part) for block, _ in blocks for part in block}
-        yield id(statement), chain
+        found[id(statement)] = chain
         if isinstance(statement, FunctionNode | ast.ClassDef):
             continue
         stack = [child for child in children(statement) if id(child) not in inner]
         while stack:
             node = stack.pop()
-            yield id(node), chain
-            stack.extend(children(node))
+            found[id(node)] = chain
+            if node.__class__ not in LEAVES:
+                stack += children(node)
         for block, loops in blocks:
-            yield from _walk(block, chain, loops)
+            _note(block, chain, loops, found)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from verifygate.record import record, replace
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
-from verifygate.static.scopes import FunctionNode
-from verifygate.static.syntax import children, walk
+from verifygate.static.syntax import LEAVES, children, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While
+_CLOSED = LEAVES | {ast.Lambda}
 _CALMS = frozenset({"no_grad", "inference_mode"})
 
 
@@ -45,6 +45,10 @@ class Spot:
         """The same for another node of the statement."""
         return Spot(node, self.statement, self.function, self.block, self.loops, self.tests, self.contexts, self.leaves)
 
+    def of(self, statement: ast.stmt) -> Spot:
+        """The same for another statement of the block."""
+        return Spot(self.node, statement, self.function, self.block, self.loops, self.tests, self.contexts, self.leaves)
+
     @property
     def place(self) -> Place:
         return Place(self.function, self.node)
@@ -74,7 +78,7 @@ def spots_of(function: Function) -> list[Spot]:
 def _block(body: Sequence[ast.stmt], around: Spot) -> Iterator[Spot]:
     around = replace(around, block=tuple(body))
     for number, statement in enumerate(body):
-        yield from _statement(statement, replace(around, statement=statement))
+        yield from _statement(statement, around.of(statement))
         if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue) and _counts(statement.test):
             rest = tuple(body[number + 1 :])
             around = replace(around, tests=(*around.tests, Test(statement.test, around.loops, rest)))
@@ -127,17 +131,17 @@ def _exits(last: ast.stmt | None) -> bool:
 
 def _expression(node: ast.AST, here: Spot) -> Iterator[Spot]:
     """The calls in an expression or simple statement, outermost first."""
-    if isinstance(node, ast.Lambda | FunctionNode | ast.ClassDef):
-        return
-    if isinstance(node, ast.Call):
-        yield here.at(node)
-    if isinstance(node, ast.IfExp):
-        yield from _expression(node.test, here)
-        for arm in (node.body, node.orelse):
-            yield from _expression(arm, replace(here, tests=(*here.tests, Test(node.test, here.loops, (arm,)))))
-        return
-    for child in children(node):
-        yield from _expression(child, here)
+    stack = [(node, here)]
+    while stack:
+        inner, around = stack.pop()
+        if isinstance(inner, ast.IfExp):
+            for arm in (inner.orelse, inner.body):
+                stack.append((arm, replace(around, tests=(*around.tests, Test(inner.test, around.loops, (arm,))))))
+            stack.append((inner.test, around))
+            continue
+        if inner.__class__ is ast.Call:
+            yield around.at(inner)
+        stack += [(each, around) for each in reversed(children(inner)) if each.__class__ not in _CLOSED]
 
 
 def _counts(test: ast.expr) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 _PLAIN = frozenset(
@@ -29,6 +30,8 @@ FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
 
 LEAVES = frozenset(kind for kind, names in FIELDS.items() if not names)
 """Kinds of nodes that hold no others: half of a tree."""
+_SIMPLE = frozenset({ast.AnnAssign, ast.Assert, ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Return})
+"""Kinds of statements that hold no others, nine of ten."""
 _WITH_GAPS = frozenset({ast.Dict, ast.arguments})
 """Kinds whose lists hold None for what is not there: `**other` has no key."""
 
@@ -52,16 +55,28 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
     level = [root]
     while level:
         yield from level
-        level = [child for node in level for child in children(node)]
+        level = [child for node in level if node.__class__ not in LEAVES for child in children(node)]
+
+
+def _length(statement: ast.AST) -> float:
+    """How many bytes a statement on one line takes."""
+    if statement.lineno != statement.end_lineno:  # type: ignore[attr-defined]
+        return math.inf
+    return statement.end_col_offset - statement.col_offset  # type: ignore[attr-defined, no-any-return]
 
 
 def deeper_than(tree: ast.AST, levels: int) -> bool:
-    """Whether some node lies so many levels below the root, or more."""
+    """Whether some node lies so many levels below the root, or more.
+
+    A short statement is not looked into: no level takes less than a letter.
+    """
     level: list[ast.AST] = [tree]
     below: list[ast.AST | None] = []
-    for _ in range(levels):
+    for left in range(levels, 0, -1):
         below = []
         for node in level:
+            if node.__class__ in _SIMPLE and _length(node) < left:
+                continue
             for name in FIELDS[node.__class__]:
                 value = getattr(node, name)
                 if value.__class__ is list:

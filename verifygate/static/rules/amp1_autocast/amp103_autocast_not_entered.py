@@ -95,8 +95,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 def _dropped(function: Function, analysis: Analysis) -> Iterable[Match]:
     read = None
-    for node in function.own_nodes:
-        if not isinstance(node, ast.Expr | ast.Assign) or not _builds(node.value, function, analysis):
+    statements: list[ast.Expr | ast.Assign] = [*function.of_kind(ast.Expr), *function.of_kind(ast.Assign)]
+    for node in sorted(statements, key=lambda each: (each.lineno, each.col_offset)):
+        if not _builds(node.value, function, analysis):
             continue
         if isinstance(node, ast.Expr):
             yield Match(Place(function, node.value), "the context is built and dropped: autocast stays off")

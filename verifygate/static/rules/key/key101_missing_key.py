@@ -70,7 +70,7 @@ RULE = Rule(
 )
 
 
-_EXITS = ast.Return | ast.Raise | ast.Break | ast.Continue
+_EXITS: tuple[type[ast.stmt], ...] = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _DECIDERS = (
     ast.If | ast.IfExp | ast.BoolOp | ast.Match | ast.Try | ast.While | ast.For | ast.AsyncFor | ast.ListComp
     | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -101,7 +101,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> Match | None:
     """A read of a parameter, which fails for one of the dicts that callers pass: once, and only if it always runs."""
-    if _root_name(node) not in {parameter.arg for parameter in function.parameters} or not _always_runs(node, function):
+    if _root_name(node) not in {parameter.arg for parameter in function.parameters}:
+        return None
+    if not _always_runs(node, function, analysis):
         return None
     for site in analysis.callers.sites(function):
         home = analysis.evaluator.root_frame(site.caller)
@@ -120,13 +122,11 @@ def _root_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _always_runs(node: ast.AST, function: Function) -> bool:
+def _always_runs(node: ast.Subscript, function: Function, analysis: Analysis) -> bool:
     """Whether nothing in the function decides if the node runs: no branch around it, no way out before it."""
-    if any(isinstance(each, _EXITS) and each.lineno < node.lineno for each in function.own_nodes):  # type: ignore[attr-defined]
+    if any(each.lineno < node.lineno for kind in _EXITS for each in function.of_kind(kind)):
         return False
-    return not any(
-        isinstance(each, _DECIDERS) and any(node is below for below in walk(each)) for each in function.own_nodes
-    )
+    return not any(isinstance(each.node, _DECIDERS) for each in analysis.nesting.around(node, function))
 
 
 def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> bool:
