@@ -17,8 +17,6 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from verifygate.record import record
-
 
 class Event(StrEnum):
     """What happens to one optimizer's gradients, or to its scaler."""
@@ -66,16 +64,14 @@ class OptimizerState(NamedTuple):
     window: Window = Window.UNKNOWN
 
 
-@record
-class Breach:
+class Breach(NamedTuple):
     """A named break of the protocol. `blame` is the event at fault: the present one, or an earlier one."""
 
     rule: str
     blame: Event
 
 
-@record
-class Move:
+class Move(NamedTuple):
     """One row of the table: in these states this event leads there. None stands for any state, or for no change."""
 
     event: Event
