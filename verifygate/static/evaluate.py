@@ -1,4 +1,8 @@
-"""Find the values of expressions, and the project's function behind a call."""
+"""Find the values of expressions, and the project's function behind a call.
+
+Nothing is asked as often as this: kinds of nodes and of values are told by their class alone, the frequent ones first,
+and lists are built where generators would read better.
+"""
 
 from __future__ import annotations
 
@@ -59,17 +63,21 @@ class Evaluator:
         self._entries, self._overrides, self._stars = Entries(self), Overrides(self), Stars(program)
 
     def module_frame(self, module: Module) -> Frame:
-        return self._module_frames.setdefault(module, Frame(module.body))
+        frame = self._module_frames.get(module)
+        if frame is None:
+            frame = self._module_frames[module] = Frame(module.body)
+        return frame
 
     def root_frame(self, function: Function) -> Frame:
         """A frame for a function entered from nowhere in particular."""
-        if function.node is function.module.tree:
-            return self.module_frame(function.module)
-        if function not in self._method_frames:
+        frame = self._method_frames.get(function)
+        if frame is None:
+            if function.node is function.module.tree:
+                return self.module_frame(function.module)
             enclosing = function.enclosing
             outer = self.root_frame(enclosing) if enclosing and enclosing.symbol else None
-            self._method_frames[function] = Frame(function, receiver_class=function.owner, enclosing=outer)
-        return self._method_frames[function]
+            frame = self._method_frames[function] = Frame(function, receiver_class=function.owner, enclosing=outer)
+        return frame
 
     # -- expressions -------------------------------------------------------------------------------------------
 
@@ -89,49 +97,49 @@ class Evaluator:
         self._busy.add(key)
         cuts = self.cuts
         try:
-            result = tuple(dict.fromkeys(self._evaluate(expr, frame))) or _NOTHING_KNOWN
+            found = self._evaluate(expr, frame)
         finally:
             self._busy.discard(key)
+        result = tuple(found) if len(found) == 1 else tuple(dict.fromkeys(found)) or _NOTHING_KNOWN
         if self.cuts == cuts or not self._busy or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
         return result
 
-    def _evaluate(self, expr: ast.expr, frame: Frame) -> Iterator[Value]:
+    def _evaluate(self, expr: ast.expr, frame: Frame) -> Sequence[Value]:
+        kind = expr.__class__
+        if kind is ast.Name:
+            return self._name(expr.id, frame)  # type: ignore[attr-defined]
+        if kind is ast.Attribute:
+            base, name = expr.value, expr.attr  # type: ignore[attr-defined]
+            return [value for each in self.values(base, frame) for value in self.attribute(each, name, base, frame)]
         match expr:
-            case ast.Constant():
-                yield Literal(expr.value)
-            case ast.Name():
-                yield from self._name(expr.id, frame)
-            case ast.Attribute():
-                for base in self.values(expr.value, frame):
-                    yield from self.attribute(base, expr.attr, expr.value, frame)
             case ast.Call():
-                for callee in self.values(expr.func, frame):
-                    yield from self._called(callee, expr, frame)
+                return [
+                    value for callee in self.values(expr.func, frame) for value in self._called(callee, expr, frame)
+                ]
+            case ast.Constant():
+                return [Literal(expr.value)]
             case ast.IfExp():
                 test = self.truth(expr.test, frame)
-                if test is not False:
-                    yield from self.values(expr.body, frame)
-                if test is not True:
-                    yield from self.values(expr.orelse, frame)
+                yes = self.values(expr.body, frame) if test is not False else ()
+                return yes + self.values(expr.orelse, frame) if test is not True else yes
             case ast.BoolOp():
-                yield from (value for part in expr.values for value in self.values(part, frame))
+                return [value for part in expr.values for value in self.values(part, frame)]
             case ast.NamedExpr() | ast.Await() | ast.Starred():
-                yield from self.values(expr.value, frame)
+                return self.values(expr.value, frame)
             case ast.Tuple() | ast.List():
-                yield Items(tuple(expr.elts), frame)
+                return [Items(tuple(expr.elts), frame)]
             case ast.Dict():
-                yield DictLiteral(expr, frame)
+                return [DictLiteral(expr, frame)]
             case ast.Subscript():
-                yield from self._subscript(expr, frame)
+                return self._subscript(expr, frame)
             case ast.UnaryOp(op=ast.Not()):
                 truth = self.truth(expr.operand, frame)
-                yield UNKNOWN if truth is None else Literal(not truth)
+                return [UNKNOWN if truth is None else Literal(not truth)]
             case ast.Compare():
                 truth = self.truth(expr, frame)
-                yield UNKNOWN if truth is None else Literal(truth)
-            case _:
-                yield UNKNOWN
+                return [UNKNOWN if truth is None else Literal(truth)]
+        return _NOTHING_KNOWN
 
     def truth(self, test: ast.expr, frame: Frame) -> bool | None:
         """Whether a condition holds, where its values decide it."""
@@ -150,14 +158,12 @@ class Evaluator:
         truths = {truth_of(value) for value in self.values(test, frame)}
         return truths.pop() if len(truths) == 1 else None
 
-    def _name(self, name: str, frame: Frame) -> Iterator[Value]:
+    def _name(self, name: str, frame: Frame) -> Sequence[Value]:
         found = self.lookup(name, frame)
         if found is None:
-            yield Known(f"builtins.{name}")
-            return
+            return [Known(f"builtins.{name}")]
         bindings, home = found
-        for binding in bindings:
-            yield from self.bound_value(binding, home)
+        return [value for binding in bindings for value in self._bound(binding, home)]
 
     def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None:
         """The bindings of a name and the frame they belong to; None for a builtin or an unbound name."""
@@ -172,82 +178,76 @@ class Evaluator:
         module = self._stars.binder(name, frame.function.module)
         return (module.body.scope.names[name], self.module_frame(module)) if module else None
 
-    def bound_value(self, binding: Binding, frame: Frame) -> Iterator[Value]:
+    def _bound(self, binding: Binding, frame: Frame) -> Sequence[Value]:
         """The values that one binding gives a name."""
         module = frame.function.module
         match binding.kind:
             case "value" if binding.expr is not None:
-                yield from self.values(binding.expr, frame)
-            case "elsewhere" if binding.expr is not None and binding.home is not None:
-                yield from self.values(binding.expr, self.root_frame(binding.home))
-            case "item" if binding.expr is not None:
-                yield from self._item(binding.expr, binding.position, frame)
+                return self.values(binding.expr, frame)
             case "parameter":
-                yield from self._parameter(binding.node.arg, frame)  # type: ignore[attr-defined]
+                return self._parameter(binding.node.arg, frame)  # type: ignore[attr-defined]
+            case "member":
+                return self._imported_member(binding.target, module)
+            case "elsewhere" if binding.expr is not None and binding.home is not None:
+                return self.values(binding.expr, self.root_frame(binding.home))
+            case "item" if binding.expr is not None:
+                return self._item(binding.expr, binding.position, frame)
             case "function":
-                yield FunctionValue(module.function(binding.node))  # type: ignore[arg-type]
+                return [FunctionValue(module.function(binding.node))]  # type: ignore[arg-type]
             case "class":
-                yield ClassValue(module.made(binding.node))  # type: ignore[arg-type]
+                return [ClassValue(module.made(binding.node))]  # type: ignore[arg-type]
             case "module":
                 inside = self.program.imported(binding.target, module)
-                yield ModuleValue(inside) if inside else Known(binding.target)
-            case "member":
-                yield from self._imported_member(binding.target, module)
+                return [ModuleValue(inside) if inside else Known(binding.target)]
             case "context" if binding.expr is not None:
-                yield from (value for value in self.values(binding.expr, frame) if isinstance(value, Object))
+                return [value for value in self.values(binding.expr, frame) if isinstance(value, Object)]
             case "iteration" | "entry" if binding.expr is not None:
+                elements: list[Value] = []
                 for value in self.values(binding.expr, frame):
-                    yield from () if isinstance(value, Items | DictLiteral) else (UNKNOWN,)
+                    if not isinstance(value, Items | DictLiteral):
+                        elements.append(UNKNOWN)
                     for element in elements_of(value, binding.kind == "entry"):
-                        yield from self.values(element, value.frame)  # type: ignore[union-attr]
+                        elements += self.values(element, value.frame)  # type: ignore[union-attr]
+                return elements
             case "index":
-                yield Made("builtins.int", ())
-            case _:
-                yield UNKNOWN
+                return [Made("builtins.int", ())]
+        return _NOTHING_KNOWN
 
-    def _imported_member(self, target: str, importer: Module) -> Iterator[Value]:
+    def _imported_member(self, target: str, importer: Module) -> Sequence[Value]:
         source, name = target.split(":")
         dotted = source.lstrip(".")
         level = len(source) - len(dotted)
         inside = self.program.imported(dotted, importer, level)
         if inside is None:
-            yield Known(f"{dotted}.{name}") if not level else UNKNOWN
-            return
+            return [Known(f"{dotted}.{name}") if not level else UNKNOWN]
         submodule = self.program.imported(f"{dotted}.{name}" if dotted else name, importer, level)
         key = (inside.path, name)
         if self._stars.binder(name, inside) and key not in self._importing:
             self._importing.add(key)  # a name may be handed on in a circle, or a file import its own namesake
             try:
-                yield from self._name(name, self.module_frame(inside))
+                return self._name(name, self.module_frame(inside))
             finally:
                 self._importing.discard(key)
-        elif submodule is not None:
-            yield ModuleValue(submodule)
-        else:
-            yield UNKNOWN
+        return [ModuleValue(submodule) if submodule is not None else UNKNOWN]
 
-    def _parameter(self, name: str, frame: Frame) -> Iterator[Value]:
+    def _parameter(self, name: str, frame: Frame) -> Sequence[Value]:
         function = frame.function
         first = function.parameters[0].arg if function.parameters else ""
         if function.owner is not None and name == first and not function.is_static:
             if frame.receiver_class is not None:
-                yield Object(frame.receiver_class)
-            elif frame.receiver is not None:
-                yield from self.values(frame.receiver.expr, frame.receiver.frame)
-            else:
-                yield Object(function.owner)
-            return
+                return [Object(frame.receiver_class)]
+            if frame.receiver is not None:
+                return self.values(frame.receiver.expr, frame.receiver.frame)
+            return [Object(function.owner)]
         if bound := frame.arguments.get(name):
-            yield from self.values(bound.expr, bound.frame)
-            return
-        default = function.default(name)
-        if frame.caller is not None and default is not None:
-            yield from self.values(default, self.module_frame(function.module))
-            return
+            return self.values(bound.expr, bound.frame)
+        default = function.default(name) if frame.caller is not None else None
+        if default is not None:
+            return self.values(default, self.module_frame(function.module))
         annotation = next((arg.annotation for arg in function.parameters if arg.arg == name), None)
         if frame.caller is None and annotation is None:
-            yield from self._passed(name, function)
-        yield from self._annotated(annotation, frame)
+            return [*self._passed(name, function), UNKNOWN]
+        return self._annotated(annotation, frame)
 
     def _passed(self, name: str, function: Function) -> Iterator[Value]:
         """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
@@ -255,73 +255,62 @@ class Evaluator:
             if bound := entered.arguments.get(name):
                 yield from self.values(bound.expr, bound.frame)
 
-    def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Iterator[Value]:
+    def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Sequence[Value]:
         """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""
         match annotation:
+            case None:
+                return _NOTHING_KNOWN
             case ast.BinOp(op=ast.BitOr()):
-                yield from self._annotated(annotation.left, frame)
-                yield from self._annotated(annotation.right, frame)
+                return [*self._annotated(annotation.left, frame), *self._annotated(annotation.right, frame)]
             case ast.Subscript() if simple_name(annotation.value).endswith("Optional"):
-                yield from self._annotated(annotation.slice, frame)
-                yield Literal(None)
+                return [*self._annotated(annotation.slice, frame), Literal(None)]
             case ast.Name() | ast.Attribute():
-                for value in self.values(annotation, frame):
-                    if isinstance(value, Known):
-                        yield Made(value.name, ())
-                    elif isinstance(value, ClassValue):
-                        yield Object(value.made)
-                    else:
-                        yield UNKNOWN
+                return [_promised(value) for value in self.values(annotation, frame)]
             case ast.Constant(value=None):
-                yield Literal(None)
-            case _:
-                yield UNKNOWN
+                return [Literal(None)]
+        return _NOTHING_KNOWN
 
     # -- attributes, items, calls ------------------------------------------------------------------------------
 
-    def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Iterator[Value]:
+    def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Sequence[Value]:
         """What `base.name` can be."""
+        if base is UNKNOWN:
+            return _NOTHING_KNOWN
         if given := given_field(base, name):
-            yield from self.values(given.expr, given.frame)
-            return
+            return self.values(given.expr, given.frame)
         match base:
             case Known():
-                yield Known(f"{base.name}.{name}")
+                return [Known(f"{base.name}.{name}")]
+            case Object() | ClassValue():
+                found = self._member(base.made, name, Bound(base_expr, frame), isinstance(base, Object))
+                methods = self._overrides.of(base, name)
+                return [*found, *(FunctionValue(method, Bound(base_expr, frame)) for method in methods)]
             case ModuleValue():
                 if self._stars.binder(name, base.module):
-                    yield from self._name(name, self.module_frame(base.module))
-                elif base.module.path.endswith("__init__.py") and (
-                    found := self.program.imported(name, base.module, level=1)
-                ):
-                    yield ModuleValue(found)
-                else:
-                    yield UNKNOWN
-            case Object() | ClassValue():
-                yield from self._member(base.made, name, Bound(base_expr, frame), isinstance(base, Object))
-                for method in self._overrides.of(base, name):
-                    yield FunctionValue(method, Bound(base_expr, frame))
-            case _:
-                yield UNKNOWN
+                    return self._name(name, self.module_frame(base.module))
+                package = base.module if base.module.path.endswith("__init__.py") else None
+                inside = self.program.imported(name, package, level=1) if package is not None else None
+                return [ModuleValue(inside) if inside is not None else UNKNOWN]
+        return _NOTHING_KNOWN
 
-    def _member(self, made: Class, name: str, receiver: Bound, of_object: bool) -> Iterator[Value]:
-        found = False
+    def _member(self, made: Class, name: str, receiver: Bound, of_object: bool) -> Sequence[Value]:
+        found: list[Value] = []
+        bound = False
         for base in self.linearised(made):
             if method := base.methods.get(name):
                 value = FunctionValue(method, receiver if of_object and not method.is_static else None)
                 is_read = of_object and method.is_property
-                yield from self._called(value, READ, receiver.frame) if is_read else (value,)
-                return
+                return [*found, *(self._called(value, READ, receiver.frame) if is_read else (value,))]
             for binding, owner in base.attributes.get(name, ()):
-                found = True
+                bound = True
                 home = self.root_frame(owner) if owner else self.module_frame(base.module)
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
                     home = receiver.frame
-                yield from self.bound_value(binding, home)
+                found += self._bound(binding, home)
                 is_field = owner is None and isinstance(binding.node, ast.AnnAssign)
                 if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made)):
-                    yield UNKNOWN  # a default: a dataclass's constructor, or a loop over names, may set it otherwise
-        if not found:
-            yield UNKNOWN
+                    found.append(UNKNOWN)  # a default: a dataclass's constructor, or a loop over names, may set it
+        return found if bound else _NOTHING_KNOWN
 
     def linearised(self, made: Class) -> tuple[Class, ...]:
         """The class and the project's classes it derives from, nearest first."""
@@ -344,58 +333,60 @@ class Evaluator:
                 names.update(value.name for value in values if isinstance(value, Known))
         return frozenset(names)
 
-    def _item(self, expr: ast.expr, position: int, frame: Frame) -> Iterator[Value]:
+    def _item(self, expr: ast.expr, position: int, frame: Frame) -> Sequence[Value]:
+        found: list[Value] = []
         for value in self.values(expr, frame):
             if isinstance(value, Items) and position < len(value.elements):
-                yield from self.values(value.elements[position], value.frame)
+                found += self.values(value.elements[position], value.frame)
             else:
-                yield UNKNOWN
+                found.append(UNKNOWN)
+        return found
 
-    def _subscript(self, expr: ast.Subscript, frame: Frame) -> Iterator[Value]:
+    def _subscript(self, expr: ast.Subscript, frame: Frame) -> Sequence[Value]:
         keys = [value.value for value in self.values(expr.slice, frame) if isinstance(value, Literal)]
         if len(keys) != 1:
             items = dict_items(expr.value).values() if isinstance(expr.value, ast.Dict) else ()
-            yield from (value for item in items for value in self.values(item, frame)) if items else (UNKNOWN,)
-            return
+            return [value for item in items for value in self.values(item, frame)] if items else _NOTHING_KNOWN
+        found: list[Value] = []
         for value in self.values(expr.value, frame):
             if (
                 isinstance(value, Items)
                 and isinstance(keys[0], int)
                 and -len(value.elements) <= keys[0] < len(value.elements)
             ):
-                yield from self.values(value.elements[keys[0]], value.frame)
+                found += self.values(value.elements[keys[0]], value.frame)
             elif isinstance(value, DictLiteral) and isinstance(keys[0], str):
                 item = dict_items(value.node).get(keys[0])
-                yield from self.values(item, value.frame) if item is not None else (UNKNOWN,)
+                found += self.values(item, value.frame) if item is not None else (UNKNOWN,)
             else:
-                yield UNKNOWN
+                found.append(UNKNOWN)
+        return found
 
-    def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Iterator[Value]:
+    def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
+        if callee is UNKNOWN:
+            return _NOTHING_KNOWN
         match callee:
             case Known(name="functools.partial") if call.args:
                 inner = ast.Call(func=call.args[0], args=call.args[1:], keywords=call.keywords)
                 ast.copy_location(inner, call)
-                for value in self.values(call.args[0], frame):
-                    if isinstance(value, Known):
-                        yield Partial(value.name, ((inner, frame),))
-                    else:
-                        yield value
+                return [
+                    Partial(value.name, ((inner, frame),)) if isinstance(value, Known) else value
+                    for value in self.values(call.args[0], frame)
+                ]
             case Known(name="builtins.dict"):
-                yield DictLiteral(call, frame)
+                return [DictLiteral(call, frame)]
             case Known():
-                yield Made(callee.name, ((call, frame),))
-            case Partial():
-                yield Made(callee.name, (*callee.calls, (call, frame)))
-            case ClassValue():
-                yield Object(callee.made, Bound(call, frame))
+                return [Made(callee.name, ((call, frame),))]
             case FunctionValue():
-                inner_frame = self.enter(callee, call, frame)
-                if inner_frame is None:
-                    yield UNKNOWN
-                    return
-                yield from (value for result in callee.function.returns for value in self.values(result, inner_frame))
-            case _:
-                yield UNKNOWN
+                inside = self.enter(callee, call, frame)
+                if inside is None:
+                    return _NOTHING_KNOWN
+                return [value for result in callee.function.returns for value in self.values(result, inside)]
+            case ClassValue():
+                return [Object(callee.made, Bound(call, frame))]
+            case Partial():
+                return [Made(callee.name, (*callee.calls, (call, frame)))]
+        return _NOTHING_KNOWN
 
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
         """A frame for the function as this call enters it; None where it is being walked already (recursion)."""
@@ -448,3 +439,10 @@ class Evaluator:
             if method := base.methods.get(name):
                 found.setdefault(method, FunctionValue(method, receiver))
                 return
+
+
+def _promised(annotation: Value) -> Value:
+    """What an annotation of this value promises."""
+    if isinstance(annotation, Known):
+        return Made(annotation.name, ())
+    return Object(annotation.made) if isinstance(annotation, ClassValue) else UNKNOWN
