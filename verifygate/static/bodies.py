@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from verifygate.static.definitions import DEFERRED
 from verifygate.static.scopes import FunctionNode
-from verifygate.static.syntax import LEAVES, children
+from verifygate.static.syntax import FIELDS, LEAVES, WITH_GAPS, children
 
 Definition = FunctionNode | ast.ClassDef
 CLOSED = LEAVES | DEFERRED | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}
@@ -18,6 +18,7 @@ Telling by the class alone is ten times as fast as `isinstance` of many.
 _WITH_BLOCKS = frozenset(
     {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match}
 )
+_FROM_LAST = {kind: names[::-1] for kind, names in FIELDS.items()}
 
 
 def own_nodes(root: ast.AST) -> list[ast.AST]:
@@ -27,8 +28,18 @@ def own_nodes(root: ast.AST) -> list[ast.AST]:
     while stack:
         node = stack.pop()
         found.append(node)
-        if node.__class__ not in CLOSED:
+        kind = node.__class__
+        if kind in CLOSED:
+            continue
+        if kind in WITH_GAPS:
             stack += reversed(children(node))
+            continue
+        for name in _FROM_LAST[kind]:  # as `children` does, without a call for every node
+            value = getattr(node, name)
+            if value.__class__ is list:
+                stack += reversed(value)
+            elif value is not None:
+                stack.append(value)
     return found
 
 

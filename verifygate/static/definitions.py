@@ -35,6 +35,15 @@ class Source(NamedTuple):
     def holds(self, word: bytes) -> bool:
         return self.data.find(word, self.span.start, self.span.end) != -1
 
+    def begins_with(self, word: bytes) -> bool:
+        """Whether a statement may begin with a word: it stands so in a line, and not in the midst of a sentence."""
+        at = self.data.find(word, self.span.start, self.span.end)
+        while at != -1:
+            if self.data[self.data.rfind(b"\n", 0, at) + 1 : at].rstrip()[-1:] in b";:":  # or nothing
+                return True
+            at = self.data.find(word, at + 1, self.span.end)
+        return False
+
     def parse(self) -> ast.stmt:
         """The definition's node, with the line numbers that it has in the file."""
         span = self.span

@@ -50,7 +50,7 @@ class Function:
     def name(self) -> str:
         return self.symbol.rpartition(".")[2]
 
-    @property
+    @cached_property
     def parameters(self) -> list[ast.arg]:
         if isinstance(self.node, ast.Module):
             return []
@@ -205,12 +205,15 @@ class Module:
             self._collected(node)
         return self._class_of[node]
 
-    def holding(self, word: bytes) -> Iterator[Function]:
-        """The body, and the functions of every definition in which a word stands, whether rules look at it or not."""
+    def holding(self, word: bytes, *, begins: bool = False) -> Iterator[Function]:
+        """The body, and the functions of every definition in which a word stands, whether rules look at it or not.
+
+        `begins`: where a statement may begin with it.
+        """
         yield self.body
         for top in self._symbols:
             source = source_of(top)
-            if source is None or source.holds(word):
+            if source is None or (source.begins_with(word) if begins else source.holds(word)):
                 yield from self._collected(top).functions
 
     def beside(self, function: Function) -> list[Function]:
@@ -267,7 +270,8 @@ class Module:
         found: dict[Function, list[tuple[str, Binding]]] = {}
         if b"global " not in self.file.data and b"nonlocal " not in self.file.data:
             return found
-        for function in dict.fromkeys((*self.holding(b"global "), *self.holding(b"nonlocal "))):
+        words = (b"global ", b"nonlocal ")
+        for function in dict.fromkeys(each for word in words for each in self.holding(word, begins=True)):
             declared: dict[str, ast.Global | ast.Nonlocal] = {}
             statements: list[ast.Global | ast.Nonlocal] = [
                 *function.of_kind(ast.Global),

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator
 
 _PLAIN = frozenset(
@@ -30,9 +29,7 @@ FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
 
 LEAVES = frozenset(kind for kind, names in FIELDS.items() if not names)
 """Kinds of nodes that hold no others: half of a tree."""
-_SIMPLE = frozenset({ast.AnnAssign, ast.Assert, ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Return})
-"""Kinds of statements that hold no others, nine of ten."""
-_WITH_GAPS = frozenset({ast.Dict, ast.arguments})
+WITH_GAPS = frozenset({ast.Dict, ast.arguments})
 """Kinds whose lists hold None for what is not there: `**other` has no key."""
 
 
@@ -45,7 +42,7 @@ def children(node: ast.AST) -> list[ast.AST]:
             found += value
         elif value is not None:
             found.append(value)
-    if node.__class__ not in _WITH_GAPS:
+    if node.__class__ not in WITH_GAPS:
         return found  # type: ignore[return-value]
     return [each for each in found if each is not None]
 
@@ -58,30 +55,35 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
         level = [child for node in level if node.__class__ not in LEAVES for child in children(node)]
 
 
-def _length(statement: ast.AST) -> float:
-    """How many bytes a statement on one line takes."""
-    if statement.lineno != statement.end_lineno:  # type: ignore[attr-defined]
-        return math.inf
-    return statement.end_col_offset - statement.col_offset  # type: ignore[attr-defined, no-any-return]
+_OPEN = frozenset(kind for kind in FIELDS if "end_lineno" not in kind._attributes or "decorator_list" in kind._fields)
+"""Kinds whose place does not tell how much they hold."""
 
 
 def deeper_than(tree: ast.AST, levels: int) -> bool:
     """Whether some node lies so many levels below the root, or more.
 
-    A short statement is not looked into: no level takes less than a letter.
+    What stands in one line holds no more levels than bytes: most of a tree need not be gone through.
     """
     level: list[ast.AST] = [tree]
     below: list[ast.AST | None] = []
-    for left in range(levels, 0, -1):
+    for left in range(levels - 1, -1, -1):
         below = []
         for node in level:
-            if node.__class__ in _SIMPLE and _length(node) < left:
-                continue
             for name in FIELDS[node.__class__]:
                 value = getattr(node, name)
                 if value.__class__ is list:
                     below += value
                 else:
                     below.append(value)
-        level = [node for node in below if node is not None and node.__class__ not in LEAVES]
+        level = [
+            node
+            for node in below
+            if node is not None
+            and (kind := node.__class__) not in LEAVES
+            and (
+                kind in _OPEN
+                or node.lineno != node.end_lineno  # type: ignore[attr-defined]
+                or node.end_col_offset - node.col_offset >= left  # type: ignore[attr-defined]
+            )
+        ]
     return any(node is not None for node in below)
