@@ -12,12 +12,13 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from verifygate.alternatives import Alternatives
 from verifygate.errors import UsageError
 from verifygate.spans import OPENS, Span, split, strings_of
 
-AMP_WORDS = re.compile(
-    rb"autocast|GradScaler|grad_scaler|\bamp\b|custom_fwd|custom_bwd|precision\s*=|unscale_"
-    rb"|scaler\s*\.\s*(?:scale|step|update)\b"
+AMP_WORDS = Alternatives(
+    r"autocast|GradScaler|grad_scaler|amp(?<=\bamp)\b|custom_fwd|custom_bwd|precision\s*=|unscale_"
+    r"|scaler\s*\.\s*(?:scale|step|update)\b"
 )
 """A file that matches none of these holds no AMP code of its own."""
 
@@ -60,7 +61,7 @@ class SourceFile:
 
     @cached_property
     def mentions_amp(self) -> bool:
-        return AMP_WORDS.search(self.data.replace(b"\0", b"")) is not None  # UTF-16 puts a NUL between the letters
+        return AMP_WORDS.found_in(self.data.replace(b"\0", b""))  # UTF-16 puts a NUL between the letters
 
     @cached_property
     def has_marks(self) -> bool:
@@ -103,10 +104,20 @@ class SourceFile:
         """Whether a word stands in the file, and not only in strings with three quotes, as documentation does."""
         at = self.data.find(word)
         while at != -1:
-            if not any(start < at < end for start, end in self._texts):
+            if not self._is_text(at):
                 return True
             at = self.data.find(word, at + len(word))
         return False
+
+    def is_code(self, offset: int) -> bool:
+        """Whether what begins there is no part of documentation or of a comment."""
+        line = self.data[self.data.rfind(b"\n", 0, offset) + 1 : offset]
+        before, sharp, _ = line.partition(b"#")
+        comment = sharp and b"'" not in before and b'"' not in before
+        return not comment and not self._is_text(offset)
+
+    def _is_text(self, offset: int) -> bool:
+        return any(start < offset < end for start, end in self._texts)
 
     @cached_property
     def _texts(self) -> list[tuple[int, int]]:

@@ -89,6 +89,8 @@ def test_nothing_is_parsed_before_it_is_asked_for() -> None:
     assert source is not None
     assert source.holds(b"margin of a class")
     assert not source.holds(b"async")
+    assert source.begins_with(b"x = 1")
+    assert source.begins_with(b"margin") is False
     assert [each.id for each in head.decorator_list if isinstance(each, ast.Name)] == ["first"]
     assert head.__class__ is ast.ClassDef
     assert source_of(head) is None
@@ -188,3 +190,17 @@ def test_what_stands_for_a_broken_definition_is_empty() -> None:
 def test_a_word_stands_in_code_unless_it_surely_stands_in_a_text(data: bytes, in_code: bool) -> None:
     """What is taken for a text by mistake would hide a breach."""
     assert SourceFile("a.py", data).in_code(b"autocast") is in_code
+
+
+@pytest.mark.parametrize(
+    ("data", "is_code"),
+    [
+        (b"x = 1  # 1e9\n", False),
+        (b'"""1e9"""\n', False),
+        (b"x = '#', 1e9\n", True),
+        (b"# 1\nx = 1e9\n", True),
+    ],
+    ids=["a comment", "documentation", "behind a string with a sharp", "below a comment"],
+)
+def test_what_stands_in_a_comment_is_no_code(data: bytes, is_code: bool) -> None:
+    assert SourceFile("a.py", data).is_code(data.index(b"1e9")) is is_code

@@ -7,11 +7,12 @@ import re
 
 import pytest
 
+from verifygate.alternatives import Alternatives
 from verifygate.config import StaticSettings
 from verifygate.source import SourceFile, Sources
 from verifygate.static import engine
 from verifygate.static.analysis import Analysis
-from verifygate.static.picking import Picker, _alternatives
+from verifygate.static.picking import Picker
 from verifygate.static.program import Picked, Program
 from verifygate.static.registry import load_rules
 from verifygate.static.syntax import LEAVES, children, deeper_than, walk
@@ -66,20 +67,39 @@ def test_the_depth_is_that_of_the_deepest_node(source: str) -> None:
     assert not deeper_than(ast.parse(source), depth + 1)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "-" * 30 + "x",
+        "f" + "()" * 30,
+        "@f" + "()" * 30 + "\ndef g(): 0",
+        "[x for x in [y for y in " * 6 + "z" + "]" * 12,
+    ],
+)
+def test_one_line_may_be_deep(code: str) -> None:
+    depth, level = 0, [ast.parse(code)]
+    while level := [child for node in level for child in children(node)]:
+        depth += 1
+    assert [deeper_than(ast.parse(code), levels) for levels in range(1, depth + 3)] == [True] * depth + [False] * 2
+
+
 @pytest.mark.parametrize("pattern", sorted({each for rule in load_rules().values() for each in rule.rule.beside}))
 def test_alternatives_find_what_the_pattern_finds(pattern: str) -> None:
-    parts = _alternatives(pattern)
-    assert "|".join(part.pattern.decode() for part in parts) == pattern
+    parts = Alternatives(pattern)
+    assert "|".join(part.pattern.decode() for part in parts.parts) == pattern
     for text in (
         b"x / (1e-12)",
         b"x[m] = -100000",
         b" 1e5",
+        b"x[m] = 1.5e10",
+        b"'ab1e9'",
         b"def masked_fill(x):",
         b"torch.load(f)",
         b"BCELoss()",
         b"",
     ):
-        assert any(part.search(text) for part in parts) == bool(re.search(pattern.encode(), text))
+        assert parts.found_in(text) == bool(re.search(pattern.encode(), text))
+        assert set(parts.offsets(text)) >= {each.start() for each in re.finditer(pattern.encode(), text)}
 
 
 WORK = b"""
@@ -185,6 +205,32 @@ def test_what_stands_beside_amp_is_left_alone_where_it_cannot_matter(dtype: byte
     run = b"import torch\n\ndef run(model, x):\n    with torch.autocast('cuda', torch.%s):\n        model(x)\n" % dtype
     sources = Sources([SourceFile("constants.py", constants), SourceFile("run.py", run)])
     assert list(engine._analysis(sources, OFF).program.picked) == looked_at
+
+
+@pytest.mark.parametrize(
+    ("body", "matters"),
+    [
+        (b"return x.masked_fill(m, -1e9)", True),
+        (b"x[m] = -1e9", True),
+        (b"x[m] = -1e9  # or less", True),
+        (b"return x.masked_fill(m, v)  # -1e9", False),
+        (b"""'''Not -1e9.'''\n    return x.masked_fill(m, v)""", False),
+        (b"x[m] = v * self.at[1]\n    y = 1e9", False),
+        (b"return x.masked_fill(m, float('1e9'))", False),
+    ],
+)
+def test_large_constants_are_looked_for_in_code_that_fills(body: bytes, matters: bool) -> None:
+    data = b"import torch\n\ndef f(x, m, v):\n    %s\n" % body
+    picked = picker(constants=data, run=WORK).beside(lambda each: each.rule.code == "AMP403")
+    assert list(picked) == ["constants.py"] * matters
+
+
+@pytest.mark.parametrize("fills", [True, False])
+def test_a_function_by_name_of_a_mask_matters_where_it_fills(fills: bool) -> None:
+    inner = b"return x.masked_fill(m, v)" if fills else b"x[m] = v"
+    data = b"import torch\n\ndef fill(x, m, v):\n    %s\n\ndef other(x):\n    x.masked_fill()\n" % inner
+    picked = picker(constants=data, run=WORK).beside(lambda each: each.rule.code == "AMP403")
+    assert list(picked) == ["constants.py"] * fills
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def _statements(tree: ast.Module, lines: Sequence[str]) -> Iterator[Statement]:
                 continue
             last = _last(child)
             around = (function.lineno, function.end_lineno or function.lineno) if function else (child.lineno, last)
-            if AMP_WORDS.search("\n".join(lines[around[0] - 1 : around[1]]).encode("utf-8", "replace")):
+            if AMP_WORDS.found_in("\n".join(lines[around[0] - 1 : around[1]]).encode("utf-8", "replace")):
                 found.append(Statement(child.lineno, last, function is not None))
     yield from sorted(found, key=lambda each: each.line)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import partial
 
+from verifygate.alternatives import Alternatives
 from verifygate.source import SourceFile, Sources
 from verifygate.spans import Span
 from verifygate.static import delegated, passive
@@ -25,10 +26,12 @@ _FACTS = tuple(word.encode() for word in (*delegated.WORDS, *passive.WORDS))
 """What a file names of which the report tells, whichever rules are selected."""
 _TRAINS = (b"GradScaler", b"unscale_", b".backward(", b".step(")
 """What a file that trains names."""
+_SHARED = (b".amp", b"import amp", b"scaler", b"torch.float16", b"TrainingArguments(")
+"""What several words hold: a file without it is not searched for any of them."""
 _SMALL = 20_000
 """Bytes, of some five hundred lines."""
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
-_MADE = re.compile(rb"^(?:    )?(\w+)[ \t]*=[^\n=]*\b(?:autocast|GradScaler)\b", re.MULTILINE)
+_MADE = re.compile(rb"(?:    )?(\w+)[ \t]*=[^\n=]*\b(?:autocast|GradScaler)\b")
 _LETTER = re.compile(rb"\w")
 _WORD = re.compile(rb"\w+")
 _OF_IMPORT = re.compile(rb"[ \t]*(?:from|import)\b|[\s\w.,()]*$")
@@ -38,7 +41,6 @@ _BASES = re.compile(rb"[^:#]*(?:#[^\n]*[^:#]*)*")
 _GLOBAL = re.compile(rb"^[ \t]+global[ \t]+([\w, \t]+)", re.MULTILINE)
 _HANDED_OUT = re.compile(rb"^(?![ \t]*(?:async[ \t]+)?(?:with\b|@)).*(?:\bautocast\b[ \t]*\(|\byield\b)", re.MULTILINE)
 """A region that is not entered where it is made, or whose function pauses in it: it covers what others do."""
-Alternatives = tuple[re.Pattern[bytes], ...]
 
 
 class Picker:
@@ -48,7 +50,11 @@ class Picker:
         self._sources = sources
         self._rules = list(loaded)
         words = {word.encode() for each in self._rules for word in each.rule.words}.union(_CORE, _FACTS)
-        self._words = {word: {file.path for file in sources if file.in_code(word)} for word in sorted(words)}
+        holding = {part: [file for file in sources if part in file.data] for part in _SHARED}
+        self._words = {
+            word: {file.path for file in _fewest(word, holding, sources) if file.in_code(word)}
+            for word in sorted(words)
+        }
         """Word -> paths of the files that hold it."""
 
     def named(self) -> Picked:
@@ -65,36 +71,42 @@ class Picker:
     def beside(self, matters: Callable[[LoadedRule], bool]) -> Picked:
         """What to look at beside AMP code, by path in order, for the rules to which it matters."""
         patterns = [
-            tuple(_alternatives(part) for part in each.rule.beside)
+            tuple(Alternatives(part) for part in each.rule.beside)
             for each in self._rules
             if each.rule.beside and any(self._words[word.encode()] for word in each.rule.words) and matters(each)
         ]
         picked: dict[str, frozenset[str] | None] = {}
         for file in self._sources:
-            if found := [parts for parts in patterns if _has(file.data, parts)]:
+            if found := [parts for parts in patterns if all(_in_code(each, file) for each in parts)]:
                 picked[file.path] = _Definitions(file).that_match(found)
         return picked
 
 
+def _fewest(word: bytes, holding: dict[bytes, list[SourceFile]], sources: Iterable[SourceFile]) -> Iterable[SourceFile]:
+    """The files that a word may stand in."""
+    return min((files for part, files in holding.items() if part in word), key=len, default=sources)
+
+
+def _offsets(data: bytes, word: bytes, *, whole_word: bool = False) -> Iterator[int]:
+    """Where a word stands: a plain search is ten times as fast as a pattern."""
+    at = data.find(word)
+    while at != -1:
+        end = at + len(word)
+        if not (whole_word and (_is_letter(data, at - 1) or _is_letter(data, end))):
+            yield at
+        at = data.find(word, end)
+
+
+def _is_letter(data: bytes, offset: int) -> bool:
+    return offset >= 0 and _LETTER.match(data, offset) is not None
+
+
+def _in_code(pattern: Alternatives, file: SourceFile) -> bool:
+    return any(file.is_code(offset) for offset in pattern.offsets(file.data))
+
+
 def _has(data: bytes, parts: tuple[Alternatives, ...]) -> bool:
-    return all(any(each.search(data) for each in part) for part in parts)
-
-
-@cache
-def _alternatives(pattern: str) -> Alternatives:
-    """The alternatives of a pattern, each by itself.
-
-    One that begins with plain text is looked for five times as fast alone as together with others.
-    """
-    parts, depth, in_set = [""], 0, False
-    for piece in re.findall(r"\\.|[^\\]", pattern, re.DOTALL):
-        in_set = piece == "[" or (in_set and piece != "]")
-        depth += 0 if in_set else (piece == "(") - (piece == ")")
-        if piece == "|" and not depth and not in_set:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    return tuple(re.compile(part.encode()) for part in parts)
+    return all(each.found_in(data) for each in parts)
 
 
 def _is_looked_at_whole(file: SourceFile) -> bool:
@@ -121,7 +133,7 @@ class _Definitions:
         """The names of those that hold a word, or what an import with one is called; None for the whole file."""
         if self._whole:
             return None
-        offsets = [offset for word in words for offset in self._offsets(word)]
+        offsets = [offset for word in words for offset in _offsets(self._data, word)]
         between = [offset for offset in offsets if self._number(offset) == -1]
         if any(self._is_code(offset) for offset in between):
             return None  # what stands in no definition may be used in any
@@ -135,7 +147,7 @@ class _Definitions:
             return None
         found: set[int] = set()
         for parts in patterns:
-            offsets = [[hit.start() for each in part for hit in each.finditer(self._data)] for part in parts]
+            offsets = [list(filter(self._file.is_code, each.offsets(self._data))) for each in parts]
             hits = [{self._number(offset) for offset in each} for each in offsets]
             if all(-1 in hit for hit in hits):  # an import, say
                 between = [offset for offset in min(offsets, key=len) if self._number(offset) == -1]
@@ -154,7 +166,7 @@ class _Definitions:
             matters = span.kind != "class" or self._hands_out(span)
             names = [span.name, *self._set_for_all(span)]
             for name in names:
-                for offset in self._offsets(name, whole_word=True):
+                for offset in _offsets(self._data, name, whole_word=True):
                     number = self._number(offset)
                     mentions = matters or name is not span.name or offset < self._end_of_bases(self._spans[number])
                     if number not in found and mentions:
@@ -185,16 +197,6 @@ class _Definitions:
         number = bisect_right(self._starts, offset) - 1
         return number if number >= 0 and offset < self._spans[number].end else -1
 
-    def _offsets(self, word: bytes, *, whole_word: bool = False) -> Iterator[int]:
-        """Where a word stands: a plain search is ten times as fast as a pattern."""
-        at = self._data.find(word)
-        while at != -1:
-            end = at + len(word)
-            before, behind = at and _LETTER.match(self._data, at - 1), _LETTER.match(self._data, end)
-            if not (whole_word and (before or behind)):
-                yield at
-            at = self._data.find(word, end)
-
     def _is_code(self, offset: int) -> bool:
         """Whether a word of AMP does something where it stands: in a line that is no part of an import."""
         if not any(self._data.startswith(word, offset) for word in _CORE):
@@ -212,7 +214,7 @@ class _Definitions:
         found: dict[bytes, list[int]] = {}
         while queue:
             name = queue.pop()
-            found[name] = list(self._offsets(name, whole_word=True))
+            found[name] = list(_offsets(self._data, name, whole_word=True))
             queue |= {
                 bound
                 for offset in found[name]
@@ -239,33 +241,39 @@ class _Callers:
 
     def __init__(self, core: list[SourceFile]) -> None:
         self._stems = {_stem(file.path) for file in core}
-        self._names = {name for file in core for name in _amp_names(file)}
+        self._names = frozenset(name for file in core for name in _amp_names(file))
+        self._by_import: dict[tuple[bytes | None, bytes], frozenset[bytes]] = {}
 
     def called(self, file: SourceFile) -> list[bytes]:
         """The beginnings of such calls, `name(`."""
         found = []
-        for name in sorted(self._imported(file)):
-            for use in (name + b"(", b"with " + name + b":"):
-                if use in file.data and re.search(rb"\b" + re.escape(use), file.data):
+        for name in sorted(frozenset().union(*map(self._imported, file.imports))):
+            for use in (name + b"(", b"with " + name + b":") if name in file.data else ():
+                if any(not _is_letter(file.data, offset - 1) for offset in _offsets(file.data, use)):
                     found.append(use)
         return found
 
-    def _imported(self, file: SourceFile) -> set[bytes]:
-        """The names of AMP code that the file may reach through its imports."""
-        found: set[bytes] = set()
-        for source, names in file.imports:
-            words = set(_WORD.findall(names))
+    def _imported(self, statement: tuple[bytes | None, bytes]) -> frozenset[bytes]:
+        """The names of AMP code that a file may reach through an import: many files have the same."""
+        found = self._by_import.get(statement)
+        if found is None:
+            source, names = statement
             known = source is not None and source.rpartition(b".")[2] in self._stems
-            if words & self._stems or (known and b"*" in names):
-                return self._names
-            if known:
-                found |= {alias or name for name, alias in _ALIASED.findall(names) if name in self._names}
+            if not self._stems.isdisjoint(_WORD.findall(names)) or (known and b"*" in names):
+                found = self._names
+            elif known:
+                found = frozenset(alias or name for name, alias in _ALIASED.findall(names) if name in self._names)
+            else:
+                found = frozenset()
+            self._by_import[statement] = found
         return found
 
 
 def _amp_names(file: SourceFile) -> Iterable[bytes]:
     """Top-level functions and classes with AMP words in them, and names that are bound to what has one."""
-    yield from (made[1] for made in _MADE.finditer(file.data))
+    for offset in (*_offsets(file.data, b"autocast"), *_offsets(file.data, b"GradScaler")):
+        if made := _MADE.match(file.data, file.data.rfind(b"\n", 0, offset) + 1):
+            yield made[1]
     if file.definitions:
         spans = [(span.name, span.head, span.end) for span in file.definitions]
     else:

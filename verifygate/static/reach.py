@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from verifygate.alternatives import Alternatives
 from verifygate.spans import Span
 from verifygate.static import torch_api
 from verifygate.static.names import Names
@@ -12,7 +12,7 @@ from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.values import Frame
 
-_EVENT = re.compile(rb"autocast|[Ss]caler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
+_EVENT = Alternatives(r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
 
 
 class Reach:
@@ -88,12 +88,12 @@ class Reach:
         module = function.module
         span = module.span_of(function)
         if span is not None and (module, span) not in self._spans:
-            self._spans[module, span] = _EVENT.search(module.file.data, span.start, span.end) is not None
+            self._spans[module, span] = _EVENT.found_in(module.file.data, span.start, span.end)
         return span is None or self._spans[module, span]
 
     def _names_events(self, module: Module) -> bool:
         if module not in self._named:
-            self._named[module] = _EVENT.search(module.file.data) is not None
+            self._named[module] = _EVENT.found_in(module.file.data)
         return self._named[module]
 
     def roots(self, modules: list[Module]) -> list[Function]:

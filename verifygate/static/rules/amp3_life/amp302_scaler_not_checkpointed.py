@@ -188,8 +188,7 @@ def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: 
     name = function.owner.node.name if function.owner else function.name
     if not name:
         return True
-    text = name.encode()
-    word = re.compile(rb"\b" + re.escape(text) + rb"\b")
+    word = re.compile(rf"{name}(?<=\b{name})\b".encode())
     others = {path for files in programs for path in files} - {function.module.path}
     files = (analysis.program.sources.get(path) for path in others)
-    return any(file is not None and text in file.data and word.search(file.data) for file in files)
+    return any(file is not None and word.search(file.data) for file in files)

@@ -92,7 +92,7 @@ RULE = Rule(
     summary="a sharded model with the plain GradScaler, or with torch's clip over its part of the gradients",
     remedy="use `ShardedGradScaler`, and clip with `model.clip_grad_norm_(max_norm)`",
     words=("GradScaler", "clip_grad"),
-    beside=(rf"{_CLASS}(?:\(| as|,)|{_CLASS}(?<=\({_CLASS})|{_CLASS}(?<== {_CLASS})(?!\.)",),
+    beside=(rf"{_CLASS}(?:\(| as|,|(?<=\({_CLASS})|(?<== {_CLASS})(?!\.))",),
     proof="rank-agreement",
 )
 

@@ -76,6 +76,11 @@ from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 
+_LARGE = r"e(?<=[\d.]e)(?<![A-Za-z_\"'].e)\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}"
+_FILLS = r"def \w*(?:fill|masked)\w*\((?=(?:(?!\n(?:def|class) )[\s\S])*?masked_fill)"
+_LARGE_ITEM = r"\]\s*=\s*[-+]?\s*(?:[\d.]+[eE]\+?\d|\d[\d_]{4,}|\d+\s*\*\*|[A-Za-z_]\w*\s*(?:#|\n|\Z))"
+"""An item that gets a large number, or what a name stands for: only files with one are looked through for them."""
+
 RULE = Rule(
     code="AMP403",
     name="mask-overflow",
@@ -84,11 +89,9 @@ RULE = Rule(
     remedy="use `torch.finfo(x.dtype).min`, or compute in float32 there",
     words=("autocast", *WORDS),
     beside=(
-        "torch",
-        # follows from the last one, and is looked for ten times as fast
-        r"e(?<=[\d.]e)\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
-        r"masked_fill|clamp|where\(|\] *= *|def \w*fill",
-        r"[^\w.\"']\d[\d.]*e\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}|def \w*(?:fill|masked)\w*\(",
+        rf"{_LARGE}|{_FILLS}",
+        rf"masked_fill|clamp|where\(|{_LARGE_ITEM}",
+        r"import [^\n]*torch|from [^\n]*torch",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
@@ -96,10 +99,6 @@ RULE = Rule(
 
 _METHODS = {"masked_fill": 1, "masked_fill_": 1, "clamp": 0, "clamp_": 0, "clamp_min": 0, "clamp_max": 0}
 """Method -> position of the constant."""
-_LARGE_ITEM = re.compile(
-    rb"\]\s*=\s*[-+]?\s*(?:[\d.]+e\+?\d|\d[\d_]{4,}|\d+\s*\*\*|[A-Za-z_]\w*\s*(?:#.*)?$)", re.IGNORECASE | re.MULTILINE
-)
-"""An item that gets a large number, or what a name stands for: only files with one are looked through for them."""
 _KEYWORDS = ("value", "min", "max", "other")
 
 
@@ -142,7 +141,7 @@ def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Plac
 
 def _candidates(analysis: Analysis) -> Iterator[tuple[ast.Call | ast.Assign, Function, ast.expr]]:
     """What brings a tensor together with a constant beyond the range of float16."""
-    with_items = {module for module in analysis.modules if _LARGE_ITEM.search(module.file.data)}
+    with_items = {module for module in analysis.modules if re.search(_LARGE_ITEM.encode(), module.file.data)}
     for function in (each for each in analysis.functions if each.module in with_items):
         yield from ((node, function, tensor) for node, tensor in _assignments(function, analysis))
     fills: dict[Function, tuple[str, str]] = {}
