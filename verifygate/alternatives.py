@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 
+def whole(word: str) -> str:
+    """A pattern for a word that is no part of a longer one, and begins with plain text."""
+    return rf"{word}(?<=\b{word})\b"
+
+
 class Alternatives:
     """A pattern for bytes, taken apart at its outermost `|`; compiled when it is first asked for."""
 

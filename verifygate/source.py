@@ -12,12 +12,12 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from verifygate.alternatives import Alternatives
+from verifygate.alternatives import Alternatives, whole
 from verifygate.errors import UsageError
 from verifygate.spans import OPENS, Span, split, strings_of
 
 AMP_WORDS = Alternatives(
-    r"autocast|GradScaler|grad_scaler|amp(?<=\bamp)\b|custom_fwd|custom_bwd|precision\s*=|unscale_"
+    r"autocast|GradScaler|grad_scaler|" + whole("amp") + r"|custom_fwd|custom_bwd|precision\s*=|unscale_"
     r"|scaler\s*\.\s*(?:scale|step|update)\b"
 )
 """A file that matches none of these holds no AMP code of its own."""

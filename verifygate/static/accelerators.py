@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from verifygate.alternatives import Alternatives, whole
 from verifygate.source import Sources
 from verifygate.static import torch_api
 from verifygate.static.companions import Companions
@@ -18,8 +19,15 @@ from verifygate.static.values import Bound, Frame, Made
 OTHERS = frozenset({"mps", "xpu", "npu", "hpu"})
 """Accelerators on which autocast computes in float16 where nobody says otherwise; on the CPU it is bfloat16."""
 
-_FORESEEN = (
-    rb"\b(?:torch_npu|(?:torch|backends)\.(?:mps|xpu|npu|hpu)|(?:npu|xpu|mps)_available)\b|['\"](?:mps|xpu|npu)\b"
+_FORESEEN = Alternatives(
+    "|".join(
+        [
+            *(whole(word) for word in ("torch_npu", "npu_available", "xpu_available", "mps_available")),
+            *(rf"{base}\.(?<=\b{base}\.)(?:mps|xpu|npu|hpu)\b" for base in ("torch", "backends")),
+            r"'(?:mps|xpu|npu)\b",
+            r"\"(?:mps|xpu|npu)\b",
+        ]
+    )
 )
 _ASKS_FOR_CUDA = r"['\"]cuda['\"]|is_cuda\b|cuda\.is_available"
 _TURNED_ROUND = r"\bnot\b|!=|\bnot in\b"
@@ -78,7 +86,7 @@ class Accelerators:
         if path not in self._foreseen:
             files = frozenset[str]().union(*self.companions.programs(path))
             found = (self.sources.get(each) for each in files)
-            self._foreseen[path] = any(file is not None and re.search(_FORESEEN, file.data) for file in found)
+            self._foreseen[path] = any(file is not None and _FORESEEN.found_in(file.data) for file in found)
         return self._foreseen[path]
 
     def _switches(self, region: WrittenRegion) -> Iterator[str]:

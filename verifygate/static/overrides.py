@@ -11,6 +11,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from verifygate.alternatives import Alternatives
 from verifygate.static.program import Class, Function
 from verifygate.static.syntax import walk
 from verifygate.static.values import Object
@@ -18,7 +19,7 @@ from verifygate.static.values import Object
 if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
-_BY_NAME = rb"setattr\(self,\s*[^\"'\s]|self\.__dict__(\[|\.update)|vars\(self\)(\[|\.update)"
+_BY_NAME = Alternatives(r"setattr\(self,\s*[^\"'\s]|self\.__dict__(?:\[|\.update)|vars\(self\)(?:\[|\.update)")
 MOST = 6
 """Of more classes that fill one method in, none is looked at: which of them runs is anybody's guess."""
 
@@ -70,6 +71,7 @@ class Overrides:
             self._settable[name] = any(
                 re.search(own[1], data) if path == own[0] else re.search(below, data)
                 for path, data in self._setting.items()
+                if name.encode() in data
             )
         return self._settable[name]
 
@@ -77,7 +79,7 @@ class Overrides:
     def _setting(self) -> dict[str, bytes]:
         """Path -> text of the files in which some `self` gets attributes by name."""
         sources = self._evaluator.program.sources
-        return {file.path: file.data for file in sources if re.search(_BY_NAME, file.data)}
+        return {file.path: file.data for file in sources if _BY_NAME.found_in(file.data)}
 
     def _classes_with(self, name: str) -> list[Class]:
         if self._by_method is None:

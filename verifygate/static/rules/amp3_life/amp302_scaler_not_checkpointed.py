@@ -99,6 +99,7 @@ something under a key that says "scaler" counts as saving it.
 import re
 from collections.abc import Iterable, Iterator
 
+from verifygate.alternatives import whole
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
@@ -188,7 +189,7 @@ def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: 
     name = function.owner.node.name if function.owner else function.name
     if not name:
         return True
-    word = re.compile(rf"{name}(?<=\b{name})\b".encode())
+    word = re.compile(whole(name).encode())
     others = {path for files in programs for path in files} - {function.module.path}
     files = (analysis.program.sources.get(path) for path in others)
     return any(file is not None and word.search(file.data) for file in files)
