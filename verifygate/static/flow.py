@@ -87,6 +87,8 @@ class Walk:
         """Node -> the conditions that it makes void."""
         self._matters: list[frozenset[Atom]] = []
         """Node -> the conditions that are still asked for there or later."""
+        self._bound_anew: dict[int, list[str]] = {}
+        """Node with an assignment -> the optimizers whose names mean another from there on."""
         self._next_turns: dict[Atom, Atom] = {}
         self._is_over = False
         """Every state has been met: what is asked now is asked again."""
@@ -104,9 +106,12 @@ class Walk:
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
         self._alive = self.graph.alive()
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
-        for node in self.graph.nodes:
+        for number, node in enumerate(self.graph.nodes):
             if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
                 self._scalers.setdefault(node.payload.optimizer, set()).add(node.payload.scaler)
+            if isinstance(node.payload, Assign):  # the variable of a loop over a collection stays the one watched
+                names = (name for name in self.graph.optimizers if name not in node.members)
+                self._bound_anew[number] = [name for name in names if is_below(name, node.payload.target)]
         start = State(tuple((name, Track()) for name in sorted(self.graph.optimizers)))
         queue = deque([(0, start)])
         self.parents[(0, start)] = None
@@ -129,8 +134,12 @@ class Walk:
         after = self._apply(number, node, state)
         if after is None:
             return []
-        steps = ((successor, decided(after, fact, self._matters[successor])) for successor, fact in node.successors)
-        return [(successor, following) for successor, following in steps if following is not None]
+        steps = []
+        for successor, fact in node.successors:
+            following = decided(after, fact, self._matters[successor])
+            if following is not None:
+                steps.append((successor, following))
+        return steps
 
     def _onward_again(self, number: int, state: State) -> list[Step]:
         """The same, once every state has been met: it is asked for one condition after the other."""
@@ -266,10 +275,10 @@ class Walk:
         scaled = state.scaled
         if assign.scaled or (scaled and assign.sources.paths & scaled):
             scaled = scaled | {assign.target}
-        elif not assign.keeps:
+        elif assign.target in scaled and not assign.keeps:
             scaled = scaled - {assign.target}
         facts = state.facts
-        if voids := self._voids[number]:
+        if facts and (voids := self._voids[number]):
             over = frozenset(fact for fact in facts if fact[0] in voids)
             turns, node = self._next_turns, self.graph.nodes[number]
             facts = facts - over | {
@@ -283,12 +292,8 @@ class Walk:
             kept = frozenset(each for each in span.stepped if not is_below(each[0], assign.target))
             span = span._replace(stepped=kept)
         tracks = state.tracks
-        members = self.graph.nodes[number].members  # the variable of a loop over a collection stays the one watched
-        if any(is_below(name, assign.target) and name not in members for name, _ in tracks):
-            tracks = tuple(
-                (name, Track() if is_below(name, assign.target) and name not in members else track)
-                for name, track in tracks
-            )
+        if anew := self._bound_anew[number]:
+            tracks = tuple((name, Track() if name in anew else track) for name, track in tracks)
         if (scaled, facts, span, tracks) == (state.scaled, state.facts, state.span, state.tracks):
             return state
         return state._replace(scaled=scaled, facts=facts, span=span, tracks=tracks)

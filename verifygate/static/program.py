@@ -6,7 +6,6 @@ Files are parsed once and only when something asks for them; of most files, only
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
@@ -262,7 +261,7 @@ class Module:
     @cached_property
     def is_relative(self) -> bool:
         """Whether it imports by `from .`: it is part of a package then, and cannot be run as a script in its folder."""
-        return re.search(rb"^[ \t]*from[ \t]+\.", self.file.data, re.MULTILINE) is not None
+        return any(source is not None and source.startswith(b".") for source, _ in self.file.imports)
 
     @cached_property
     def reached_into(self) -> dict[Function, list[tuple[str, Binding]]]:

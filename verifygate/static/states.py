@@ -35,11 +35,12 @@ def decided(state: State, fact: Fact | None, matters: frozenset[Atom]) -> State 
     facts = state.facts
     if fact is not None and not fact[0].opaque:
         atom, truth = fact
-        if (atom, not truth) in facts:
+        if facts and (atom, not truth) in facts:
             return None
         if atom in matters:
             facts = facts | {fact}
-    facts = _kept(facts, matters)
+    if facts:
+        facts = _kept(facts, matters)
     return state if facts == state.facts else state._replace(facts=facts)
 
 
