@@ -53,7 +53,8 @@ class AssignmentLowering(LoopLowering):
             self._emit(replace(drawn, truth=None, in_loop=bool(self._loops), counts=True), node, here)
             return
         known = self._is_switch(target, value, here)
-        self._give(path, value, node, here, keeps=keeps, known=known, apart=bool(self.roles.scaler(target, here.frame)))
+        apart = isinstance(value, ast.IfExp) and self.roles.scaler(target, here.frame) is not None
+        self._give(path, value, node, here, keeps=keeps, known=known, apart=apart)
 
     def _give(
         self,
