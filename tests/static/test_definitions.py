@@ -11,6 +11,7 @@ import verifygate
 from verifygate.source import SourceFile, Sources
 from verifygate.spans import split
 from verifygate.static.definitions import DEFERRED, empty_definition, parse_skeleton, source_of
+from verifygate.static.parsing import UnparsableError
 from verifygate.static.program import Module, Program
 
 TRICKY = b'''"""Text at the margin:
@@ -167,6 +168,35 @@ def test_where_a_line_misleads_the_whole_file_is_parsed() -> None:
     program, module = parsed(CUT_SHORT)
     assert [returned(module, 0), returned(module, 1)] == [["'a and b'"], ["3"]]
     assert not program.failures
+
+
+def test_the_rest_of_a_file_is_parsed_by_definitions_that_nobody_has_looked_into(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """None of it twice."""
+    program, module = parsed(TRICKY)
+    assert [span.name for span in module.file.definitions] == [b"A", b"h", b"one", b"Last"]
+    one = next(node for node in module.tree.body if getattr(node, "name", "") == "one")
+    assert len(one.body) == 2
+    seen: list[bytes] = []
+
+    def noted(code: bytes) -> ast.Module:
+        seen.append(code)
+        return ast.parse(code)
+
+    for name in ("definitions.parse_code", "program.parse"):
+        monkeypatch.setattr(f"verifygate.static.{name}", noted)
+    program.parse_the_rest(module.file)
+    assert [TRICKY[span.start : span.end] for span in module.file.definitions if span.name != b"one"] == seen
+
+
+def test_a_broken_definition_that_nobody_looks_into_is_told() -> None:
+    """With its line in the file; and a line that misleads breaks nothing."""
+    program, module = parsed(BROKEN)
+    with pytest.raises(UnparsableError, match="line 6: invalid syntax"):
+        program.parse_the_rest(module.file)
+    program, module = parsed(CUT_SHORT)
+    program.parse_the_rest(module.file)
 
 
 def test_what_stands_for_a_broken_definition_is_empty() -> None:

@@ -47,13 +47,21 @@ class Source(NamedTuple):
     def parse(self) -> ast.stmt:
         """The definition's node, with the line numbers that it has in the file."""
         span = self.span
+        found = self._parsed(b"\n" * (self.line - 1))
+        return found or self.on_failure(span, self.line + self.data.count(b"\n", span.start, span.head))
+
+    def stands_alone(self) -> bool:
+        """Whether it can be parsed, and so need not be looked for in the whole file."""
+        return self._parsed(b"") is not None
+
+    def _parsed(self, above: bytes) -> ast.stmt | None:
+        span = self.span
         try:
-            body = parse_code(b"\n" * (self.line - 1) + self.data[span.start : span.end]).body
+            body = parse_code(above + self.data[span.start : span.end]).body
         except UnparsableError:
-            body = []
-        if len(body) == 1 and body[0].__class__ is KINDS[span.kind] and body[0].name == span.name.decode():
-            return body[0]
-        return self.on_failure(span, self.line + self.data.count(b"\n", span.start, span.head))
+            return None
+        alone = len(body) == 1 and body[0].__class__ is KINDS[span.kind] and body[0].name == span.name.decode()
+        return body[0] if alone else None
 
 
 class DeferredFunction(ast.FunctionDef):

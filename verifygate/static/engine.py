@@ -21,7 +21,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.choice import Choice
 from verifygate.static.constructs import constructs
 from verifygate.static.graph import Place
-from verifygate.static.parsing import UnparsableError, parse
+from verifygate.static.parsing import UnparsableError
 from verifygate.static.picking import Picker
 from verifygate.static.program import Program
 from verifygate.static.registry import chosen, load_rules, too_new
@@ -281,7 +281,7 @@ def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]
     for file in rest:
         try:
             if small:
-                parse(file)
+                analysis.program.parse_the_rest(file)
             elif not file.is_plain:
                 file.text  # noqa: B018 - it tells why it is no text
         except (UnparsableError, SourceUnreadableError) as error:

@@ -15,7 +15,7 @@ from verifygate.source import SourceFile, Sources
 from verifygate.spans import Span
 from verifygate.static.bodies import Definition, own_nodes, replaces, symbols_of
 from verifygate.static.companions import Companions
-from verifygate.static.definitions import KINDS, empty_definition, parse_skeleton, source_of
+from verifygate.static.definitions import KINDS, Source, empty_definition, parse_skeleton, source_of
 from verifygate.static.parsing import UnparsableError, parse
 from verifygate.static.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
 from verifygate.timings import OFF, Timings
@@ -248,6 +248,11 @@ class Module:
         for inner, name in symbols_of(node.body).items():
             self._collect(inner, f"{symbol}.{name}", made, enclosing, members)
 
+    @property
+    def left(self) -> Iterator[Source]:
+        """The definitions at the top level that nobody has looked into."""
+        return filter(None, map(source_of, self._symbols))
+
     def mentions(self, *words: bytes) -> bool:
         """Whether one of the words stands anywhere in the file: rules ask that of each of its functions."""
         for word in words:
@@ -346,6 +351,12 @@ class Program:
             except UnparsableError:
                 pass  # what looked like a definition was none
         return Module(file, parse(file), looked_at)
+
+    def parse_the_rest(self, file: SourceFile) -> None:
+        """Parse what nobody has asked for of a file, to tell whether it can be. Raises UnparsableError."""
+        module = self._modules.get(file.path)
+        if module is None or not all(each.stands_alone() for each in module.left):
+            parse(file)
 
     def _found_whole(self, file: SourceFile, span: Span, line: int) -> ast.stmt:
         """A definition that could not be parsed by itself, from the whole file; an empty one if that fails as well."""
