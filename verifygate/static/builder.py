@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
-from verifygate.record import field, record, replace
+from verifygate.record import field, record
 from verifygate.static.graph import Assign, Branch, Fact, Graph, Member, Node, Pass, Payload, Place
 from verifygate.static.program import Function
 from verifygate.static.values import Frame
@@ -102,7 +102,7 @@ class Builder:
         for node in added:
             if isinstance(node.payload, Assign):
                 number = len(self.graph.nodes)
-                self.graph.nodes.append(replace(node, successors=[]))
+                self.graph.nodes.append(Node(node.payload, node.place, node.homes, [], node.loops, node.members))
                 self._connect(self._loose, number)
                 self._loose = [(number, None)]
 

@@ -25,7 +25,7 @@ class Nesting:
     """Answers for every function; the map of a function is made when it is first asked for."""
 
     def __init__(self) -> None:
-        self._parents: dict[Function, dict[ast.AST, Around]] = {}
+        self._parents: dict[Function, dict[ast.AST, tuple[ast.AST, str]]] = {}
 
     def around(self, node: ast.AST, function: Function) -> Iterator[Around]:
         """What stands around the node, innermost first, up to the function's own definition."""
@@ -33,8 +33,8 @@ class Nesting:
             self._parents[function] = dict(_edges(function.node))
         parents = self._parents[function]
         while (outer := parents.get(node)) is not None:
-            yield outer
-            node = outer.node
+            yield Around(*outer)
+            node = outer[0]
 
     def loops(self, node: ast.AST, function: Function) -> list[Loop]:
         """The loops whose turns run the node, innermost first; an iterable or an `else` runs once."""
@@ -61,7 +61,8 @@ class Nesting:
         return found
 
 
-def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, Around]]:
+def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, tuple[ast.AST, str]]]:
+    """Each node below a function, but for what stands in functions inside it, with what is right above it."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -69,6 +70,6 @@ def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, Around]]:
             value = getattr(node, part)
             for child in value if isinstance(value, list) else (value,):
                 if child is not None:
-                    yield child, Around(node, part)
+                    yield child, (node, part)
                     if child.__class__ not in CLOSED:
                         stack.append(child)

@@ -45,9 +45,9 @@ class Spot:
         """The same for another node of the statement."""
         return Spot(node, self.statement, self.function, self.block, self.loops, self.tests, self.contexts, self.leaves)
 
-    def of(self, statement: ast.stmt) -> Spot:
-        """The same for another statement of the block."""
-        return Spot(self.node, statement, self.function, self.block, self.loops, self.tests, self.contexts, self.leaves)
+    def of(self, statement: ast.stmt, block: tuple[ast.stmt, ...]) -> Spot:
+        """The same for a statement among others."""
+        return Spot(self.node, statement, self.function, block, self.loops, self.tests, self.contexts, self.leaves)
 
     @property
     def place(self) -> Place:
@@ -76,11 +76,11 @@ def spots_of(function: Function) -> list[Spot]:
 
 
 def _block(body: Sequence[ast.stmt], around: Spot) -> Iterator[Spot]:
-    around = replace(around, block=tuple(body))
-    for number, statement in enumerate(body):
-        yield from _statement(statement, around.of(statement))
+    block = tuple(body)
+    for number, statement in enumerate(block):
+        yield from _statement(statement, around.of(statement, block))
         if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue) and _counts(statement.test):
-            rest = tuple(body[number + 1 :])
+            rest = block[number + 1 :]
             around = replace(around, tests=(*around.tests, Test(statement.test, around.loops, rest)))
 
 
