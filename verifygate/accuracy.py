@@ -29,6 +29,7 @@ CLASSES = {
     "deprecated-cuda-amp": "AMP501",
     "backward-under-autocast": "AMP101",
     "step-in-autocast": "AMP102",
+    "autocast-not-entered": "AMP103",
     "autocast-spans-iterations": "AMP104",
     "weights-changed-in-autocast-region": "AMP104",
     "device-type-mismatch": "AMP105",

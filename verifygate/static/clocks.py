@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from verifygate.static.roles import last_name
-from verifygate.static.spots import Spot
-from verifygate.static.syntax import walk
+from verifygate.static.spots import Spot, counts
 from verifygate.static.values import Frame
 
 if TYPE_CHECKING:
@@ -33,12 +33,21 @@ def reads_clock(node: ast.AST, frame: Frame, analysis: Analysis) -> bool:
 
 
 def times_something(analysis: Analysis, spot: Spot) -> bool:
-    """Whether a clock is read or CUDA events are recorded near a call: in its loop, or else in its function."""
+    """Whether a clock is read or CUDA events are recorded near a call: in its loop, or else in its function.
+
+    Not every n-th turn: what times many turns waits once, at the end of them.
+    """
     frame = analysis.evaluator.root_frame(spot.function)
     return any(
         isinstance(node, ast.Call)
         and (
             last_name(node.func) in _EVENT_WORDS or "time" in last_name(node.func) or reads_clock(node, frame, analysis)
         )
-        for node in (walk(spot.loops[-1]) if spot.loops else spot.function.own_nodes)
+        for node in (_in_every_turn(analysis, spot) if spot.loops else spot.function.own_nodes)
     )
+
+
+def _in_every_turn(analysis: Analysis, spot: Spot) -> Iterator[ast.AST]:
+    for other in analysis.hot.spots(spot.function):
+        if spot.loops[-1] in other.loops and not any(counts(test.expr) for test in other.tests):
+            yield other.node

@@ -55,6 +55,8 @@ def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]):
             atom = _atom(left, frame, roles)
             return atom, isinstance(op, ast.IsNot | ast.NotEq)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind]) if _is_scaler_class(kind, frame, roles):
+            return _atom(asked, frame, roles), True  # a scaler, or None
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=bool() as truth)]):
             atom = _atom(left, frame, roles)
             return atom, truth is isinstance(op, ast.Is | ast.Eq)
@@ -65,6 +67,10 @@ def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
             inside = ast.copy_location(ast.Compare(left=left, ops=[ast.In()], comparators=[right]), test)
             return _atom(inside, frame, roles), False
     return _atom(test, frame, roles), True
+
+
+def _is_scaler_class(kind: ast.expr, frame: Frame, roles: Roles) -> bool:
+    return roles.known_name(kind, frame) in torch_api.GRAD_SCALERS
 
 
 def window_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:

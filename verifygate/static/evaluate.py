@@ -35,6 +35,7 @@ from verifygate.static.values import (
     dict_items,
     elements_of,
     given_field,
+    may_end,
     same,
     truth_of,
 )
@@ -124,7 +125,8 @@ class Evaluator:
                 yes = self.values(expr.body, frame) if test is not False else ()
                 return yes + self.values(expr.orelse, frame) if test is not True else yes
             case ast.BoolOp():
-                return [value for part in expr.values for value in self.values(part, frame)]
+                each = ((part, value) for part in expr.values for value in self.values(part, frame))
+                return [value for part, value in each if part is expr.values[-1] or may_end(expr.op, value)]
             case ast.NamedExpr() | ast.Await() | ast.Starred():
                 return self.values(expr.value, frame)
             case ast.Tuple() | ast.List():
@@ -133,10 +135,7 @@ class Evaluator:
                 return [DictLiteral(expr, frame)]
             case ast.Subscript():
                 return self._subscript(expr, frame)
-            case ast.UnaryOp(op=ast.Not()):
-                truth = self.truth(expr.operand, frame)
-                return [UNKNOWN if truth is None else Literal(not truth)]
-            case ast.Compare():
+            case ast.UnaryOp(op=ast.Not()) | ast.Compare():
                 truth = self.truth(expr, frame)
                 return [UNKNOWN if truth is None else Literal(truth)]
         return _NOTHING_KNOWN
@@ -218,9 +217,9 @@ class Evaluator:
         dotted = source.lstrip(".")
         level = len(source) - len(dotted)
         inside = self.program.imported(dotted, importer, level)
-        if inside is None:
-            return [Known(f"{dotted}.{name}") if not level else UNKNOWN]
         submodule = self.program.imported(f"{dotted}.{name}" if dotted else name, importer, level)
+        if inside is None:  # a folder without `__init__.py` is a package, too
+            return [ModuleValue(submodule) if submodule else UNKNOWN if level else Known(f"{dotted}.{name}")]
         key = (inside.path, name)
         if self._stars.binder(name, inside) and key not in self._importing:
             self._importing.add(key)  # a name may be handed on in a circle, or a file import its own namesake

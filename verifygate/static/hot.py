@@ -39,6 +39,7 @@ _STEADY_CALLS = frozenset(
     """isinstance hasattr getattr bool len is_available is_initialized is_main_process get_rank get_world_size
     is_bf16_supported device str int is_enabled""".split()  # noqa: SIM905
 )
+_FINITE = frozenset({"isfinite", "isnan", "isinf"})
 _TYPE_CALLS = frozenset({"isinstance", "issubclass", "hasattr"})
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 _DEPTH = 3
@@ -122,6 +123,12 @@ class Hot:
                         found.setdefault(last_name(spot.node.func), []).append(spot)
         return found
 
+    def is_chosen_in(self, loop: HotLoop, spot: Spot) -> bool:
+        """Whether a condition on what a turn binds decides if a spot runs: at the end of a window, say."""
+        bound = _bound_in(loop.node)
+        asked = (test.expr for test in spot.tests if loop.node in test.loops)
+        return any(isinstance(node, ast.Name) and node.id in bound for expr in asked for node in walk(expr))
+
     # -- which loops are hot -----------------------------------------------------------------------------------
 
     def _of(self, function: Function) -> Iterator[HotLoop]:
@@ -200,7 +207,7 @@ class Hot:
             and spot.node.args
             and spot.loops
             and spot.loops[-1] is loop
-            and not any(isinstance(node, ast.Name) and node.id in own for node in walk(spot.node.args[0]))
+            and not any(_of_turn(each, own) for each in (spot.node.args[0], *_bound_to(spot.node.args[0], function)))
         ]
         return found + self._made_of(nexts, function)
 
@@ -280,7 +287,7 @@ class Hot:
             self._decides_a_step[test] = any(self._steps_in(node, function) for node in nodes)
         if self._decides_a_step[test]:
             return False
-        if _adds_to_what_is_there(test) or gradients_there(test.expr) is not None:
+        if _adds_to_what_is_there(test) or gradients_there(test.expr) is not None or _is_of_the_finite(test):
             return False
         for node in _asked(test.expr):
             if isinstance(node, ast.Call) and last_name(node.func) not in _STEADY_CALLS:
@@ -298,6 +305,16 @@ class Hot:
 
     def _steps_in(self, node: ast.AST, function: Function) -> bool:
         return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
+
+
+def _of_turn(expr: ast.expr, own: list[str]) -> bool:
+    """Whether the variable of a loop picks what each turn draws from: its own iterator, not the next batch of one."""
+    return any(isinstance(node, ast.Name) and node.id in own for node in walk(expr))
+
+
+def _bound_to(expr: ast.expr, function: Function) -> Iterator[ast.expr]:
+    bindings = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    return (binding.expr for binding in bindings if binding.expr is not None)
 
 
 def _counts_turns(loop: Loop) -> bool:
@@ -343,6 +360,18 @@ def _adds_to_what_is_there(test: Test) -> bool:
                 for node in walk(part)
             )
     return False
+
+
+def _is_of_the_finite(test: Test) -> bool:
+    """Whether a condition only leaves out what is inf or NaN: `loss.item() if not torch.isnan(loss) else 0`."""
+    expr, holds = test.expr, test.holds
+    while isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Not):
+        expr, holds = expr.operand, not holds
+    nodes = tuple(walk(expr))
+    names = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
+    if not names & _FINITE or any(isinstance(node, ast.BoolOp | ast.BinOp) for node in nodes):
+        return False
+    return holds is ("isfinite" in names)
 
 
 def _may_train(module: Module) -> bool:

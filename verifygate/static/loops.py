@@ -18,7 +18,7 @@ from verifygate.static.members import members, selection, written_out
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles
 from verifygate.static.syntax import walk
-from verifygate.static.values import Bound, Frame
+from verifygate.static.values import Bound, Frame, Literal
 
 _LEAVING = ast.Return | ast.Raise
 
@@ -47,16 +47,29 @@ class LoopLowering(Builder):
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, here: Activation) -> None:
         jumps = self._jump_count
-        if isinstance(node, ast.While) or not (turns := written_out(node, here.frame, self.roles)):
+        turns = written_out(node, here.frame, self.roles) if not isinstance(node, ast.While) else []
+        if isinstance(node, ast.While) or not (turns := turns or self._once(node, here.frame)):
             self._repeated(node, here)
         else:
             self._unrolled(node, turns, here)
         if self._jump_count != jumps and not any(isinstance(inner, _LEAVING) for inner in walk(node)):
             self._jump_count = jumps  # its own break and continue do not leave it
 
+    def _once(self, node: ast.For | ast.AsyncFor, frame: Frame) -> list[dict[str, Bound]]:
+        """The turn of a loop within a loop that has one, by a constant: `for _ in range(D_STEPS)`."""
+        match node.iter:
+            case ast.Call(func=ast.Name(id="range"), args=[count]) if self._loops:
+                values = self.roles.evaluator.values(count, frame)
+                return (
+                    [{}] if values and all(isinstance(value, Literal) and value.value == 1 for value in values) else []
+                )
+        return []
+
     def _unrolled(self, node: ast.For | ast.AsyncFor, turns: list[dict[str, Bound]], here: Activation) -> None:
-        """A loop over a few optimizers that are written out: its turns one after the other."""
+        """A loop over a few optimizers that are written out, or of one turn: its turns one after the other."""
         self._expression(node.iter, here)
+        if not any(turns):
+            self._assign(node.target, None, node, here)
         self._loops_seen += 1
         self._loops.append(self._loops_seen)
         loop = Loop()

@@ -40,6 +40,20 @@ class Scaling:
                 return self.roles.scaler(owner, frame)
         return None
 
+    def _is_unscaled(self, product: ast.BinOp, frame: Frame) -> bool:
+        """Whether something is divided by the scale: `grads / scaler.get_scale()`, or times its inverse."""
+        if not frame.function.module.mentions(b"get_scale"):
+            return False
+        if isinstance(product.op, ast.Div):
+            return self._got(product.right, frame) is not None
+        if not isinstance(product.op, ast.Mult):
+            return False
+        factors = (self._bound(each, frame) for each in (product.left, product.right))
+        return any(
+            isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div) and self._got(each.right, frame) is not None
+            for each in factors
+        )
+
     def _named(self, name: ast.Name, frame: Frame) -> Scaler | None:
         """The scaler of a name that is bound once, to its method: `scale = scaler.scale`."""
         match self._bound(name, frame):
@@ -57,13 +71,16 @@ class Scaling:
     def sources(self, expr: ast.AST, frame: Frame) -> frozenset[str]:
         """Canonical paths of the variables in an expression, and of what they are in or of.
 
-        Without those read through `.item()` or `.detach()`.
+        Without those read through `.item()` or `.detach()`, or divided by the scale.
         """
         found: set[str] = set()
         stack = [expr]
         while stack:
             node = stack.pop()
             if isinstance(node, ast.Call) and last_name(node.func) in _READ_OUT:
+                continue
+            value = node.elt if isinstance(node, ast.ListComp | ast.GeneratorExp) else node
+            if isinstance(value, ast.BinOp) and self._is_unscaled(value, frame):
                 continue
             if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
                 found.update(_lineage(self.roles.path(node, frame)))

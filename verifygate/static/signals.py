@@ -12,7 +12,7 @@ from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.scaling import Scaling
 from verifygate.static.syntax import walk
-from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Object
+from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Items, Object
 
 
 @record
@@ -74,7 +74,9 @@ class Signals:
     ) -> Meaning | None:
         if method == "backward":
             return self._backward(call, receiver, frame)
-        if method == "step" and (self._is_scalers_own(frame) or self._is_given_a_scaler(call, frame)):
+        if method == "step" and (
+            self._is_scalers_own(frame) or self._is_given_a_scaler(call, frame) or self._is_wrapped(receiver, frame)
+        ):
             return None
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
@@ -101,6 +103,22 @@ class Signals:
         """Whether the code is part of a scaler: stepping the optimizer is its task."""
         owner = frame.function.owner
         return owner is not None and bool(self.roles.evaluator.outside_bases(owner) & torch_api.GRAD_SCALERS)
+
+    def _is_wrapped(self, receiver: ast.expr, frame: Frame) -> bool:
+        """Whether an optimizer comes back from a function of the project that it was given to, in a way not followed.
+
+        Such a function wraps what it is given: `model, optimizer = accelerator.prepare(model, optimizer)`.
+        """
+        evaluator = self.roles.evaluator
+        bindings, home = (isinstance(receiver, ast.Name) and evaluator.lookup(receiver.id, frame)) or ((), frame)
+        return any(
+            binding.kind == "item"
+            and isinstance(binding.expr, ast.Call)
+            and any(isinstance(each, ast.Name) and each.id == receiver.id for each in binding.expr.args)  # type: ignore[attr-defined]
+            and bool(evaluator.callees(binding.expr, home))
+            and not any(isinstance(value, Items) for value in evaluator.values(binding.expr, home))
+            for binding in bindings
+        )
 
     def _is_given_a_scaler(self, call: ast.Call, frame: Frame) -> bool:
         """Whether a scaler is handed over: what steps with it is a wrapper around an optimizer."""

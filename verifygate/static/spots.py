@@ -23,6 +23,8 @@ class Test:
     loops: tuple[Loop, ...]
     body: tuple[ast.AST, ...] = ()
     """What runs only where the condition decides so."""
+    holds: bool = True
+    """Whether it runs where the condition holds, or where it does not."""
 
 
 @record(eq=False)
@@ -79,9 +81,9 @@ def _block(body: Sequence[ast.stmt], around: Spot) -> Iterator[Spot]:
     block = tuple(body)
     for number, statement in enumerate(block):
         yield from _statement(statement, around.of(statement, block))
-        if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue) and _counts(statement.test):
+        if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue) and counts(statement.test):
             rest = block[number + 1 :]
-            around = replace(around, tests=(*around.tests, Test(statement.test, around.loops, rest)))
+            around = replace(around, tests=(*around.tests, Test(statement.test, around.loops, rest, holds=False)))
 
 
 def _statement(node: ast.stmt, here: Spot) -> Iterator[Spot]:
@@ -91,7 +93,7 @@ def _statement(node: ast.stmt, here: Spot) -> Iterator[Spot]:
         case ast.If():
             yield from _expression(node.test, here)
             yield from _block(node.body, _under(here, node.test, node.body))
-            yield from _block(node.orelse, _under(here, node.test, node.orelse))
+            yield from _block(node.orelse, _under(here, node.test, node.orelse, holds=False))
         case ast.For() | ast.AsyncFor() | ast.While():
             yield from _expression(node.test if isinstance(node, ast.While) else node.iter, here)
             yield from _block(node.body, replace(here, loops=(*here.loops, node)))
@@ -118,10 +120,10 @@ def _statement(node: ast.stmt, here: Spot) -> Iterator[Spot]:
             yield from _expression(node, here)
 
 
-def _under(here: Spot, test: ast.expr, body: Sequence[ast.stmt]) -> Spot:
+def _under(here: Spot, test: ast.expr, body: Sequence[ast.stmt], *, holds: bool = True) -> Spot:
     last = body[-1] if body else None
     leaves = here.leaves or isinstance(last, ast.Break | ast.Return | ast.Raise) or _exits(last)
-    return replace(here, tests=(*here.tests, Test(test, here.loops, tuple(body))), leaves=leaves)
+    return replace(here, tests=(*here.tests, Test(test, here.loops, tuple(body), holds)), leaves=leaves)
 
 
 def _exits(last: ast.stmt | None) -> bool:
@@ -136,7 +138,8 @@ def _expression(node: ast.AST, here: Spot) -> Iterator[Spot]:
         inner, around = stack.pop()
         if isinstance(inner, ast.IfExp):
             for arm in (inner.orelse, inner.body):
-                stack.append((arm, replace(around, tests=(*around.tests, Test(inner.test, around.loops, (arm,))))))
+                test = Test(inner.test, around.loops, (arm,), arm is inner.body)
+                stack.append((arm, replace(around, tests=(*around.tests, test))))
             stack.append((inner.test, around))
             continue
         if inner.__class__ is ast.Call:
@@ -144,6 +147,6 @@ def _expression(node: ast.AST, here: Spot) -> Iterator[Spot]:
         stack += [(each, around) for each in reversed(children(inner)) if each.__class__ not in _CLOSED]
 
 
-def _counts(test: ast.expr) -> bool:
+def counts(test: ast.expr) -> bool:
     """Whether a condition picks every n-th turn."""
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(test))

@@ -156,6 +156,11 @@ def truth_of(value: Value) -> bool | None:
             return None
 
 
+def may_end(op: ast.boolop, value: Value) -> bool:
+    """Whether `and` or `or` may come to a value that is not the last of its operands."""
+    return truth_of(value) is not isinstance(op, ast.And)
+
+
 def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
     """The constant text keys of a dict written out."""
     if isinstance(node, ast.Call):

@@ -46,3 +46,8 @@ def inside_itself(encoder, decoder, inputs):
         hidden = encoder(inputs)
         with context:  # expect: AMP103
             return decoder(hidden)
+
+
+def only_the_last_of_two(model, inputs, training):
+    with torch.autocast("cuda") and (torch.enable_grad() if training else torch.no_grad()):  # expect: AMP103
+        return model(inputs)

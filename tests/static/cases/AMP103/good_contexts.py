@@ -58,3 +58,8 @@ def in_a_nested_function(model):
             return model(inputs)
 
     return run
+
+
+def whatever_there_is_or_autocast(model, inputs, given=None):
+    with given or torch.autocast("cuda"):
+        return model(inputs)

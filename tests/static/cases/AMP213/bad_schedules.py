@@ -159,3 +159,30 @@ def the_scale_is_only_logged(model, optimizer, scaler, batches, scheduler, metri
         scheduler.step()  # expect: AMP213 likely
         scale = scaler.get_scale()
         metrics["grad_scale"] = scale
+
+
+def another_skip_is_asked_for_before(model, optimizer, scaler, batches, scheduler, skip_steps, limit):
+    for number, batch in enumerate(batches):
+        if number < skip_steps:
+            continue
+        optimizer.zero_grad()
+        loss = model(batch)
+        skip_optimizer_step = loss > limit
+        scaler.scale(loss).backward()
+        if not skip_optimizer_step:
+            scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()  # expect: AMP213 likely
+
+
+def an_iterator_for_each_objective(losses, optimizers, loaders, scaler, scheduler, steps_per_epoch):
+    for _ in range(steps_per_epoch):
+        for index in range(len(losses)):
+            optimizer = optimizers[index]
+            iterator = iter(loaders[index])
+            batch = next(iterator)
+            scaler.scale(losses[index](batch)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        scheduler.step()  # expect: AMP213 likely

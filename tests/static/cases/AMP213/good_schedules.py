@@ -105,3 +105,16 @@ def compares_by_a_name(model, optimizer, scaler, batches, scheduler):
         known = now
         if stepped:
             scheduler.step()
+
+
+def in_the_arm_without_a_scaler(model, optimizer, scaler, batches, scheduler):
+    for batch in batches:
+        optimizer.zero_grad()
+        if scaler is not None:
+            scaler.scale(model(batch)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            model(batch).backward()
+            optimizer.step()
+            scheduler.step()

@@ -35,3 +35,19 @@ def by_a_wrapper(model, loss_fn, optimizer, batches, length):
     for number, batch in enumerate(batches):
         loss = loss_fn(model(batch))
         scaler(loss, optimizer, model.parameters(), (number + 1) % length == 0)  # expect: AMP216 likely
+
+
+def step(number, loss, optimizer, scaler=None, length=1):
+    if scaler is not None:
+        scaler.scale(loss).backward()  # expect: AMP216 likely
+        if number % length == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+    else:
+        loss.backward()
+
+
+def by_a_function_that_may_have_none(model, loss_fn, optimizer, scaler, batches, length):
+    for number, batch in enumerate(batches, 1):
+        step(number, loss_fn(model(batch)), optimizer, scaler, length)

@@ -98,3 +98,18 @@ def off_by_a_setting(model, optimizer, batches, settings):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def asks_whether_there_is_one(model, optimizer, batches, use_amp):
+    scaler = GradScaler()  # expect: AMP303 likely
+    for batch in batches:
+        with autocast(enabled=use_amp):
+            loss = model(batch)
+        optimizer.zero_grad()
+        if scaler is not None:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+        else:
+            loss.backward()
+            optimizer.step()
+        scaler.update()

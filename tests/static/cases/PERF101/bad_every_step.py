@@ -118,3 +118,43 @@ def a_setting_named_like_a_variable(model, optimizer, loader, args, meter):
             meter.update(loss.item())  # expect: PERF101
         else:
             meter.update(mask.sum().item())
+
+
+def without_what_is_nan(model, criterion, optimizer, loader, meter):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        meter.update(loss=loss.item() if not torch.isnan(loss).any() else 0.0)  # expect: PERF101
+
+
+def where_it_is_finite(model, criterion, optimizer, loader, meter):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        if torch.isfinite(loss):
+            meter.update(loss.item())  # expect: PERF101
+
+
+def as_text(model, criterion, optimizer, loader, bar):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        bar.set_description("%s" * 2 % ("train", f"loss {loss.detach():.4f}"))  # expect: PERF101
+
+
+def the_one_of_every_turn_first(model, criterion, optimizer, loader, period, logs):
+    for number, (images, labels) in enumerate(loader):
+        closes = (number + 1) % period == 0
+        parts = criterion(model(images), labels)
+        sum(parts.values()).backward()
+        if closes:
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()
+            optimizer.step()
+            optimizer.zero_grad()
+        logs.append({name: part.item() for name, part in parts.items()})  # expect: PERF101 likely

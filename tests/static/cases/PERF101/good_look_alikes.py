@@ -97,3 +97,23 @@ def host_numbers(model, criterion, optimizer, loader):
         loss.backward()
         optimizer.step()
         print("a step", weight)
+
+
+def of_what_is_nan(model, criterion, optimizer, loader):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        if torch.isnan(loss):
+            print(loss.item())
+            continue
+        loss.backward()
+        optimizer.step()
+
+
+def text_about_its_shape(model, criterion, optimizer, loader, bar):
+    for number, (images, labels) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        bar.set_description(f"{number} {loss.shape} {loss.dtype}")

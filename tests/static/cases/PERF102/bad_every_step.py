@@ -64,3 +64,18 @@ def stepped_by_a_callable(model, criterion, optimizer, loss_scaler, progress, lo
         optimizer.zero_grad()
         loss_scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters())
         torch.cuda.synchronize()  # expect: PERF102
+
+
+def many_turns_are_timed(model, criterion, optimizer, scaler, loader):
+    start = time.time()
+    for number, (images, labels) in enumerate(loader):
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        torch.cuda.synchronize()  # expect: PERF102
+        if number % 100 == 0:
+            print(time.time() - start)
+            start = time.time()

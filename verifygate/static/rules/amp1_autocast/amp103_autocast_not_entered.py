@@ -84,6 +84,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if not function.module.mentions(b"autocast"):
             continue
         yield from _dropped(function, analysis)
+        yield from _passed_over(function, analysis)
         yield from _decorators(function, analysis)
     for region in analysis.written_regions.all:
         if _is_inside_itself(region, analysis):
@@ -105,6 +106,20 @@ def _dropped(function: Function, analysis: Analysis) -> Iterable[Match]:
             read = _read_names(function) if read is None else read
             if target.id not in read and target.id not in function.scope.outer:
                 yield Match(Place(function, node.value), f"nothing enters `{target.id}`: autocast stays off")
+
+
+def _passed_over(function: Function, analysis: Analysis) -> Iterable[Match]:
+    """`with torch.autocast("cuda") and torch.no_grad():`: of what `and` joins, only the last is entered."""
+    for node in function.withs:
+        for joined in (item.context_expr for item in node.items):
+            if not isinstance(joined, ast.BoolOp) or not isinstance(joined.op, ast.And):
+                continue
+            if any(_builds(part, function, analysis) for part in joined.values[:-1]):
+                yield Match(
+                    Place(function, joined),
+                    f"`and` enters only `{ast.unparse(joined.values[-1])}`: autocast stays off",
+                    remedy="enter both: `with torch.autocast(...), other:`",
+                )
 
 
 def _builds(expr: ast.expr, function: Function, analysis: Analysis) -> bool:

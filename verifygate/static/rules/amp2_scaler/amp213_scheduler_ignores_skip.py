@@ -86,7 +86,8 @@ RULE = Rule(
     proof="warning-seen",
 )
 
-_ASKS = r"(?i)(?<!^get)_scale\b|found_inf|skip|overflow|was_run|step_taken|_step_count"
+# a skip is asked for after the step: what is skipped before it (batches at a restart, a loss of NaN) is another
+_ASKS = r"(?i)(?<!^get)_scale\b|found_inf|overflow|was_run|step_taken|_step_count"
 _NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
@@ -123,7 +124,10 @@ def _in_function(
     function: Function, steps: list[ScalerCall], stepping: Sequence[Function], analysis: Analysis
 ) -> Iterator[Match]:
     """Schedulers of a function beside steps: its own, or those of the methods that it calls for them."""
-    asks = any(re.search(_ASKS, name) for each in (function, *stepping) for name in _names(each))
+    first = min(call.call.lineno for call in steps)
+    asks = any(re.search(_ASKS, name) for each in (function, *stepping) for name, _ in _names(each))
+    asks = asks or any("skip" in name.lower() for name, line in _names(function) if line >= first)
+    asks = asks or any("skip" in name.lower() for each in stepping for name, _ in _names(each))
     asks = asks or any(_compares_scales(each) for each in (function, *stepping))
     for node in function.calls:
         if not _is_scheduler_step(node, function, analysis):
@@ -138,7 +142,7 @@ def _beside(
     node: ast.Call, function: Function, steps: list[ScalerCall], analysis: Analysis, *, sure: bool
 ) -> Iterator[Match]:
     loops = _turns(node, node.func.value, function, analysis)  # type: ignore[attr-defined]
-    beside = [call for call in steps if _in_one_turn(loops, call, analysis)]
+    beside = [call for call in steps if _in_one_turn(loops, call, analysis) and _on_one_way(node, call, analysis)]
     if not beside or not (loops or function.symbol):
         return
     place = Place(function, node)
@@ -187,6 +191,16 @@ def _goes_over(loop: Loop, words: str) -> bool:
     heads = (loop.test,) if isinstance(loop, ast.While) else (loop.target, loop.iter)
     names = (last_name(node) for head in heads for node in walk(head) if isinstance(node, ast.Name | ast.Attribute))
     return any(re.search(words, name) for name in names)
+
+
+def _on_one_way(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
+    """Whether one run may come by both: they do not stand in the two arms of one `if`."""
+    own, its = (dict(_asked(call, step.function, analysis)) for call in (node, step.call))
+    return all(its.get(test, holds) is holds for test, holds in own.items())
+
+
+def _asked(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[tuple[int, bool]]:
+    return ((id(test), holds) for test, holds in analysis.nesting.conditions(call, function))
 
 
 def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
@@ -288,9 +302,10 @@ def _compares_scales(function: Function) -> bool:
     return any(node in reads or (isinstance(node, ast.Name) and node.id in kept) for node in compared)
 
 
-def _names(function: Function) -> Iterator[str]:
+def _names(function: Function) -> Iterator[tuple[str, int]]:
+    """The names in a function, each with its line."""
     for node in function.own_nodes:
         if isinstance(node, ast.Attribute):
-            yield node.attr
+            yield node.attr, node.lineno
         elif isinstance(node, ast.Name):
-            yield node.id
+            yield node.id, node.lineno

@@ -123,7 +123,7 @@ def _in_a_function(
         if isinstance(node, ast.Name)
     }
     for scale in scales:
-        if scale.function is not step.function or analysis.nesting.conditions(scale.call, scale.function):
+        if scale.function is not step.function or not _goes_with(scale, step, analysis):
             continue
         for call, caller, frame in _leading_to(scale, analysis):
             loops = analysis.nesting.loops(call, caller)
@@ -137,6 +137,13 @@ def _in_a_function(
                 message = f"`{statement_text(place)}` adds up losses that nothing divides by `{length}`"
                 yield Match(place, message, certain=False)
                 return
+
+
+def _goes_with(scale: ScalerCall, step: ScalerCall, analysis: Analysis) -> bool:
+    """Whether only such conditions decide on the backward as decide on the step, too, and none that counts."""
+    around = {id(test) for test, _ in analysis.nesting.conditions(step.call, step.function)}
+    own = analysis.nesting.conditions(scale.call, scale.function)
+    return all(id(test) in around and not any(_is_remainder(node) for node in walk(test)) for test, _ in own)
 
 
 def _remainder(bound: Bound | None) -> str | None:

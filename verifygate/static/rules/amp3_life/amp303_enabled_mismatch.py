@@ -73,6 +73,7 @@ from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers
 from verifygate.static.rule import Match, Rule
+from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.scopes import bound_targets
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound
@@ -208,7 +209,7 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
     if re.search(_ASKS_FOR_DEVICE, text) or _words(text) & _SCALERS or not _may_be_on_alone(use, enabled, analysis):
         return None
     calls = [call for call in analysis.scaler_calls if call.function is region.function and call.method == "scale"]
-    if not calls or any(analysis.nesting.conditions(call.call, call.function) for call in calls):
+    if not calls or any(_decide(call, analysis) for call in calls):
         return None
     return Match(
         Place(use.function, use.call),
@@ -217,6 +218,12 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         severity=Severity.LOW,
         steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
+
+
+def _decide(call: ScalerCall, analysis: Analysis) -> bool:
+    """Whether conditions decide if a call runs; not `if scaler is not None` where there always is one."""
+    tests = analysis.nesting.conditions(call.call, call.function)
+    return any(analysis.evaluator.truth(test, call.frame) is not holds for test, holds in tests)
 
 
 def _may_be_on_alone(use: Use, enabled: Bound, analysis: Analysis) -> bool:

@@ -2,8 +2,8 @@
 
 ## What it does
 Reports reads of a tensor on the host that run in every step of a training loop: `.item()`, `float(loss)`, `.cpu()`,
-`.numpy()`, `.tolist()` and printing a tensor of the step, in the loop or in a function of the project that it calls.
-One finding per function names all of them. What stands behind a condition that holds in some steps only
+`.numpy()`, `.tolist()` and making text of a loss (`f"{loss:.4f}"`), in the loop or in a function of the project that it
+calls. One finding per function names all of them. What stands behind a condition that holds in some steps only
 (`if step % 50 == 0:`) is clean.
 
 ## Why is this bad
@@ -74,6 +74,7 @@ from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.spots import Loop, Spot
+from verifygate.static.syntax import children
 from verifygate.static.tensors import StepTensors, differentiated, names_in
 
 RULE = Rule(
@@ -93,16 +94,17 @@ _HOST_LIBRARIES = ("np.", "numpy.", "math.", "random.")
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """For each loop, and each function that runs in every step, the reads on the host in it."""
-    found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[Spot, bool]]] = {}
+    found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[Spot, bool, bool]]] = {}
     for loop in analysis.hot.training:
         for spot, certain in _reads(loop, StepTensors(analysis.hot, loop)):
             place = (spot.place.line, spot.place.column)
             outermost = spot.loops[0] if spot.function is loop.function else None
-            found.setdefault((spot.function, outermost), {}).setdefault(place, (spot, certain))
+            read = (spot, certain, analysis.hot.is_chosen_in(loop, spot))
+            found.setdefault((spot.function, outermost), {}).setdefault(place, read)
     for reads in found.values():
         ordered = [reads[place] for place in sorted(reads)]
-        first, certain = next(((spot, sure) for spot, sure in ordered if sure), ordered[0])
-        others = [spot for spot, _ in ordered if spot is not first]
+        first, certain, _ = min(ordered, key=lambda read: (not read[1], read[2]))  # of equals the first
+        others = [spot for spot, _, _ in ordered if spot is not first]
         more = f", and {len(others)} more" if others else ""
         yield Match(
             first.place,
@@ -126,10 +128,23 @@ def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
             text = ast.unparse(call.func.value)  # type: ignore[attr-defined]
             if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text:
                 yield spot, surely
-        elif surely and name in (_METHODS if is_method else _BUILTINS):
+        elif (surely and name in (_METHODS if is_method else _BUILTINS)) or (
+            own and set(_written_out(call)) & tensors.losses
+        ):
             yield spot, True
         elif not own and is_method and name in _METHODS and set(_read(call)) & differentiated(spot.function):
             yield spot, False
+
+
+def _written_out(call: ast.Call) -> Iterator[str]:
+    """The names whose tensors become text in what a call is given: `bar.set_description(f"{loss:.4f}")`."""
+    stack: list[ast.AST] = list(call.args)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.FormattedValue):
+            yield from names_in(node.value, leaving_device=True)
+        elif not isinstance(node, ast.Call):  # one inside is a spot of its own
+            stack += children(node)
 
 
 def _read(call: ast.Call) -> Iterator[str]:
