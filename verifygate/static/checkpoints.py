@@ -110,7 +110,8 @@ class Checkpoints:
         return bool(re.search(_COLLECTS, last_name(call.func))) and "load" not in last_name(call.func)
 
     def _is_optimizer(self, expr: ast.expr, function: Function) -> bool:
-        return self.roles.is_optimizer(expr, self.roles.evaluator.root_frame(function))
+        frame = self.roles.evaluator.root_frame(function)
+        return self.roles.is_optimizer(expr, frame) or self.roles.wraps_optimizers(expr, frame)
 
     def _keeps(self, function: Function) -> bool:
         """Whether the function saves something, or hands out what its name says is a checkpoint."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from verifygate.record import field, record
+from verifygate.static.arguments import passes_on
+from verifygate.static.constructors import Constructors
 from verifygate.static.program import Function, calls_by_name
 from verifygate.static.values import Frame
 
@@ -38,28 +41,53 @@ class Entries:
         self._evaluator = evaluator
         self._known: dict[Function, list[Frame]] = {}
         self._by_name: dict[str, _Sites] | None = None
+        self._asked: set[Function] = set()
+        self._constructors = Constructors(evaluator)
 
     def of(self, function: Function) -> list[Frame]:
         """The function as each of the calls that pass it something enters it."""
         if function in self._known:
             return self._known[function]
-        evaluator, found = self._evaluator, []
-        cuts = evaluator.cuts
-        sites = self._sites.get(function.name, _Sites())
-        for number, (call, caller) in sites.of(function):
-            home = evaluator.root_frame(caller)
-            if function.owner is None and not self._may_lead(number, call, home, sites):
-                continue
-            for callee in (callees := evaluator.callees(call, home)):
-                if callee.function is function and (entered := evaluator.enter(callee, call, home)) is not None:
-                    found.append(entered)
-            if call in home.callees and number in sites.open:
-                del sites.open[number]
-                for callee in callees:
-                    sites.settled.setdefault(callee.function, {})[number] = (call, caller)
-        if evaluator.cuts == cuts:  # else inside a cycle: asked from elsewhere there may be more
+        found: list[Frame] = []
+        cuts = self._evaluator.cuts
+        made = function.owner if function.name == "__init__" else None
+        for name in self._constructors.names(made) if made is not None else (function.name,):
+            sites = self._sites.get(name, _Sites())
+            for number, (call, caller) in sites.of(function):
+                if made is None or name != "__init__" or self._constructors.may_be_above(made, caller):
+                    found += self._entered(function, number, call, caller, sites)
+        if self._evaluator.cuts == cuts:  # else inside a cycle: asked from elsewhere there may be more
             self._known[function] = found
         return found
+
+    def _entered(
+        self, function: Function, number: int, call: ast.Call, caller: Function, sites: _Sites
+    ) -> Iterator[Frame]:
+        """The function as one call enters it, if it does."""
+        evaluator = self._evaluator
+        home = evaluator.root_frame(caller)
+        if function.owner is None and not self._may_lead(number, call, home, sites):
+            return
+        for callee in (callees := evaluator.callees(call, home)):
+            if callee.function is not function:
+                continue
+            for frame in self._homes(call, caller) or [home]:
+                if (entered := evaluator.enter(callee, call, frame)) is not None:
+                    yield entered
+        if call in home.callees and number in sites.open:
+            del sites.open[number]
+            for callee in callees:
+                sites.settled.setdefault(callee.function, {})[number] = (call, caller)
+
+    def _homes(self, call: ast.Call, caller: Function) -> list[Frame]:
+        """The caller as the project's calls enter it, where the call hands on what the caller takes by stars."""
+        if not passes_on(call) or caller in self._asked:
+            return []
+        self._asked.add(caller)
+        try:
+            return self.of(caller)
+        finally:
+            self._asked.discard(caller)
 
     @property
     def _sites(self) -> dict[str, _Sites]:

@@ -7,11 +7,13 @@ and lists are built where generators would read better.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 
-from verifygate.static.entries import Entries
+from verifygate.static.arguments import hand_over
+from verifygate.static.inherited import Inherited
 from verifygate.static.overrides import Overrides
-from verifygate.static.program import Class, Function, Module, Program, simple_name
+from verifygate.static.parameters import Parameters
+from verifygate.static.program import Class, Function, Module, Program
 from verifygate.static.scopes import Binding, Scope
 from verifygate.static.stars import Stars
 from verifygate.static.values import (
@@ -55,13 +57,15 @@ class Evaluator:
         self.modules = modules
         self._module_frames: dict[Module, Frame] = {}
         self._method_frames: dict[Function, Frame] = {}
+        self._heirs_frames: dict[tuple[Function, Class], Frame] = {}
         self._busy: set[tuple[Hashable, int]] = set()
         self._importing: set[tuple[str, str]] = set()
         self._steps = 0
         self.cuts = 0
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
-        self._entries, self._overrides, self._stars = Entries(self), Overrides(self), Stars(program)
+        self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), Stars(program)
+        self._inherited = Inherited(self)
 
     def module_frame(self, module: Module) -> Frame:
         frame = self._module_frames.get(module)
@@ -78,6 +82,15 @@ class Evaluator:
             enclosing = function.enclosing
             outer = self.root_frame(enclosing) if enclosing and enclosing.symbol else None
             frame = self._method_frames[function] = Frame(function, receiver_class=function.owner, enclosing=outer)
+        return frame
+
+    def _frame_of(self, method: Function, made: Class | None) -> Frame:
+        """A frame for a method entered from nowhere in particular, on an object of a class that may derive from its."""
+        if made is None or made is method.owner:
+            return self.root_frame(method)
+        frame = self._heirs_frames.get((method, made))
+        if frame is None:
+            frame = self._heirs_frames[method, made] = Frame(method, receiver_class=made)
         return frame
 
     # -- expressions -------------------------------------------------------------------------------------------
@@ -184,7 +197,7 @@ class Evaluator:
             case "value" if binding.expr is not None:
                 return self.values(binding.expr, frame)
             case "parameter":
-                return self._parameter(binding.node.arg, frame)  # type: ignore[attr-defined]
+                return self._parameters.of(binding.node.arg, frame)  # type: ignore[attr-defined]
             case "member":
                 return self._imported_member(binding.target, module)
             case "elsewhere" if binding.expr is not None and binding.home is not None:
@@ -229,46 +242,6 @@ class Evaluator:
                 self._importing.discard(key)
         return [ModuleValue(submodule) if submodule is not None else UNKNOWN]
 
-    def _parameter(self, name: str, frame: Frame) -> Sequence[Value]:
-        function = frame.function
-        first = function.parameters[0].arg if function.parameters else ""
-        if function.owner is not None and name == first and not function.is_static:
-            if frame.receiver_class is not None:
-                return [Object(frame.receiver_class)]
-            if frame.receiver is not None:
-                return self.values(frame.receiver.expr, frame.receiver.frame)
-            return [Object(function.owner)]
-        if bound := frame.arguments.get(name):
-            return self.values(bound.expr, bound.frame)
-        default = function.default(name) if frame.caller is not None else None
-        if default is not None:
-            return self.values(default, self.module_frame(function.module))
-        annotation = next((arg.annotation for arg in function.parameters if arg.arg == name), None)
-        if frame.caller is None and annotation is None:
-            return [*self._passed(name, function), UNKNOWN]
-        return self._annotated(annotation, frame)
-
-    def _passed(self, name: str, function: Function) -> Iterator[Value]:
-        """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
-        for entered in self._entries.of(function):
-            if bound := entered.arguments.get(name):
-                yield from self.values(bound.expr, bound.frame)
-
-    def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Sequence[Value]:
-        """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""
-        match annotation:
-            case None:
-                return _NOTHING_KNOWN
-            case ast.BinOp(op=ast.BitOr()):
-                return [*self._annotated(annotation.left, frame), *self._annotated(annotation.right, frame)]
-            case ast.Subscript() if simple_name(annotation.value).endswith("Optional"):
-                return [*self._annotated(annotation.slice, frame), Literal(None)]
-            case ast.Name() | ast.Attribute():
-                return [_promised(value) for value in self.values(annotation, frame)]
-            case ast.Constant(value=None):
-                return [Literal(None)]
-        return _NOTHING_KNOWN
-
     # -- attributes, items, calls ------------------------------------------------------------------------------
 
     def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Sequence[Value]:
@@ -281,7 +254,8 @@ class Evaluator:
             case Known():
                 return [Known(f"{base.name}.{name}")]
             case Object() | ClassValue():
-                found = self._member(base.made, name, Bound(base_expr, frame), isinstance(base, Object))
+                made = base.made if isinstance(base, Object) else None
+                found = self._member(self.linearised(base.made), name, Bound(base_expr, frame), made)
                 methods = self._overrides.of(base, name)
                 return [*found, *(FunctionValue(method, Bound(base_expr, frame)) for method in methods)]
             case ModuleValue():
@@ -290,24 +264,28 @@ class Evaluator:
                 package = base.module if base.module.path.endswith("__init__.py") else None
                 inside = self.program.imported(name, package, level=1) if package is not None else None
                 return [ModuleValue(inside) if inside is not None else UNKNOWN]
+            case Made(name="builtins.super", calls=[(call, home)]):
+                asked = self._inherited.of(call, home)
+                return [value for bases, this, made in asked for value in self._member(bases, name, this, made)]
         return _NOTHING_KNOWN
 
-    def _member(self, made: Class, name: str, receiver: Bound, of_object: bool) -> Sequence[Value]:
+    def _member(self, bases: tuple[Class, ...], name: str, receiver: Bound, made: Class | None) -> Sequence[Value]:
+        """What the classes have by a name; `made` is the class of the object, where one is asked."""
         found: list[Value] = []
         bound = False
-        for base in self.linearised(made):
+        for base in bases:
             if method := base.methods.get(name):
-                value = FunctionValue(method, receiver if of_object and not method.is_static else None)
-                is_read = of_object and method.is_property
+                value = FunctionValue(method, receiver if made and not method.is_static else None)
+                is_read = made is not None and method.is_property
                 return [*found, *(self._called(value, READ, receiver.frame) if is_read else (value,))]
             for binding, owner in base.attributes.get(name, ()):
                 bound = True
-                home = self.root_frame(owner) if owner else self.module_frame(base.module)
+                home = self._frame_of(owner, made) if owner else self.module_frame(base.module)
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
                     home = receiver.frame
                 found += self._bound(binding, home)
                 is_field = owner is None and isinstance(binding.node, ast.AnnAssign)
-                if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made)):
+                if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made or base)):
                     found.append(UNKNOWN)  # a default: a dataclass's constructor, or a loop over names, may set it
         return found if bound else _NOTHING_KNOWN
 
@@ -392,23 +370,17 @@ class Evaluator:
         function = callee.function
         if frame.entered(function) or frame.depth > MAX_DEPTH:
             return None
-        parameters = [argument.arg for argument in function.parameters]
         entered = Frame(function, caller=frame)
         if function.enclosing is not None and function.enclosing.symbol:
             entered.enclosing = frame.running(function.enclosing) or self.root_frame(function.enclosing)
-        if function.owner is not None and not function.is_static and callee.receiver is not None and parameters:
-            parameters.pop(0)
-            entered.receiver = callee.receiver
-            receivers = self.values(callee.receiver.expr, callee.receiver.frame)
+        receiver = callee.receiver if function.owner is not None and not function.is_static else None
+        if receiver is not None and function.parameters:
+            entered.receiver = receiver
+            receivers = self.values(receiver.expr, receiver.frame)
             classes = [value.made for value in receivers if isinstance(value, Object)]
             one = len(classes) == 1 and function.owner in self.linearised(classes[0])
             entered.receiver_class = classes[0] if one else function.owner
-        if not any(isinstance(argument, ast.Starred) for argument in call.args):
-            for name, argument in zip(parameters, call.args, strict=False):
-                entered.arguments[name] = Bound(argument, frame)
-        for keyword in call.keywords:
-            if keyword.arg in parameters:
-                entered.arguments[keyword.arg] = Bound(keyword.value, frame)
+        hand_over(call, entered, frame, self)
         return entered
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
@@ -438,10 +410,3 @@ class Evaluator:
             if method := base.methods.get(name):
                 found.setdefault(method, FunctionValue(method, receiver))
                 return
-
-
-def _promised(annotation: Value) -> Value:
-    """What an annotation of this value promises."""
-    if isinstance(annotation, Known):
-        return Made(annotation.name, ())
-    return Object(annotation.made) if isinstance(annotation, ClassValue) else UNKNOWN

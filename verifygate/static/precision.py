@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from verifygate.record import record
-from verifygate.static.callers import Callers
+from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.nesting import Nesting
@@ -198,12 +198,20 @@ class Precision:
         """Where the scaler comes to be, with the active regions whose losses it scales."""
         homes = [(scaler.call, scaler.function)]
         if scaler.function.owner is not None and scaler.function.name == "__init__" and not self._serves_own(scaler):
-            homes = [(site.call, site.caller) for site in self.callers.sites(scaler.function)] or homes
+            homes = [(site.call, site.caller) for site in self._made_in(scaler.function)] or homes
         return [Use(scaler, call, function, tuple(self._served(function))) for call, function in homes]
 
     def _serves_own(self, scaler: MadeScaler) -> bool:
         """Whether the class that builds the scaler enters autocast itself: it is no mere wrapper."""
-        return any(region.function.owner is scaler.function.owner for region in self.regions.all)
+        return any(self._of_one_object(region.function, scaler.function) for region in self.regions.all)
+
+    def _made_in(self, constructor: Function) -> Iterator[Site]:
+        """The calls that make an object, of the class itself or of one derived from it."""
+        for site in self.callers.sites(constructor):
+            if not self._of_one_object(site.caller, constructor):
+                yield site
+            elif site.caller is not constructor and site.caller.name == "__init__":
+                yield from self._made_in(site.caller)
 
     def _served(self, function: Function) -> Iterator[WrittenRegion]:
         files = frozenset().union(*self.companions.programs(function.module.path))

@@ -217,6 +217,15 @@ class Roles:
                     known = True
         return not known and (_names_optimizer(name) or _names_optimizer(self._collection_name(expr, frame)))
 
+    def wraps_optimizers(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether `expr` is called an optimizer and of a class of the project's own that steps one, or several."""
+        return _names_optimizer(last_name(expr)) and any(
+            isinstance(value, Object)
+            and {"step", "state_dict"}
+            <= {name for made in self.evaluator.linearised(value.made) for name in made.methods}
+            for value in self.evaluator.values(expr, frame)
+        )
+
     def _collection_name(self, expr: ast.expr, frame: Frame) -> str:
         """The name of what a loop goes over, for its variable: `optimizers` for `o` in `for o in self.optimizers`."""
         found = self.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None

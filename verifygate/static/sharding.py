@@ -123,7 +123,7 @@ class Sharding:
         """
         if not self._agree(wrap, place):
             return False
-        common = self._above(wrap.function) & self._above(place.function)
+        common = self.analysis.callers.above(wrap.function) & self.analysis.callers.above(place.function)
         return any(self._joins(function, wrap, place) for function in common) if common else unless_told
 
     def _agree(self, one: Place, other: Place) -> bool:
@@ -141,29 +141,10 @@ class Sharding:
         """Where the function leads to a place: the place itself, or calls. None where it is only around what does."""
         if place.function is function:
             return [place]
-        above = self._above(place.function)
+        above = self.analysis.callers.above(place.function)
         callees = {call: self.analysis.callers.callees(call, function) for call in function.calls}
         ways = [call for call, called in callees.items() if not above.isdisjoint(called)]
         return [Place(function, call) for call in ways if self._lets(place, call, function)] if ways else None
-
-    def _above(self, function: Function) -> frozenset[Function]:
-        """Everything that leads to a function; to a method also by `super()`, from the heirs that define it anew."""
-        found = self.analysis.callers.above(function)
-        for heir in self._heirs.get(function, ()):
-            found |= self.analysis.callers.above(heir)
-        return found
-
-    @cached_property
-    def _heirs(self) -> dict[Function, list[Function]]:
-        """Method -> the methods of derived classes that call it by `super()`."""
-        found: dict[Function, list[Function]] = {}
-        for heir in self.analysis.functions:
-            if heir.owner is None or not any(_asks_super_for(call, heir.name) for call in heir.calls):
-                continue
-            bases = self.analysis.evaluator.linearised(heir.owner)[1:]
-            if method := next((made.methods[heir.name] for made in bases if heir.name in made.methods), None):
-                found.setdefault(method, []).append(heir)
-        return found
 
     def _lets(self, place: Place, call: ast.Call, caller: Function) -> bool:
         """Whether what the call gives to the function of the place may be what the conditions there ask for."""
@@ -226,13 +207,6 @@ def _leaves(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
                     yield from _leaves(part, holds)
         case _:
             yield test, holds
-
-
-def _asks_super_for(call: ast.Call, method: str) -> bool:
-    match call.func:
-        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=asked):
-            return asked == method
-    return False
 
 
 def _names_own_clip(call: ast.Call, model: str) -> bool:
