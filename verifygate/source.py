@@ -235,12 +235,19 @@ def walk(folder: Path, on_error: Callable[[OSError], object] | None = None) -> I
 
     `on_error` is told of each folder that cannot be listed.
     """
-    for here, folders, files in os.walk(folder, onerror=on_error, followlinks=False):
-        folders[:] = sorted(name for name in folders if not _skipped(Path(here), name))
-        for name in sorted(files):
-            file = Path(here, name)
-            if name.endswith(".py") and file.is_file():
-                yield file
+    try:
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+    except OSError as error:
+        if on_error is not None:
+            on_error(error)
+        return
+    for entry in entries:
+        if entry.name.endswith(".py") and entry.is_file():
+            yield folder / entry.name
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False) and not _skipped(folder, entry.name):
+            yield from walk(folder / entry.name, on_error)
 
 
 def _skipped(parent: Path, name: str) -> bool:
@@ -250,6 +257,9 @@ def _skipped(parent: Path, name: str) -> bool:
 
 
 def _shown(file: Path, root: Path, given: str) -> str:
-    if Path(given).is_absolute():
+    if os.path.isabs(given):  # noqa: PTH117 - asked of every file
         return file.as_posix()
+    start = f"{root}{os.sep}"
+    if str(file).startswith(start) and ".." not in given:
+        return file.as_posix()[len(start) :]
     return PurePosixPath(os.path.normpath(os.path.relpath(file, root))).as_posix()

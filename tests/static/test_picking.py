@@ -217,6 +217,11 @@ def test_what_stands_beside_amp_is_left_alone_where_it_cannot_matter(dtype: byte
         (b"""'''Not -1e9.'''\n    return x.masked_fill(m, v)""", False),
         (b"x[m] = v * self.at[1]\n    y = 1e9", False),
         (b"return x.masked_fill(m, float('1e9'))", False),
+        (b"y = int(1e30)\n    return x.masked_fill(m, v)", False),
+        (b"y = torch.tensor(-1e9)\n    x[m] = y", False),
+        (b"y = 1e9\n    x[m] = y", True),
+        (b"y = 1e9\n    x['m'] = y", False),
+        (b"y = 1e9\n    z: list[int] = None", False),
     ],
 )
 def test_large_constants_are_looked_for_in_code_that_fills(body: bytes, matters: bool) -> None:

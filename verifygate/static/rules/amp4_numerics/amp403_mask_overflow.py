@@ -76,9 +76,13 @@ from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 
-_LARGE = r"e(?<=[\d.]e)(?<![A-Za-z_\"'].e)\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{5}"
+_ELSEWHERE = r"(?<!\bint\(.e)(?<!\btensor\(.e)(?<!\btensor\(-.e)(?<!\bfilled\(fill_value=.e)"
+"""Calls that make something else of a number: `int(1e30)`."""
+_LARGE = rf"e(?<=[\d.]e)(?<![A-Za-z_\"'].e){_ELSEWHERE}\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{{5}}"
 _FILLS = r"def \w*(?:fill|masked)\w*\((?=(?:(?!\n(?:def|class) )[\s\S])*?masked_fill)"
-_LARGE_ITEM = r"\]\s*=\s*[-+]?\s*(?:[\d.]+[eE]\+?\d|\d[\d_]{4,}|\d+\s*\*\*|[A-Za-z_]\w*\s*(?:#|\n|\Z))"
+_LARGE_ITEM = (
+    r"\](?<![\"']\])\s*=\s*[-+]?\s*(?:[\d.]+[eE]\+?\d|\d[\d_]{4,}|\d+\s*\*\*|(?!None\b)[A-Za-z_]\w*\s*(?:#|\n|\Z))"
+)
 """An item that gets a large number, or what a name stands for: only files with one are looked through for them."""
 
 RULE = Rule(
