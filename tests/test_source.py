@@ -59,13 +59,14 @@ def test_path_that_leaves_the_root_is_refused(tmp_path: Path):
 
 
 def test_special_files_are_no_sources(tmp_path: Path):
-    """A pipe that would never answer, and a link to nothing, are passed over."""
+    """A pipe that would never answer, and links to nothing, to themselves and through a file, are passed over."""
     import os
 
     write(tmp_path, "a.py")
     os.mkfifo(tmp_path / "pipe.py")
-    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
-    assert paths(tmp_path) == ["a.py"]
+    for name, target in {"gone": "nowhere.py", "itself": "itself.py", "through": "a.py/b.py", "linked": "a.py"}.items():
+        (tmp_path / f"{name}.py").symlink_to(tmp_path / target)
+    assert paths(tmp_path) == ["a.py", "linked.py"]
 
 
 def test_the_digest_is_of_paths_and_bytes(tmp_path: Path):

@@ -243,8 +243,10 @@ def walk(folder: Path, on_error: Callable[[OSError], object] | None = None) -> I
             on_error(error)
         return
     for entry in entries:
-        if entry.name.endswith(".py") and entry.is_file():
-            yield folder / entry.name
+        if entry.name.endswith(".py"):
+            file = folder / entry.name
+            if entry.is_file(follow_symlinks=False) or file.is_file():  # the entry raises for a link to itself
+                yield file
     for entry in entries:
         if entry.is_dir(follow_symlinks=False) and not _skipped(folder, entry.name):
             yield from walk(folder / entry.name, on_error)
