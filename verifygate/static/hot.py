@@ -69,6 +69,7 @@ class Hot:
         self.roles = roles
         self.evaluator: Evaluator = roles.evaluator
         self.modules = [module for module in modules if _may_train(module)]
+        self._others = [module for module in modules if b"DataLoader" in module.file.data and not _may_train(module)]
         self._spots: dict[Function, list[Spot]] = {}
         self._steps: dict[Function, bool] = {}
         self._decides_a_step: dict[Test, bool] = {}
@@ -79,7 +80,20 @@ class Hot:
     def loops(self) -> list[HotLoop]:
         """Every hot loop, in order of place; last those of classes that only the classes below fill with steps."""
         functions = [function for module in self.modules for function in (module.body, *module.functions.values())]
-        return [loop for function in (*functions, *self._inherited()) for loop in self._of(function)]
+        found = [loop for function in (*functions, *self._inherited()) for loop in self._of(function)]
+        return found + [loop for function in self._of_callers() for loop in self._of(function) if loop.trains]
+
+    def _of_callers(self) -> list[Function]:
+        """The functions of other files that load batches, and name a file of which a function takes one step."""
+        if not self._others:
+            return []
+        stepping = {
+            module.path.rpartition("/")[2].removesuffix(".py").encode()
+            for module in self.modules
+            if any(self.takes_one_step(function) for function in module.functions.values())
+        }
+        callers = [module for module in self._others if any(name in module.file.data for name in stepping)]
+        return [function for module in callers for function in (module.body, *module.functions.values())]
 
     def _inherited(self) -> list[Function]:
         """The methods of other files that classes whose methods take a step derive from: their loops run them."""

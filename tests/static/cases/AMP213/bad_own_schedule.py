@@ -64,3 +64,21 @@ class Trainer:
         loss.backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
+
+
+class StepsThemInAMethod:
+    def __init__(self, model, optimizer, batches):
+        self.model, self.optimizer, self.batches = model, optimizer, batches
+        self.scaler = GradScaler()
+        self.scheduler = lr_scheduler.OneCycleLR(optimizer, 0.1, 100)
+
+    def update_schedulers(self):
+        self.scheduler.step()
+
+    def fit(self):
+        for batch in self.batches:
+            self.optimizer.zero_grad()
+            self.scaler.scale(self.model(batch)).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            self.update_schedulers()  # expect: AMP213 likely

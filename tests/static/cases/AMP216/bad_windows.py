@@ -73,3 +73,17 @@ def in_parts(model, optimizer, scaler, batches, parts):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def divides_for_its_log_only(model, optimizer, scaler, loader, every, kept, show):
+    for number, batch in enumerate(loader):
+        loss = model(batch)
+        scaler.scale(loss).backward()  # expect: AMP216 likely
+        kept.append(loss.detach())
+        if (number + 1) % every == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+            show(sum(kept) / len(kept))
+            loss_kept = kept
+            show(sum(loss_kept) / len(loss_kept))

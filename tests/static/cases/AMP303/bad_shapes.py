@@ -113,3 +113,14 @@ def asks_whether_there_is_one(model, optimizer, batches, use_amp):
             loss.backward()
             optimizer.step()
         scaler.update()
+
+
+def off_where_a_setting_says_so(model, optimizer, batches, args):
+    scaler = GradScaler()  # expect: AMP303 likely
+    for batch in batches:
+        with autocast(enabled=not args.disable_mixed_precision):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

@@ -158,3 +158,23 @@ def the_one_of_every_turn_first(model, criterion, optimizer, loader, period, log
             optimizer.step()
             optimizer.zero_grad()
         logs.append({name: part.item() for name, part in parts.items()})  # expect: PERF101 likely
+
+
+def two_loops(model, criterion, optimizer, loader, mixed, scaler):
+    for _epoch in range(10):
+        if mixed:
+            for images, labels in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda"):
+                    loss = criterion(model(images), labels)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                print(loss.item())  # expect: PERF101
+        else:
+            for images, labels in loader:
+                optimizer.zero_grad()
+                loss = criterion(model(images), labels)
+                loss.backward()
+                optimizer.step()
+                print(loss.item())  # expect: PERF101

@@ -1,5 +1,6 @@
 """Reads in helpers and methods that every step runs, in each of two loops, and of what is compared."""
 
+import torch
 from torch.amp import GradScaler, autocast
 
 
@@ -60,3 +61,28 @@ def right_ones(model, loss_fn, optimizer, scaler, loader):
         scaler.update()
         right += float(outputs.topk(5, dim=1).indices.eq(labels.unsqueeze(1)).sum())  # expect: PERF101
     return right
+
+
+def clip(parameters, norms):
+    norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+    norms.append(float(norm))  # expect: PERF101 likely
+
+
+def clips(model, criterion, optimizer, loader, norms):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        criterion(model(images), labels).backward()
+        clip(model.parameters(), norms)
+        optimizer.step()
+
+
+def takes_a_step(model, criterion, optimizer, images, labels):
+    loss = criterion(model(images), labels)
+    loss.backward()
+    optimizer.step()
+    return float(loss)  # expect: PERF101 likely
+
+
+def takes_steps(model, criterion, optimizer, loader, losses):
+    for images, labels in loader:
+        losses.append(takes_a_step(model, criterion, optimizer, images, labels))

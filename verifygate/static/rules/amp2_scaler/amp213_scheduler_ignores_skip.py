@@ -130,7 +130,7 @@ def _in_function(
     asks = asks or any("skip" in name.lower() for each in stepping for name, _ in _names(each))
     asks = asks or any(_compares_scales(each) for each in (function, *stepping))
     for node in function.calls:
-        if not _is_scheduler_step(node, function, analysis):
+        if not _is_scheduler_step(node, function, analysis) and (asks or not _only_schedules(node, function, analysis)):
             continue
         if not asks:
             yield from _beside(node, function, steps, analysis, sure=not stepping)
@@ -227,6 +227,21 @@ def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -
     of_kind = (Unknown, Made, Object, Literal) if told else (Unknown, Made)
     known = bool(there or told) and all(isinstance(value, of_kind) for value in there)
     return known and bool(re.search(_NAME, last_name(call.func.value)))
+
+
+def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether a call runs a method of the same object that does nothing but step schedules."""
+    if not isinstance(call.func, ast.Attribute) or not re.search(_NAME, call.func.attr):
+        return False
+    callees = analysis.callers.callees(call, function)
+    return bool(callees) and all(
+        callee.owner is not None
+        and bool(callee.calls)
+        and not callee.of_kind(ast.If)
+        and all(last_name(each.func) == "step" for each in callee.calls)
+        and any(_is_scheduler_step(each, callee, analysis) for each in callee.calls)
+        for callee in callees
+    )
 
 
 def _is_torchs(value: Value, analysis: Analysis) -> bool:

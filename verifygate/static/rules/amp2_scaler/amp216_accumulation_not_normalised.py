@@ -262,10 +262,18 @@ def _divides(block: ast.AST, window: str) -> bool:
     for node in walk(block):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
             return True
-        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)) or _is_average_of_a_log(node):
             continue
         if ast.unparse(node.right) == window or "loss" in ast.unparse(node.left).lower():
             return True
+    return False
+
+
+def _is_average_of_a_log(node: ast.BinOp) -> bool:
+    """`sum(losses) / len(losses)`: of what was kept of many turns."""
+    match node:
+        case ast.BinOp(left=ast.Call(func=ast.Name(id="sum"), args=[kept]), right=ast.Call(func=ast.Name(id="len"))):
+            return isinstance(kept, ast.Name | ast.Attribute)
     return False
 
 

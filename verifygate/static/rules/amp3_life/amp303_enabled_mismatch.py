@@ -203,7 +203,9 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
 def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     """A scaler that scales whatever a setting says, over a region that the setting turns off."""
     enabled = region.region.enabled
-    if enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+    switch = enabled.expr.operand if enabled is not None and isinstance(enabled.expr, ast.UnaryOp) else None
+    switch = switch or (enabled.expr if enabled is not None else None)
+    if enabled is None or not isinstance(switch, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         return None
     text = analysis.precision.explained(enabled.expr, enabled.frame)
     if re.search(_ASKS_FOR_DEVICE, text) or _words(text) & _SCALERS or not _may_be_on_alone(use, enabled, analysis):

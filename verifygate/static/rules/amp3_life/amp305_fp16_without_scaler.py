@@ -84,7 +84,7 @@ RULE = Rule(
     proof="gradient-flush",
 )
 
-_ANOTHER_PROTOCOL = re.compile(rb"apex|deepspeed|accelerat|lightning|fabric|loss_scal|manual_backward")
+_ANOTHER_PROTOCOL = re.compile(rb"apex|deepspeed|accelerat|lightning(?![a-z])|fabric|loss_scal|manual_backward")
 _USES = frozenset({"scale", "unscale_", "step", "update"})
 _OTHER_SCALERS = ("standardscaler", "minmaxscaler", "robustscaler")
 
@@ -97,13 +97,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
         dtypes = analysis.precision.of_region(region)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
-        if _may_scale_otherwise(function.module, analysis) or not _steps(function, analysis):
+        if not _steps(function, analysis) or (backward := _backward(region, analysis)) is None:
             continue
-        backward = _backward(region, analysis)
-        if backward is None or _has_scaler(function, analysis):
-            continue
-        seen.add(function)
         certain = dtypes == {Dtype.FLOAT16}
+        if _may_scale_otherwise(function.module, analysis) or _has_scaler(function, analysis):
+            if not certain or not _left_out(function, analysis):
+                continue
+            certain = False
+        seen.add(function)
         yield Match(
             region.place,
             "the loss of this float16 region is back-propagated without a scaler: small gradients become zero",
@@ -135,6 +136,16 @@ def _may_scale_otherwise(module: Module, analysis: Analysis) -> bool:
         if isinstance(name, str) and "scaler" in name.lower() and name.lower() not in _OTHER_SCALERS:
             return True
     return False
+
+
+def _left_out(function: Function, analysis: Analysis) -> bool:
+    """Whether only other functions of the file use a scaler: this one, which steps itself, has no word of scaling."""
+    if _ANOTHER_PROTOCOL.search(function.module.file.data):
+        return False
+    others = {call.function for call in analysis.scaler_calls if call.method == "scale"}
+    there = {each for each in others if each.module is function.module}
+    names = (getattr(node, "id", None) or getattr(node, "attr", None) or "" for node in function.own_nodes)
+    return bool(there) and function not in there and not any("scal" in name.lower() for name in names)
 
 
 def _only_kept(module: Module) -> set[ast.AST]:

@@ -90,6 +90,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if guarded(node, key, function):
                 continue
             shapes = analysis.shapes.lacking(key, node.value, frame)
+            if shapes and (flags := _flags(node, function, analysis)):
+                shapes = [shape for shape in shapes if flags <= shape.keys.keys()]  # of the others it is not read
             found = _match(node, key, shapes, function) if shapes else None
             if shapes is None:
                 found = _from_callers(node, key, function, analysis)
@@ -97,6 +99,29 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 continue
             if not any(_is_overridden(shape, function, analysis) for shape in shapes or ()):
                 yield found
+
+
+def _flags(node: ast.Subscript, function: Function, analysis: Analysis) -> set[str]:
+    """The keys that conditions around a read ask the same dict for: `if info.get("remote"): info["address"]`."""
+    asked: set[str] = set()
+    read = ast.unparse(node.value)
+    tests = [test for test, holds in analysis.nesting.conditions(node, function) if holds]
+    while tests:
+        match tests.pop():
+            case ast.BoolOp(op=ast.And(), values=parts):
+                tests += parts
+            case ast.Call(func=ast.Attribute(attr="get", value=held), args=[ast.Constant(value=str() as flag), *rest]):
+                given = rest[0] if rest else None
+                if ast.unparse(held) == read and (given is None or _is_false(given)):
+                    asked.add(flag)
+            case ast.Compare(left=ast.Constant(value=str() as flag), ops=[ast.In()], comparators=[held]):
+                if ast.unparse(held) == read:
+                    asked.add(flag)
+    return asked
+
+
+def _is_false(given: ast.expr) -> bool:
+    return isinstance(given, ast.Constant) and not given.value
 
 
 def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> Match | None:

@@ -76,6 +76,7 @@ from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.spots import Loop, Spot
 from verifygate.static.syntax import children
 from verifygate.static.tensors import StepTensors, differentiated, names_in
+from verifygate.static.torch_api import CLIP_FUNCTIONS
 
 RULE = Rule(
     code="PERF101",
@@ -95,10 +96,12 @@ _HOST_LIBRARIES = ("np.", "numpy.", "math.", "random.")
 def check(analysis: Analysis) -> Iterable[Match]:
     """For each loop, and each function that runs in every step, the reads on the host in it."""
     found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[Spot, bool, bool]]] = {}
+    hot = {loop.node for loop in analysis.hot.training}
     for loop in analysis.hot.training:
         for spot, certain in _reads(loop, StepTensors(analysis.hot, loop)):
             place = (spot.place.line, spot.place.column)
-            outermost = spot.loops[0] if spot.function is loop.function else None
+            own = spot.function is loop.function
+            outermost = next((each for each in spot.loops if each in hot), None) if own else None
             read = (spot, certain, analysis.hot.is_chosen_in(loop, spot))
             found.setdefault((spot.function, outermost), {}).setdefault(place, read)
     for reads in found.values():
@@ -132,8 +135,22 @@ def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
             own and set(_written_out(call)) & tensors.losses
         ):
             yield spot, True
-        elif not own and is_method and name in _METHODS and set(_read(call)) & differentiated(spot.function):
+        elif not own and set(_read(call)) & _of_the_step(spot.function, name, is_method):
             yield spot, False
+
+
+def _of_the_step(function: Function, name: str, is_method: bool) -> frozenset[str]:
+    """What a called function surely has on the device: what it differentiates, and norms that a clip gives it."""
+    if is_method:
+        return differentiated(function) if name in _METHODS else frozenset()
+    if name != "float":
+        return frozenset()
+    return differentiated(function).union(
+        each
+        for each, bindings in function.scope.names.items()
+        for binding in bindings
+        if isinstance(binding.expr, ast.Call) and last_name(binding.expr.func) in CLIP_FUNCTIONS
+    )
 
 
 def _written_out(call: ast.Call) -> Iterator[str]:
