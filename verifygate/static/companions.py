@@ -22,6 +22,8 @@ class Companions:
         self.sources = sources
         self._paths = {_place(file.path): file.path for file in reversed(sources.files)}
         """Where an import finds a file -> the file; `a/b.py` goes before `a/b/__init__.py`."""
+        self._parts = {part for place in self._paths for part in place.split("/")}
+        """Names of files and folders: an import that begins with another one leads out of the project."""
         self._imports = {file.path: self._imported(file) for file in sources}
         self._importers: dict[str, set[str]] = {}
         for path, targets in self._imports.items():
@@ -59,12 +61,13 @@ class Companions:
             text = names.decode("ascii", "replace")
             if source is None:
                 for part in text.split(","):
-                    if words := part.split():
+                    if (words := part.split()) and words[0].partition(".")[0] in self._parts:
                         found |= self._find(file.path, words[0], 0, [])
                 continue
             dotted = source.decode("ascii", "replace")
-            inner = re.findall(_NAME, text)
-            found |= self._find(file.path, dotted.lstrip("."), len(dotted) - len(dotted.lstrip(".")), inner)
+            below = dotted.lstrip(".")
+            if not below or below.partition(".")[0] in self._parts:
+                found |= self._find(file.path, below, len(dotted) - len(below), re.findall(_NAME, text))
         return found - {file.path}
 
     def _find(self, importer: str, dotted: str, level: int, names: list[str]) -> set[str]:

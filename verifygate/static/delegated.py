@@ -17,6 +17,7 @@ WORDS = tuple(
     sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES} | {"apex.amp", "from apex import"})
 )
 """What a file that switches one of them on names."""
+_WORDS = tuple(word.encode() for word in WORDS)
 _SWITCHES = frozenset(word for words in torch_api.DELEGATES.values() for word in words.split())
 _FLOAT16 = r"(?<![bf\d])(?:fp)?16(?!\d)"
 
@@ -33,7 +34,7 @@ class Delegated:
         return [
             Place(function, node)
             for module in self.modules
-            if any(word.encode() in module.file.data for word in WORDS)
+            if module.mentions(*_WORDS)
             for function in (module.body, *module.functions.values())
             for node in function.calls
             if self._delegates(node, function)
