@@ -230,6 +230,22 @@ def test_large_constants_are_looked_for_in_code_that_fills(body: bytes, matters:
     assert list(picked) == ["constants.py"] * matters
 
 
+@pytest.mark.parametrize(
+    ("imports", "matters"),
+    [
+        (b"import torch", True),
+        (b"import pytorch_lightning as pl", True),
+        (b"from x import (\n    nn,\n    torch,\n)", True),
+        (b"import jax  # not torch", True),
+        (b"import jax\nNAME = 'torch'", False),
+    ],
+)
+def test_large_constants_matter_in_files_that_import_something_of_torch(imports: bytes, matters: bool) -> None:
+    data = imports + b"\n\ndef f(x, m):\n    return x.masked_fill(m, -1e9)\n"
+    picked = picker(constants=data, run=WORK).beside(lambda each: each.rule.code == "AMP403")
+    assert list(picked) == ["constants.py"] * matters
+
+
 @pytest.mark.parametrize("fills", [True, False])
 def test_a_function_by_name_of_a_mask_matters_where_it_fills(fills: bool) -> None:
     inner = b"return x.masked_fill(m, v)" if fills else b"x[m] = v"

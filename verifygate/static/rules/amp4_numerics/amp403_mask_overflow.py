@@ -95,7 +95,7 @@ RULE = Rule(
     beside=(
         rf"{_LARGE}|{_FILLS}",
         rf"masked_fill|clamp|where\(|{_LARGE_ITEM}",
-        r"import [^\n]*torch|from [^\n]*torch",
+        r"import [^\n]*torch|from [^\n]*torch|import \([^)]*torch",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
