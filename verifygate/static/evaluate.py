@@ -322,8 +322,8 @@ class Evaluator:
     def _subscript(self, expr: ast.Subscript, frame: Frame) -> Sequence[Value]:
         keys = [value.value for value in self.values(expr.slice, frame) if isinstance(value, Literal)]
         if len(keys) != 1:
-            items = dict_items(expr.value).values() if isinstance(expr.value, ast.Dict) else ()
-            return [value for item in items for value in self.values(item, frame)] if items else _NOTHING_KNOWN
+            table = expr.value if isinstance(expr.value, ast.Dict) and None not in expr.value.keys else None  # `**more`
+            return [value for item in table.values for value in self.values(item, frame)] if table else _NOTHING_KNOWN
         found: list[Value] = []
         for value in self.values(expr.value, frame):
             if (

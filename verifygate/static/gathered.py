@@ -32,6 +32,18 @@ def grad_among(call: ast.Call, gathered: dict[str, ast.expr]) -> ast.expr | None
     return None
 
 
+def grad_held(expr: ast.expr, gathered: dict[str, ast.expr]) -> ast.expr | None:
+    """The gradient in a list of them that is written out, in a tensor made of such a list, or in a name for one."""
+    match expr:
+        case ast.Name(id=name):
+            return gathered.get(name)
+        case ast.ListComp(elt=item) if is_grad(item) and not _differentiates(item):
+            return item
+        case ast.Call(func=joins) if last_name(joins) in _JOINING:
+            return grad_among(expr, gathered)
+    return None
+
+
 class Gathered:
     """Finds, for each function, the names of its own that hold gradients."""
 
@@ -48,27 +60,34 @@ class Gathered:
 
 
 def _gathered(function: Function) -> dict[str, ast.expr]:
+    bound: dict[str, list[ast.expr]] = {}
+    for target, binding in bound_targets(function.own_nodes):
+        if isinstance(target, ast.Name) and binding.kind == "value" and binding.expr is not None:
+            held = bound.setdefault(target.id, [])
+            if not _is_empty(binding.expr):
+                held.append(binding.expr)
     found: dict[str, ast.expr] = {}
     for call in function.calls:
         match call:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"), args=[item]):
-                if is_grad(item) and not _differentiates(item):
+                if is_grad(item) and not _differentiates(item) and not bound.get(name):
                     found.setdefault(name, item)
-    bound = [
-        (target.id, binding.expr)
-        for target, binding in bound_targets(function.own_nodes)
-        if isinstance(target, ast.Name) and binding.kind == "value" and binding.expr is not None
-    ]
     before = -1
     while len(found) > before:
         before = len(found)
-        for name, expr in bound:
-            if isinstance(expr, ast.ListComp) and is_grad(expr.elt) and not _differentiates(expr.elt):
-                found.setdefault(name, expr.elt)
-            joins = isinstance(expr, ast.Call) and last_name(expr.func) in _JOINING
-            if joins and (grad := grad_among(expr, found)) is not None:  # type: ignore[arg-type]
-                found.setdefault(name, grad)
+        for name, exprs in bound.items():
+            grads = [grad_held(expr, found) for expr in exprs]
+            if grads and grads[0] is not None and None not in grads:  # a name that is used again may hold anything
+                found.setdefault(name, grads[0])
     return found
+
+
+def _is_empty(expr: ast.expr) -> bool:
+    """`[]`, `list()` or None, to which something comes later."""
+    match expr:
+        case ast.List(elts=[]) | ast.Call(func=ast.Name(id="list"), args=[]) | ast.Constant(value=None):
+            return True
+    return False
 
 
 def _differentiates(expr: ast.expr) -> bool:

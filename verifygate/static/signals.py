@@ -7,7 +7,7 @@ import ast
 from verifygate.protocol import Event
 from verifygate.record import record
 from verifygate.static import torch_api
-from verifygate.static.gathered import Gathered, grad_among, is_grad
+from verifygate.static.gathered import Gathered, grad_among, grad_held, is_grad
 from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.scaling import Scaling
@@ -140,8 +140,7 @@ class Signals:
             return Meaning(self.backward(call.args[0], frame))
         if name in torch_api.GRAD_READINGS | torch_api.GRAD_RECORDERS:
             gathered = self.gathered.by(frame.function)
-            own = call.func.value if isinstance(call.func, ast.Attribute) else None
-            grad = gathered.get(own.id) if isinstance(own, ast.Name) else None
+            grad = grad_held(call.func.value, gathered) if isinstance(call.func, ast.Attribute) else None
             if (grad := grad or grad_among(call, gathered)) is not None:
                 return Meaning(Signal(Event.READ, names=identifiers(grad)))
         if name == "nan_to_num_" and call.args and is_grad(call.args[0]):

@@ -39,3 +39,13 @@ def in_one_expression(model, optimizer, scaler, batches):
         print(torch.linalg.vector_norm(torch.cat(grads)))  # expect: AMP204
         scaler.step(optimizer)
         scaler.update()
+
+
+def measured_where_they_are_joined(model, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        grads = [p.grad.flatten() for p in model.parameters()]
+        print(torch.cat(grads).norm())  # expect: AMP204
+        scaler.step(optimizer)
+        scaler.update()

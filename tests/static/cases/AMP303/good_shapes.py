@@ -93,3 +93,26 @@ def island_in_a_region(model, loss_fn, optimizer, batches):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def by_a_table_of_settings(model, optimizer, batches, precision):
+    """Not every key is a text."""
+    scaler = GradScaler(enabled={16: True, "32": False}[precision])
+    for batch in batches:
+        with autocast():
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def by_a_table_with_more(model, optimizer, batches, precision, more):
+    scaler = GradScaler(enabled={"32": False, **more}[precision])
+    for batch in batches:
+        with autocast():
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
