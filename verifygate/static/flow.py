@@ -349,8 +349,9 @@ class Walk:
         if guilty and at_fault:
             guilty -= frozenset.intersection(*at_fault)  # without these the statement at fault is not reached at all
         for atom, truth in guilty if innocent else ():
-            asked = [holds for each in innocent for found, holds in self._past.settings(*each) if found == atom]
-            if asked and truth not in asked:
+            settings = (self._past.settings(*each) for each in innocent)
+            asked = [(atom, not truth) in each for each in settings if any(found == atom for found, _ in each)]
+            if asked and all(asked):
                 return False  # decided by a setting: some configuration never breaks the rule
         choices = way.choices()
         if len(choices) <= 1 and not any(choice.startswith(OF_ONE) for choice in choices):
