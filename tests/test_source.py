@@ -102,3 +102,21 @@ def test_text_is_what_python_reads(head: bytes):
     data = head + b"\nx = '\xc3\xa9'\n"
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     assert SourceFile("a.py", data).text == data.decode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("statement", "read"),
+    [
+        (b"from .import b", (b".", b"b")),
+        (b"from ..import(b)", (b"..", b"(b)")),
+        (b"from a.import_b import c", (b"a.import_b", b"c")),
+        (b"from a import*", (b"a", b"*")),
+        (b"import a", (None, b"a")),
+    ],
+)
+def test_imports_are_read_in_any_spacing(statement: bytes, read: tuple[bytes | None, bytes]):
+    assert SourceFile("a.py", statement).imports == (read,)
+
+
+def test_a_word_that_begins_like_import_is_none():
+    assert SourceFile("a.py", b"import_all(models)").imports == ()

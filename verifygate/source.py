@@ -33,7 +33,7 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _GAP = rb"(?:[ \t]|\\\n)"
 _IMPORT = re.compile(
-    rb"[ \t]*(?:from" + _GAP + rb"+([.\w]+)" + _GAP + rb"+)?import" + _GAP + rb"*"
+    rb"[ \t]*(?:from" + _GAP + rb"+([.\w]+?)(?:" + _GAP + rb"+|(?<=\.)))?import\b" + _GAP + rb"*"
     rb"(\((?:[^)#]|#[^\n]*)*\)|(?:[^\n#\\]|\\\n)*)"
 )
 

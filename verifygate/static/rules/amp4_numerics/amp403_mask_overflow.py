@@ -78,7 +78,10 @@ from verifygate.static.rule import Match, Rule, statement_text
 
 _ELSEWHERE = r"(?<!\bint\(.e)(?<!\btensor\(.e)(?<!\btensor\(-.e)(?<!\bfilled\(fill_value=.e)"
 """Calls that make something else of a number: `int(1e30)`."""
-_LARGE = rf"e(?<=[\d.]e)(?<![A-Za-z_\"'].e){_ELSEWHERE}\+?(?:[5-9]|[1-3]\d)\b|-(?<=\W-)[1-9]\d{{5}}"
+_LARGE = (
+    rf"e(?<=[\d.]e)(?<![A-Za-z_\"'].e){_ELSEWHERE}\+?0?(?:[5-9]|[1-3]\d)\b|E(?<=[\d.]E)\+?0?(?:[5-9]|[1-3]\d)\b"
+    r"|-(?<=\W-)(?:[1-9][\d_]{5}|(?:2|10) ?\*\* ?[1-9])"
+)
 _FILLS = r"def \w*(?:fill|masked)\w*\((?=(?:(?!\n(?:def|class) )[\s\S])*?masked_fill)"
 _LARGE_ITEM = (
     r"\](?<![\"']\])\s*=\s*[-+]?\s*(?:[\d.]+[eE]\+?\d|\d[\d_]{4,}|\d+\s*\*\*|(?!None\b)[A-Za-z_]\w*\s*(?:#|\n|\Z))"
@@ -95,7 +98,7 @@ RULE = Rule(
     beside=(
         rf"{_LARGE}|{_FILLS}",
         rf"masked_fill|clamp|where\(|{_LARGE_ITEM}",
-        r"import [^\n]*torch|from [^\n]*torch|import \([^)]*torch",
+        r"import\b(?:[^\n\\]|\\\n)*torch|from\b(?:[^\n\\]|\\\n)*torch|import\s*\([^)]*torch",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
