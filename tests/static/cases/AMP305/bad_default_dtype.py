@@ -55,3 +55,14 @@ def worked_out_after_the_region(model, optimizer, batches, steps):
         loss = policy_loss / steps
         loss.backward()
         optimizer.step()
+
+
+def beside_what_another_model_gives(model, student, optimizer, batches):
+    """Which of the two has gradients is not seen here."""
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):  # expect: AMP305 likely
+            given = model(batch)
+        own = student(batch)
+        loss = torch.nn.functional.mse_loss(own, given.float())
+        loss.backward()
+        optimizer.step()

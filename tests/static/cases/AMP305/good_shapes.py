@@ -71,3 +71,24 @@ def targets_without_their_past(model, teacher, loss_fn, optimizer, batches):
         loss = loss_fn(model(batch), fixed)
         loss.backward()
         optimizer.step()
+
+
+def features_of_a_frozen_model(backbone, head, optimizer, batches):
+    """All gradients are those of the head, in float32."""
+    backbone.requires_grad_(False)
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            features = backbone(batch)
+        features = features.float() * 0.18
+        loss = head(features).mean()
+        loss.backward()
+        optimizer.step()
+
+
+def a_number_of_a_teacher(model, teacher, optimizer, batches):
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            reference = teacher(batch).mean().item()
+        loss = (model(batch) - reference).sum()
+        loss.backward()
+        optimizer.step()

@@ -48,9 +48,10 @@ No fix: a scaler needs `unscale_` wherever gradients are touched, and a place in
 the device computes in it.
 
 ## What it cannot see
-A loss that a function outside the project back-propagates, and regions whose dtype comes from a configuration. Any
-mention of a scaler, but for one that is only built, saved and restored, and of apex, deepspeed, accelerate or lightning
-in the file keeps the rule silent.
+A loss that a function outside the project back-propagates, regions whose dtype comes from a configuration, and a loss
+that another model works out from what the region gives: the gradients may all be that model's. Any mention of apex,
+deepspeed, accelerate or lightning in the file keeps the rule silent, and so does one of a scaler, but for one that is
+only built, saved and restored, or that only other functions use: there it is likely.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -71,7 +72,7 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.scopes import bound_targets
 from verifygate.static.spots import calm, turns_autograd_off
 from verifygate.static.syntax import walk
-from verifygate.static.tensors import names_in
+from verifygate.static.tensors import is_loss_call, names_in
 
 RULE = Rule(
     code="AMP305",
@@ -97,9 +98,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
         dtypes = analysis.precision.of_region(region)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
-        if not _steps(function, analysis) or (backward := _backward(region, analysis)) is None:
+        if not _steps(function, analysis) or (found := _backward(region, analysis)) is None:
             continue
-        certain = dtypes == {Dtype.FLOAT16}
+        backward, sure = found
+        certain = sure and dtypes == {Dtype.FLOAT16}
         if _may_scale_otherwise(function.module, analysis) or _has_scaler(function, analysis):
             if not certain or not _left_out(function, analysis):
                 continue
@@ -166,15 +168,20 @@ def _only_kept(module: Module) -> set[ast.AST]:
     return found
 
 
-def _backward(region: WrittenRegion, analysis: Analysis) -> ast.Call | None:
-    """The backward of something that the region computed, or that was worked out from it in the same function."""
+def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool] | None:
+    """The backward of something that the region computed, or that was worked out from it in the same function.
+
+    With whether it surely leads back into the region: what came to it from elsewhere may be all that has gradients.
+    """
     made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    if not _without_gradients(region, analysis):
-        made = _worked_out_from(made, region.function)
-    for node in region.function.calls:
-        if last_name(node.func) == "backward" and identifiers(node.func) & made:
-            return node
-    return None
+    calls = [node for node in region.function.calls if last_name(node.func) == "backward"]
+    for node in calls:
+        if identifiers(node.func) & made:
+            return node, True
+    if not calls or _without_gradients(region, analysis):
+        return None
+    worked_out, sure = _worked_out_from(made, region.function, analysis)
+    return next(((node, sure) for node in calls if identifiers(node.func) & worked_out), None)
 
 
 def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
@@ -184,18 +191,39 @@ def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
     return calm(region.function) or any(turns_autograd_off(each) for each in contexts)
 
 
-def _worked_out_from(names: set[str], function: Function) -> set[str]:
-    """The names, and those that the function gives what is made of them, as long as gradients lead back."""
-    bound = [
-        (target.id, set(names_in(binding.expr)))
-        for target, binding in bound_targets(function.own_nodes)
-        if isinstance(target, ast.Name) and binding.expr is not None
-    ]
-    found, before = set(names), -1
+def _worked_out_from(names: set[str], function: Function, analysis: Analysis) -> tuple[set[str], bool]:
+    """The names, and those that the function gives what is made of them, as long as gradients lead back.
+
+    With whether nothing else in it may have gradients: no other model has been at work.
+    """
+    bound: dict[str, list[ast.expr]] = {}
+    for target, binding in bound_targets(function.own_nodes):
+        if isinstance(target, ast.Name) and binding.expr is not None:
+            bound.setdefault(target.id, []).append(binding.expr)
+    found, others, before = set(names), set[str](), -1
     while len(found) > before:
         before = len(found)
-        found |= {target for target, sources in bound if sources & found}
-    return found
+        for name, exprs in bound.items():
+            for expr in exprs:
+                sources = set(names_in(expr))
+                if name not in found and sources & found and not _runs_a_model(expr, found, function, analysis):
+                    found.add(name)
+                    others |= sources
+    mixed = (expr for name in others - found for expr in bound.get(name, ()))
+    return found, not any(_runs_a_model(expr, found, function, analysis) for expr in mixed)
+
+
+def _runs_a_model(expr: ast.expr, tensors: set[str], function: Function, analysis: Analysis) -> bool:
+    """Whether an expression calls what may bring weights of its own: no tensor's method, no loss, nothing of torch."""
+    frame = analysis.evaluator.root_frame(function)
+    for call in walk(expr):
+        if not isinstance(call, ast.Call) or is_loss_call(call):
+            continue
+        if (analysis.roles.known_name(call.func, frame) or "").startswith(("torch.", "builtins.")):
+            continue
+        if not isinstance(call.func, ast.Attribute) or not set(names_in(call.func.value)) & tensors:
+            return True
+    return False
 
 
 def _steps(function: Function, analysis: Analysis) -> bool:
