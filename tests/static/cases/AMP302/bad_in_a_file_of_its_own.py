@@ -9,6 +9,11 @@ class Trainer:
         self.model, self.optimizer = model, optimizer
         self.scaler = GradScaler()
 
+    def step(self, loss):
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
     def save(self, folder):
         torch.save(self.model.state_dict(), folder / "model.pt")
         torch.save(self.optimizer.state_dict(), folder / "optimizer.pt")  # expect: AMP302

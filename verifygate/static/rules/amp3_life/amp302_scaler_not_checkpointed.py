@@ -126,8 +126,8 @@ _TESTS = r"(^|/)(tests?/|test_[^/]*$|conftest)"
 def check(analysis: Analysis) -> Iterable[Match]:
     """States of optimizers that are saved, or loaded, without the scaler's."""
     scalers = [each for each in analysis.made_scalers if not each.off and not re.search(_TESTS, each.place.path)]
-    if not scalers:
-        return
+    if not any(call.method in ("scale", "step") for call in analysis.scaler_calls) or not scalers:
+        return  # a scaler that nothing uses has no state worth keeping
     checkpoints = analysis.checkpoints
     loaded_in = {place.path for place in checkpoints.restored}
     alone = set(checkpoints.saved_alone)
