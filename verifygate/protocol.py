@@ -112,6 +112,7 @@ MOVES: tuple[Move, ...] = (
     # A backward without scale is right as long as no scaler ever divides what it made.
     _move(_E.PLAIN_BACKWARD, (_G.SCALED, _G.STALE), to=_G.MIXED, breach="AMP206"),
     _move(_E.PLAIN_BACKWARD, (_G.UNSCALED, _G.MIXED)),
+    _move(_E.PLAIN_BACKWARD, _G.SPENT, to=_G.PLAIN, breach="AMP212"),
     _move(_E.PLAIN_BACKWARD, _G.CLEARED, to=_G.PLAIN, breach="AMP212", blame=_E.ZERO_GRAD),
     _move(_E.PLAIN_BACKWARD, to=_G.PLAIN),
     # unscale_ divides once per window, and only what a scaled backward made in this window.

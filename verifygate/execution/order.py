@@ -229,7 +229,7 @@ class OrderJudge:
         if before.gradients in _KNOWN and line.scaler is not None and event.frames:
             self.visits[(event.frames[0].path, event.frames[0].line, move.value)] += 1
         line.state, breach = advance(before, move)
-        if breach is not None:
+        if breach is not None and (line.scaler is not None or move is not Move.PLAIN_BACKWARD):  # else no matter of AMP
             blamed = event if breach.blame is move else line.last.get(breach.blame, event)
             hit = Hit(
                 self._rule(breach.rule, line),

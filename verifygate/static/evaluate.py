@@ -352,6 +352,8 @@ class Evaluator:
                 ]
             case Known(name="builtins.dict"):
                 return [DictLiteral(call, frame)]
+            case Known(name="builtins.getattr") if len(call.args) > 1:
+                return self._by_name(call, frame) or [Made(callee.name, ((call, frame),))]
             case Known():
                 return [Made(callee.name, ((call, frame),))]
             case FunctionValue():
@@ -364,6 +366,18 @@ class Evaluator:
             case Partial():
                 return [Made(callee.name, (*callee.calls, (call, frame)))]
         return _NOTHING_KNOWN
+
+    def _by_name(self, call: ast.Call, frame: Frame) -> list[Value]:
+        """What `getattr` gives where the source tells the names and the project the attributes; else nothing."""
+        names = {value.value for value in self.values(call.args[1], frame) if isinstance(value, Literal)}
+        bases = [value for value in self.values(call.args[0], frame) if isinstance(value, Object)] if names else []
+        found = [
+            value
+            for base in bases
+            for name in sorted(map(str, names))
+            for value in self.attribute(base, name, call.args[0], frame)
+        ]
+        return [*found, *(value for each in call.args[2:] for value in self.values(each, frame))] if found else []
 
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
         """A frame for the function as this call enters it; None where it is being walked already (recursion)."""

@@ -341,9 +341,9 @@ class Walk:
         left = way.left_loops() if sightings[0].breach_rule == "AMP204" else set()
         if left and any(self._is_zeroed_in(left, state) for _, state in others):
             return None
-        if not any(_concerned(state, sightings[0]) for _, state in others):
+        if not any(self._concerned(*each, sightings[0]) for each in others):
             return True
-        innocent = [(node, state) for node, state in others if _concerned(state, sightings[0], midway=True)]
+        innocent = [each for each in others if self._concerned(*each, sightings[0], midway=True)]
         guilty = frozenset.intersection(*(self._past.settings(each.node, each.state) for each in sightings))
         at_fault = [self._past.settings(way.blamed, state) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]]
         if guilty and at_fault:
@@ -362,6 +362,25 @@ class Walk:
         given = self._always(way.blamed) & self._always(way.shown)
         needed = Detours(self._onward_again, broken, way).needed(steps, given, enough=2)
         return None if len(needed) > 1 or any(choice.startswith(OF_ONE) for choice in needed) else False
+
+    def _concerned(self, number: int, state: State, sighting: _Sighting, *, midway: bool = False) -> bool:
+        """Whether a state is on the scaler's side of the road: a path that trains in FP32 proves no innocence.
+
+        Midway: and something of the window at hand has happened already. Of a backward without scale only paths on
+        which its own loop has zeroed the gradients tell: what came before the loop says nothing of its turns.
+        """
+        if not sighting.optimizer:
+            return True
+        track = dict(state.tracks).get(sighting.optimizer)
+        if track is None:
+            return False
+        payload = self.graph.nodes[number].payload
+        if isinstance(payload, Backward) and sighting.breach_rule == "AMP212" and not payload.scaled:
+            zeroed = track.mark(Event.ZERO_GRAD) if track.state.gradients is Gradients.NONE else None
+            if zeroed is not None and {*self.graph.nodes[zeroed].loops} & {*self.graph.nodes[number].loops}:
+                return True
+        windows = (Window.UNSCALED, Window.STEPPED) if midway else (Window.READY, Window.UNSCALED, Window.STEPPED)
+        return track.state.gradients in _SCALER_SIDE or track.state.window in windows
 
     def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
         """Whether a turn of these loops ends with gradients zeroed: how the last one ended decides what is read."""
@@ -408,20 +427,6 @@ def _label(node: Node) -> str:
         case Enter(active=active):
             return "enter autocast" if active else "enter autocast(enabled=False)"
     return "leave autocast"
-
-
-def _concerned(state: State, sighting: _Sighting, *, midway: bool = False) -> bool:
-    """Whether a state is on the scaler's side of the road: a path that trains in FP32 proves no innocence.
-
-    Midway: and something of the window at hand has happened already.
-    """
-    if not sighting.optimizer:
-        return True
-    track = dict(state.tracks).get(sighting.optimizer)
-    if track is None:
-        return False
-    windows = (Window.UNSCALED, Window.STEPPED) if midway else (Window.READY, Window.UNSCALED, Window.STEPPED)
-    return track.state.gradients in _SCALER_SIDE or track.state.window in windows
 
 
 def _is_unused(name: str, breach: Breach, event: Event) -> bool:

@@ -110,8 +110,25 @@ class Way:
         """Whether nothing on the way looks as if it zeroed by means that the walk does not know."""
         if self._zeroed_before_the_step():
             return False  # a backward for something else, an attack on the inputs say: what it left is dropped
+        if self._left_what_zeroes():
+            return False
         functions = {node.place.function for node in self.graph.nodes}
         return not any(re.search(_ZEROES, text) for function in functions for text in _names(function.own_nodes))
+
+    def _left_what_zeroes(self) -> bool:
+        """Whether a way out of the loop passes by the zero_grad of each turn: most often the end of training."""
+        inside = set(self.graph.nodes[self.shown].loops)
+        steps = [index for index, number in enumerate(self.numbers[:-1]) if self._event(number) in _USES]
+        since = self.numbers[steps[-1] :] if steps else []
+        missed = [inside.difference(self.graph.nodes[number].loops) for number in since]
+        if not missed or missed[0] or all(len(each) <= 1 for each in missed):
+            return False  # the head of a loop is no part of it: only that of one further out is beyond
+        zeroing = (node for number, node in enumerate(self.graph.nodes) if self._event(number) is Event.ZERO_GRAD)
+        return any(inside <= set(node.loops) for node in zeroing)
+
+    def _event(self, number: int) -> Event | None:
+        payload = self.graph.nodes[number].payload
+        return payload.event if isinstance(payload, Signal) else None
 
     def _zeroed_before_the_step(self) -> bool:
         """Whether a zero_grad comes after the breach and before anything uses the gradients."""
