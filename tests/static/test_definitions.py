@@ -10,7 +10,7 @@ import pytest
 import verifygate
 from verifygate.source import SourceFile, Sources
 from verifygate.spans import split
-from verifygate.static.definitions import DEFERRED, empty_definition, parse_skeleton, source_of
+from verifygate.static.definitions import DEFERRED, Source, empty_definition, parse_skeleton, source_of
 from verifygate.static.parsing import UnparsableError
 from verifygate.static.program import Module, Program
 
@@ -234,3 +234,19 @@ def test_a_word_stands_in_code_unless_it_surely_stands_in_a_text(data: bytes, in
 )
 def test_what_stands_in_a_comment_is_no_code(data: bytes, is_code: bool) -> None:
     assert SourceFile("a.py", data).is_code(data.index(b"1e9")) is is_code
+
+
+@pytest.mark.parametrize(
+    ("line", "begins"),
+    [
+        (b"    global x", True),
+        (b"    if a: global x", True),
+        (b"    y = 1; global x", True),
+        (b"    # a global x", False),
+        (b"    '''The global x.'''", False),
+    ],
+)
+def test_a_statement_begins_in_a_line_or_behind_a_colon_or_semicolon(line: bytes, begins: bool) -> None:
+    data = b"def f(a):\n%s\n" % line
+    source = Source(data, *split(data), 1, empty_definition)
+    assert source.begins_with(b"global ") is begins
