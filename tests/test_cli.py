@@ -499,7 +499,7 @@ def test_sigterm_leaves_the_earlier_report_and_no_child(project: Path):
         encoding="utf-8",
     )
     gate = subprocess.Popen(
-        [sys.executable, "-m", "verifygate.cli", "run", "--stage", "execution"],
+        [sys.executable, "-m", "verifygate", "run", "--stage", "execution"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

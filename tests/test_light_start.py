@@ -70,6 +70,17 @@ def test_check_without_a_configuration_is_light(project: Path, fmt: str) -> None
     assert of_other_stages(found) == []
 
 
+def test_the_module_is_the_command(project: Path) -> None:
+    """`python -m verifygate` answers as the script does, and loads no more."""
+    command = [sys.executable, "-X", "importtime", "-m", "verifygate", "check", "--no-cache"]
+    ended = subprocess.run(command, cwd=project, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert ended.returncode == 1, ended.stderr
+    assert "AMP201" in ended.stdout
+    found = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    assert "verifygate.check" in found
+    assert not HEAVY & found
+
+
 def test_a_requirement_of_torch_is_read_and_nothing_more(project: Path) -> None:
     """A pyproject.toml that names torch takes packaging to understand; one that does not takes nothing."""
     file = project / "pyproject.toml"

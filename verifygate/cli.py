@@ -102,7 +102,3 @@ def _broke(error: Exception) -> int:
 
 def _terminated(_number: int, _frame: object) -> NoReturn:
     raise SystemExit(143)  # unwinds, so that children are killed and half-written reports removed
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -60,7 +60,7 @@ def main() -> int:
         junit = Path(folder, "gpu.xml")
         pytest = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", f"--junitxml={junit}"]
         subprocess.run(pytest, cwd=ROOT, check=False)
-        record = [sys.executable, "-m", "verifygate.cli", "bench", "record", "--format", "json"]
+        record = [sys.executable, "-m", "verifygate", "bench", "record", "--format", "json"]
         recorded = subprocess.run(record, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
         told = recorded.stdout.strip()
         text, code = table(
