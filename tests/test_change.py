@@ -104,13 +104,18 @@ def test_per_file_ignores_are_listed_like_suppressions():
     assert "legacy/*" in outcome.suppressions[0].reason
 
 
-def test_a_rule_with_suppressed_findings_is_partial(repository: Path):
+def test_a_rule_with_suppressed_findings_is_partial(repository: Path, capsys: pytest.CaptureFixture[str]):
+    """And a PASS that rests on it says so where its reader looks first: which rule, where, and why."""
     (repository / "verifygate.toml").write_text('[static.per_file_ignores]\n"*" = ["AMP201"]\n', encoding="utf-8")
 
     assert main(["run", "--stage", "static"]) == 0
     checks = {check["id"]: check for check in report(repository)["stages"][0]["checks"]}
     assert checks["static.AMP201"]["status"] == "PARTIAL"
-    assert checks["static.AMP201"]["actual"] == "none, 1 suppressed"
+    told = checks["static.AMP201"]["actual"]
+    assert told.startswith("none, 1 suppressed (old.py:8, ")
+    assert f"not shown     static.AMP201 is PARTIAL: {told}" in capsys.readouterr().out
+    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+    assert "`static.AMP201` (**PARTIAL**, not required)" in page[: page.index("| Stage |")]
 
 
 def test_a_selection_that_leaves_no_rule_is_refused():

@@ -9,6 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from report_sample import (
     HOSTILE,
+    TODAY,
     check_report,
     clean_report,
     completed_requirements,
@@ -18,9 +19,10 @@ from report_sample import (
     static,
 )
 
-from verifygate.model import Outcome, Report, Severity, StageResult, Status, Verdict
+from verifygate.model import Check, Outcome, Report, Severity, StageResult, Status, Verdict, Waiver
 from verifygate.report.formats import FORMATS, render
 from verifygate.report.markdown import FILES, SOMETIMES
+from verifygate.report.terminal import summary
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 SECTIONS = {
@@ -133,6 +135,37 @@ def test_first_screen_of_a_pass_names_what_did_not_run() -> None:
     assert "for the stages that ran: performance did not" in page
     assert "- **performance** does not apply: not configured: set `[performance] workload`" in page
     assert "| [performance](performance.md) | NOT APPLICABLE | not scored |" in page
+
+
+def test_first_screen_of_a_pass_names_what_it_does_not_show() -> None:
+    """What is waived, and what is not required and not green, stands below the verdict; waived checks come first."""
+    checks = tuple(
+        Check(id=f"execution.{name}", title=name, status=status, required=required, actual="why")
+        for name, status, required in (
+            ("fine", Status.PASS, True),
+            ("asked-for-nothing", Status.NOT_APPLICABLE, True),
+            ("partly", Status.PARTIAL, False),
+            ("waived", Status.NOT_MEASURED, True),
+        )
+    )
+    waiver = Waiver(checks=("execution.waived",), reason="r", owner="o", expires=TODAY)
+    done = report((execution().model_copy(update={"checks": checks, "findings": ()}),), (waiver,))
+    assert done.verdict is Verdict.PASS
+
+    page = render(done, "md")["gate.md"]
+    head = page[page.index("**Not shown by this PASS** (2 checks)") : page.index("| Stage |")]
+    assert re.findall(r"^- `(.+?)`", head, flags=re.MULTILINE) == ["execution.waived", "execution.partly"]
+    assert f"waived until {TODAY}" in head
+    assert "Not shown by this PASS" in render(done, "html")["report.html"]
+    lines = [line.split() for line in summary(done, "reports/latest").splitlines()]
+    assert [line[2] for line in lines if line[:2] == ["not", "shown"]] == ["execution.waived", "execution.partly"]
+
+
+def test_the_terminal_tells_a_reason_to_its_end() -> None:
+    """What was expected takes the first hundred characters: a cut there would leave out what was found."""
+    check = Check(id="execution.tests-ran", title="t", status=Status.FAIL, expected="e" * 150, actual="a" * 150)
+    stage = execution().model_copy(update={"checks": (check,), "findings": ()})
+    assert "a" * 150 in summary(report((stage,), ()), "reports/latest")
 
 
 def test_page_of_a_stage_that_did_not_run_says_so() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from verifygate.model import Outcome, Report, StageResult, Verdict
-from verifygate.report.escape import plain
-from verifygate.report.view import origin_words, points
+from verifygate.report.escape import LONG, plain
+from verifygate.report.view import View, origin_words, points
 
 MOST_REASONS = 5
 
@@ -14,19 +14,20 @@ def summary(report: Report, folder: str) -> str:
     lines = [f"{report.verdict}  {points(report.score)}/100  {plain(report.project)}"]
     for reason in report.reasons[:MOST_REASONS]:
         where = f"{plain(reason.path)}:{reason.line}: " if reason.path else ""
-        lines.append(f"  {where}{plain(reason.text)}")
+        lines.append(f"  {where}{plain(reason.text, LONG)}")
         if reason.action:
-            lines.append(f"    -> {plain(reason.action)}")
+            lines.append(f"    -> {plain(reason.action, LONG)}")
     if len(report.reasons) > MOST_REASONS:
         lines.append(f"  and {len(report.reasons) - MOST_REASONS} more")
     lines += [f"  {_stage(stage)}" for stage in report.stages]
+    lines += _left_open(report)
     lines += [
         f"  policy        {each.key} is {plain(each.value)} (default: {each.default})"
         for each in report.policy
         if not each.is_default
     ]
     if report.policy_origin:
-        lines.append(f"  policy        {plain(origin_words(report.policy_origin), 400)}")
+        lines.append(f"  policy        {plain(origin_words(report.policy_origin), LONG)}")
         lines += [
             f"    {plain(each.key)}: {plain(each.here)} in this change, {plain(each.there)} there"
             for each in report.policy_origin.differences[:MOST_REASONS]
@@ -37,11 +38,25 @@ def summary(report: Report, folder: str) -> str:
     return "\n".join(lines)
 
 
+def _left_open(report: Report) -> list[str]:
+    """What a PASS does not show: what was suppressed, deselected, waived or not measured must not pass in silence."""
+    if report.verdict is not Verdict.PASS:
+        return []
+    view = View(report)
+    found = view.left_open
+    told = [
+        f"  not shown     {plain(asked.check.id)} is {asked.check.status}: {plain(view.actual(asked.check), LONG)}"
+        for asked in found[:MOST_REASONS]
+    ]
+    more = len(found) - MOST_REASONS
+    return [*told, f"    and {more} more"] if more > 0 else told
+
+
 def _stage(stage: StageResult) -> str:
     if stage.outcome is Outcome.NOT_APPLICABLE:
-        return f"{stage.stage:<13} not applicable  {plain(stage.reason, 400)}"
+        return f"{stage.stage:<13} not applicable  {plain(stage.reason, LONG)}"
     if stage.outcome is Outcome.ERRORED:
-        return f"{stage.stage:<13} errored         {plain(stage.reason)}"
+        return f"{stage.stage:<13} errored         {plain(stage.reason, LONG)}"
     waits = sum(check.status == "NOT MEASURED" for check in stage.checks)
     note = f"  {waits} not measured" if waits else ""
     mark = stage.verdict or Verdict.BLOCK

@@ -186,6 +186,13 @@ class View:
         in_force = (use.waiver for use in self.report.waivers if use.state is WaiverState.IN_FORCE)
         return next((waiver for waiver in in_force if check.id in waiver.checks), None)
 
+    @property
+    def left_open(self) -> list[Asked]:
+        """What a PASS does not show: checks that are not green and do not block, those that a waiver covers first."""
+        wanting = [Asked(stage.stage, check) for stage in self.report.stages for check in self.recommended(stage)]
+        rank = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED)
+        return sorted(wanting, key=lambda asked: (not asked.check.required, rank.index(asked.check.status)))
+
     def recommended(self, stage: StageResult | None) -> list[Check]:
         """The checks that leave something to do and do not block."""
         wanting = (c for c in (stage.checks if stage else ()) if c.status not in (Status.PASS, Status.NOT_APPLICABLE))

@@ -84,7 +84,7 @@ def _rule_check(
 
     rule = load_rules()[code].rule
     broken = [finding for finding in findings if finding.rule == code]
-    silenced = sum(suppression.rule == code for suppression in suppressions)
+    silenced = [suppression for suppression in suppressions if suppression.rule == code]
     certain = [finding for finding in broken if finding.certainty == "certain" and finding.severity in blocking]
     if certain:
         status = Status.FAIL
@@ -128,6 +128,10 @@ def _too_new_check(code: str, torch_version: str) -> Check:
     )
 
 
-def _counted(findings: int, silenced: int) -> str:
+def _counted(findings: int, silenced: list[Suppression]) -> str:
     text = f"{findings} finding{'s' if findings != 1 else ''}" if findings else "none"
-    return f"{text}, {silenced} suppressed" if silenced else text
+    if not silenced:
+        return text
+    where = "; ".join(f"{each.path}:{each.line}, {each.reason or 'no reason given'}" for each in silenced[:3])
+    more = f"; and {len(silenced) - 3} more" if len(silenced) > 3 else ""
+    return f"{text}, {len(silenced)} suppressed ({where}{more})"
