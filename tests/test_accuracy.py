@@ -63,6 +63,24 @@ def test_a_label_may_name_the_region_around_the_call_of_a_helper_in_another_file
     assert {finding.path for finding in judged.findings} == ({"helper.py"} if right else set())
 
 
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_fault_with_its_fix_is_found_before_and_gone_after(tmp_path: Path, left: int):
+    loop = "    for batch in batches:\n        scaler.scale(model(batch)).backward()\n        scaler.step(optimizer)\n"
+    head = "from torch.amp import GradScaler\n\n\ndef train(model, optimizer, batches):\n    scaler = GradScaler()\n"
+    for commit, text in (("0123abcd", head + loop), ("4567abcd", f"{head}{loop}        scaler.update()\n{loop * left}")):
+        (tmp_path / f"example+loops@{commit}").mkdir()
+        (tmp_path / f"example+loops@{commit}" / "train.py").write_text(text, encoding="utf-8")
+    row = {"repo": "example/loops", "path": "train.py", "class": "missing-update", "line_before": 8}
+    cases = tmp_path / "pairs.json"
+    cases.write_text(json.dumps([row | {"before_commit": "0123abcd", "after_commit": "4567abcd"}]), encoding="utf-8")
+
+    judged, absent = judge(read_cases(cases), tmp_path)
+
+    assert not absent
+    assert [(each.case.verdict, each.right) for each in judged] == [("bug", True), ("fixed", not left)]
+    assert f"fixed rows in which the fault is still reported: {left} of 1" in table(judged, absent)
+
+
 def test_a_fault_in_code_that_is_called_clean_is_a_false_alarm_unless_exempt():
     row = json.loads(CASES.read_text(encoding="utf-8"))[1] | {"path": "train.py"}
     case = Case.model_validate({**row, "label": row["class"]})

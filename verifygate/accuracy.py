@@ -1,7 +1,9 @@
 """How right the static rules are on labelled real code: recall on known bugs, false alarms on code known to be clean.
 
 The labels are a JSON list of rows: repo, commit, path, line, class, verdict (`bug` or `clean`), and where given `also`
-(other lines of the same fault) and `exempt` (classes that may rightly be reported in a clean file).
+(other lines of the same fault) and `exempt` (classes that may rightly be reported in a clean file). A row may also be a
+fault with its fix: `before_commit` and `line_before` instead of commit and line, and `after_commit`, where the file has
+nothing of that class any more.
 """
 
 from __future__ import annotations
@@ -99,6 +101,7 @@ class Case(Model):
     path: str
     line: int
     verdict: str
+    """`bug`; `fixed`: the file is clean of that class; anything else: the file is clean."""
     also: tuple[int, ...] = ()
     exempt: tuple[str, ...] = ()
     label: str = ""
@@ -115,13 +118,13 @@ class Judged:
     case: Case
     right: bool
     findings: tuple[Finding, ...]
-    """For a bug the findings that match it; for clean code the false alarms."""
+    """For a bug the findings that match it; for clean or fixed code the false alarms."""
 
 
 def read_cases(path: Path) -> list[Case]:
     """The labels of a file. Raises UsageError."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = [half for row in json.loads(path.read_text(encoding="utf-8")) for half in _halves(row)]
         return TypeAdapter(list[Case]).validate_python([{**row, "label": row.get("class", "")} for row in rows])
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
@@ -129,6 +132,16 @@ def read_cases(path: Path) -> list[Case]:
     except (json.JSONDecodeError, TypeError, AttributeError, ValidationError) as error:
         first = str(error).splitlines()[0]
         raise UsageError(f"not a list of labels: {first}", where=str(path), remedy="see the docs on accuracy") from None
+
+
+def _halves(row: dict[str, object]) -> list[dict[str, object]]:
+    """A row as it is; a fault with its fix as two, one for each commit."""
+    if "before_commit" not in row:
+        return [row]
+    line = row.get("line_before")
+    before = {"commit": row["before_commit"], "line": line, "verdict": "bug"}
+    after = {"commit": row.get("after_commit"), "line": line, "verdict": "fixed"}
+    return [row | before, row | after]
 
 
 def judge(cases: Iterable[Case], checkouts: Path) -> tuple[list[Judged], list[Case]]:
@@ -154,6 +167,9 @@ def _judged(case: Case, findings: Iterable[Finding]) -> Judged:
         hits = [each for each in findings if each.rule in case.rules and _names(each, case)]
         return Judged(case, bool(hits), tuple(hits))
     here = [finding for finding in findings if finding.path == case.path]
+    if case.verdict == "fixed":
+        left = tuple(each for each in here if each.rule in case.rules)
+        return Judged(case, not left, left)
     exempt = {rule for label in case.exempt for rule in CLASSES.get(label, label).split()}
     alarms = [
         each
@@ -181,7 +197,8 @@ def _names(finding: Finding, case: Case) -> bool:
 def table(judged: list[Judged], absent: list[Case]) -> str:
     """The result as text: a line a class, then the totals, then every label that was missed or wrongly accused."""
     bugs = [each for each in judged if each.case.verdict == "bug"]
-    clean = [each for each in judged if each.case.verdict != "bug"]
+    fixed = [each for each in judged if each.case.verdict == "fixed"]
+    clean = [each for each in judged if each.case.verdict not in ("bug", "fixed")]
     rows = []
     for label in sorted({each.case.label for each in bugs}):
         group = [each for each in bugs if each.case.label == label]
@@ -192,8 +209,11 @@ def table(judged: list[Judged], absent: list[Case]) -> str:
     rows.append(f"recall on bugs: {found} of {len(bugs)} ({share})")
     accused = [each for each in clean if not each.right]
     rows.append(f"clean rows with a certain high or critical finding: {len(accused)} of {len(clean)}")
+    still = [each for each in fixed if not each.right]
+    if fixed:
+        rows.append(f"fixed rows in which the fault is still reported: {len(still)} of {len(fixed)}")
     rows += [f"  missed: {_name(each.case)}" for each in bugs if not each.right]
-    for each in accused:
+    for each in [*accused, *still]:
         rows += [f"  false alarm: {_name(each.case)}: line {alarm.line} {alarm.rule}" for alarm in each.findings]
     if absent:
         repos = sorted({f"{case.repo}@{case.commit[:8]}" for case in absent})

@@ -79,7 +79,7 @@ def docs(topic: str | None) -> int:
     "--checkouts", required=True, type=click.Path(path_type=Path), help="Folder of checkouts or git repositories."
 )
 def accuracy(cases: Path, checkouts: Path) -> int:
-    """Measure the static rules on labelled code: recall on bugs, false alarms on clean code."""
+    """Measure the static rules on labelled code: recall on bugs, false alarms on clean and on mended code."""
     from verifygate.accuracy import judge, read_cases, table
 
     judged, absent = judge(read_cases(cases), checkouts)

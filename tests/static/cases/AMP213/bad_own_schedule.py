@@ -82,3 +82,37 @@ class StepsThemInAMethod:
             self.scaler.step(self.optimizer)
             self.scaler.update()
             self.update_schedulers()  # expect: AMP213 likely
+
+
+class Optimizers:
+    """Several optimizers by name, each with its schedule, and the rates are logged."""
+
+    def __init__(self, optimizers, log):
+        self.optimizers, self.log = optimizers, log
+        self.schedulers = {name: lr_scheduler.OneCycleLR(each, 0.1, 100) for name, each in optimizers.items()}
+
+    def zero(self):
+        for optimizer in self.optimizers.values():
+            optimizer.zero_grad()
+
+    def scaled_steps(self, scaler):
+        for _, optimizer in self.optimizers.items():
+            scaler.step(optimizer)
+
+    def scheduler_steps(self):
+        for name, scheduler in self.schedulers.items():
+            scheduler.step()
+            self.log(name, scheduler.get_last_lr()[0])
+
+
+class TrainsSeveral:
+    def __init__(self, model, optimizers, log):
+        self.model, self.optimizers = model, Optimizers(optimizers, log)
+        self.scaler = GradScaler()
+
+    def one_turn(self, batch):
+        self.optimizers.zero()
+        self.scaler.scale(self.model(batch)).backward()
+        self.optimizers.scaled_steps(self.scaler)
+        self.scaler.update()
+        self.optimizers.scheduler_steps()  # expect: AMP213 likely

@@ -38,3 +38,31 @@ class PerEpoch:
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
+
+
+class Optimizers:
+    """Several optimizers by name, each with its schedule, of which each waits for its optimizer's step."""
+
+    def __init__(self, optimizers, schedulers):
+        self.optimizers, self.schedulers = optimizers, schedulers
+
+    def scaled_steps(self, scaler):
+        for optimizer in self.optimizers.values():
+            optimizer.zero_grad()
+            scaler.step(optimizer)
+
+    def scheduler_steps(self):
+        for name, scheduler in self.schedulers.items():
+            scheduler.step(self.optimizers[name].step_taken)
+
+
+class TrainsSeveral:
+    def __init__(self, model, optimizers, schedulers):
+        self.model, self.optimizers = model, Optimizers(optimizers, schedulers)
+        self.scaler = GradScaler()
+
+    def one_turn(self, batch):
+        self.scaler.scale(self.model(batch)).backward()
+        self.optimizers.scaled_steps(self.scaler)
+        self.scaler.update()
+        self.optimizers.scheduler_steps()

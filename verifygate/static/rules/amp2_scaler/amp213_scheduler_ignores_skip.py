@@ -115,7 +115,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
 def _calls_of(function: Function, step: ScalerCall, analysis: Analysis) -> Iterator[ScalerCall]:
     """The calls of a method that steps, in the place of the step."""
     for site in analysis.callers.sites(function):
-        if isinstance(site.call.func, ast.Attribute) and not analysis.nesting.loops(step.call, function):
+        if isinstance(site.call.func, ast.Attribute) and not _turns(step.call, step.optimizer, function, analysis):
             frame = analysis.evaluator.root_frame(site.caller)
             yield ScalerCall(site.call, site.call.func.value, "step", step.scaler, site.caller, frame)
 
@@ -157,12 +157,13 @@ def _beside(
 
 def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysis: Analysis) -> list[Loop]:
     """The loops around a step, innermost first, without the one that goes over the objects that are stepped."""
-    loops = analysis.nesting.loops(node, function)
-    return [loop for loop in loops if isinstance(loop, ast.While) or ast.dump(loop.target) != _stored(subject)]
-
-
-def _stored(subject: ast.expr | None) -> str:
-    return ast.dump(ast.Name(subject.id, ast.Store())) if isinstance(subject, ast.Name) else ""
+    stepped = subject.id if isinstance(subject, ast.Name) else ""
+    return [
+        loop
+        for loop in analysis.nesting.loops(node, function)
+        if isinstance(loop, ast.While)
+        or not any(isinstance(each, ast.Name) and each.id == stepped for each in walk(loop.target))
+    ]
 
 
 def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> bool:
@@ -230,16 +231,16 @@ def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -
 
 
 def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> bool:
-    """Whether a call runs a method of the same object that does nothing but step schedules."""
+    """Whether a call runs a method that steps schedules whatever the scale, and nothing else."""
     if not isinstance(call.func, ast.Attribute) or not re.search(_NAME, call.func.attr):
         return False
     callees = analysis.callers.callees(call, function)
     return bool(callees) and all(
         callee.owner is not None
-        and bool(callee.calls)
         and not callee.of_kind(ast.If)
-        and all(last_name(each.func) == "step" for each in callee.calls)
-        and any(_is_scheduler_step(each, callee, analysis) for each in callee.calls)
+        and not any(re.search(_ASKS, name) for name, _ in _names(callee))
+        and bool(stepped := [each for each in callee.calls if last_name(each.func) == "step"])
+        and all(_is_scheduler_step(each, callee, analysis) for each in stepped)
         for callee in callees
     )
 
