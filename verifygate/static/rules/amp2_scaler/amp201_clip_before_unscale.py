@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a clip of gradients that a scaled backward made and no `unscale_` has divided yet: `clip_grad_norm_`,
-`clip_grad_value_`, a model's own clip method, `p.grad.clamp_(...)`, `nan_to_num_` on gradients.
+`clip_grad_value_`, a model's own clip method, `p.grad.clamp_(...)`, `nan_to_num_` on gradients; and a hook that clamps
+each gradient as the backward makes it, in a program that scales its loss.
 
 ## Why is this bad
 The gradients are tens of thousands of times too large at that point, so every step is clipped, and after the scaler
@@ -58,8 +59,19 @@ clip whose parameters cannot be told apart is reported only where it is wrong fo
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
 """
 
+import ast
+import re
+from collections.abc import Iterator
+
 from verifygate.model import Applicability, Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.made_scalers import MadeScaler
+from verifygate.static.program import Function
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
+from verifygate.static.syntax import walk
+from verifygate.static.values import FunctionValue
 
 RULE = Rule(
     code="AMP201",
@@ -68,9 +80,81 @@ RULE = Rule(
     summary="gradients are clipped while still multiplied by the loss scale",
     remedy="call `scaler.unscale_(optimizer)` between backward() and the clip",
     words=("GradScaler", "unscale_", "scaler"),
+    beside=(r"register_hook\(|register_post_accumulate_grad_hook\(", r"clamp|clip"),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
     proof="scale-invariance",
 )
 
-check = ProtocolMatch("AMP201", lambda text: f"`{text}` clips gradients that are still multiplied by the loss scale")
+_by_protocol = ProtocolMatch(
+    "AMP201", lambda text: f"`{text}` clips gradients that are still multiplied by the loss scale"
+)
+_REGISTERS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
+_CLAMPS = re.compile(r"(?i)_?(clamp|clip)")
+_IN_HOOKS = "call `scaler.unscale_(optimizer)` after backward() and clip there: a hook sees scaled gradients only"
+
+
+def looks_beside(analysis: Analysis) -> bool:
+    """Hooks matter where a loss is scaled."""
+    return any(not scaler.off for scaler in analysis.made_scalers)
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Clips by the protocol, and hooks that clip in the midst of a scaled backward."""
+    yield from _by_protocol(analysis)
+    if not looks_beside(analysis):
+        return
+    for call, function in analysis.calls:
+        if last_name(call.func) in _REGISTERS and any(_clamps(*each) for each in _hooks(call, function, analysis)):
+            yield from _registered(call, function, analysis)
+
+
+def _registered(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:
+    scaler = _scaler_beside(function, analysis)
+    if scaler is None:
+        return
+    place = Place(function, call)
+    callers = [(Place(site.caller, site.call), "registers the hook") for site in analysis.callers.sites(function)]
+    yield Match(
+        place,
+        f"`{statement_text(place)}` clips gradients in the backward, where they are multiplied by the loss scale",
+        certain=False,
+        steps=((scaler.place, "the scaler"), *callers, (place, "the hook")),
+        remedy=_IN_HOOKS,
+    )
+
+
+def _scaler_beside(function: Function, analysis: Analysis) -> MadeScaler | None:
+    """A scaler of a program that the function is part of."""
+    files = frozenset().union(*analysis.companions.programs(function.module.path))
+    made = (each for each in analysis.made_scalers if not each.off and each.place.path in files)
+    return next(made, None)
+
+
+def _hooks(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[tuple[str, list[ast.AST]]]:
+    """What the hook calls its gradient, and the nodes of its body."""
+    hook = call.args[0] if call.args else None
+    if isinstance(hook, ast.Lambda):
+        if hook.args.args:
+            yield hook.args.args[0].arg, list(walk(hook.body))
+    elif hook is not None:
+        for value in analysis.evaluator.values(hook, analysis.evaluator.root_frame(function)):
+            own = value.function.parameters if isinstance(value, FunctionValue) else []
+            own = own[1:] if isinstance(value, FunctionValue) and value.receiver else own
+            if own:
+                yield own[0].arg, list(value.function.own_nodes)  # type: ignore[union-attr]
+
+
+def _clamps(gradient: str, body: list[ast.AST]) -> bool:
+    """Whether a call in the body clamps the gradient to something else than its sign."""
+    for node in body:
+        if isinstance(node, ast.Call) and _CLAMPS.match(last_name(node.func)) and _names(gradient, node):
+            given = [*node.args, *(word.value for word in node.keywords)]
+            bounds = [each for each in given if not _names(gradient, each)]
+            if not bounds or not all(isinstance(each, ast.Constant) and not each.value for each in bounds):
+                return True
+    return False
+
+
+def _names(gradient: str, expr: ast.expr) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == gradient for each in walk(expr))
