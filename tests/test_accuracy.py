@@ -67,7 +67,8 @@ def test_a_label_may_name_the_region_around_the_call_of_a_helper_in_another_file
 def test_a_fault_with_its_fix_is_found_before_and_gone_after(tmp_path: Path, left: int):
     loop = "    for batch in batches:\n        scaler.scale(model(batch)).backward()\n        scaler.step(optimizer)\n"
     head = "from torch.amp import GradScaler\n\n\ndef train(model, optimizer, batches):\n    scaler = GradScaler()\n"
-    for commit, text in (("0123abcd", head + loop), ("4567abcd", f"{head}{loop}        scaler.update()\n{loop * left}")):
+    mended = f"{head}{loop}        scaler.update()\n{loop * left}"
+    for commit, text in (("0123abcd", head + loop), ("4567abcd", mended)):
         (tmp_path / f"example+loops@{commit}").mkdir()
         (tmp_path / f"example+loops@{commit}" / "train.py").write_text(text, encoding="utf-8")
     row = {"repo": "example/loops", "path": "train.py", "class": "missing-update", "line_before": 8}

@@ -53,6 +53,16 @@ class Activation:
             frame = frame.caller
         return frozenset(found)
 
+    @cached_property
+    def calls(self) -> tuple[Place, ...]:
+        """The calls that led to it, from the root's own on."""
+        found = []
+        frame: Frame | None = self.frame
+        while frame is not None and frame.caller is not None and frame.call is not None:
+            found.append(Place(frame.caller.function, frame.call))
+            frame = frame.caller
+        return tuple(reversed(found))
+
 
 class Builder:
     """Holds the graph of one root. `_loose` are the edges that wait for the next node."""
@@ -72,7 +82,8 @@ class Builder:
         if number >= MAX_NODES:
             raise TooLargeError
         place = Place(here.frame.function, node)
-        self.graph.nodes.append(Node(payload, place, here.homes, [], tuple(self._loops), tuple(self._members)))
+        around = (tuple(self._loops), tuple(self._members), here.calls)
+        self.graph.nodes.append(Node(payload, place, here.homes, [], *around))
         self._connect(self._loose, number)
         self._loose = [(number, None)]
         return number
@@ -102,7 +113,8 @@ class Builder:
         for node in added:
             if isinstance(node.payload, Assign):
                 number = len(self.graph.nodes)
-                self.graph.nodes.append(Node(node.payload, node.place, node.homes, [], node.loops, node.members))
+                node.successors.clear()
+                self.graph.nodes.append(node)
                 self._connect(self._loose, number)
                 self._loose = [(number, None)]
 

@@ -384,7 +384,7 @@ class Evaluator:
         function = callee.function
         if frame.entered(function) or frame.depth > MAX_DEPTH:
             return None
-        entered = Frame(function, caller=frame)
+        entered = Frame(function, caller=frame, call=call)
         if function.enclosing is not None and function.enclosing.symbol:
             entered.enclosing = frame.running(function.enclosing) or self.root_frame(function.enclosing)
         receiver = callee.receiver if function.owner is not None and not function.is_static else None

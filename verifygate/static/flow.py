@@ -32,6 +32,7 @@ from verifygate.static.liveness import counts, ended, live, next_turns
 from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
+from verifygate.static.trail import told
 
 MAX_STATES = 40_000
 _SAMPLE = 50
@@ -55,7 +56,7 @@ class Hit:
     shown_at: Place
     certain: bool
     path: tuple[tuple[Place, str], ...]
-    """Each event on the way, with its name."""
+    """Each event on the way, with its name, and the calls between them."""
     optimizer: str = ""
 
 
@@ -318,10 +319,7 @@ class Walk:
                     self.graph.nodes[at_fault].place,
                     self.graph.nodes[first.node].place,
                     bool(certain),
-                    tuple(
-                        (self.graph.nodes[number].place, _label(self.graph.nodes[number]))
-                        for number in self._path(first)
-                    ),
+                    told(self._path(first)),
                     first.optimizer,
                 ),
             )
@@ -395,7 +393,7 @@ class Walk:
         ]
         return frozenset.intersection(*ways) if ways else frozenset()
 
-    def _path(self, sighting: _Sighting) -> list[int]:
+    def _path(self, sighting: _Sighting) -> list[Node]:
         """The events on the way to the breach, from the last point at which nothing was pending."""
         numbers = [
             number
@@ -409,24 +407,11 @@ class Walk:
                 start = index + 1
             if number == sighting.blamed:
                 break
-        return numbers[start:]
+        return [self.graph.nodes[number] for number in numbers[start:]]
 
 
 def _is_mixed(node: Node) -> bool:
     return isinstance(node.payload, Enter) or (isinstance(node.payload, Backward | Assign) and node.payload.scaled)
-
-
-def _label(node: Node) -> str:
-    match node.payload:
-        case Signal(event=event):
-            return event.value
-        case Backward(scaled=scaled):
-            return "scaled backward" if scaled else "backward"
-        case ForeignBackward():
-            return "backward by a library"
-        case Enter(active=active):
-            return "enter autocast" if active else "enter autocast(enabled=False)"
-    return "leave autocast"
 
 
 def _is_unused(name: str, breach: Breach, event: Event) -> bool:

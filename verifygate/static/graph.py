@@ -191,6 +191,8 @@ class Node:
     """The loops around it, through calls, outermost first, by number."""
     members: tuple[str, ...] = ()
     """The collections of optimizers that loops around it go over."""
+    calls: tuple[Place, ...] = ()
+    """The calls that lead to its function, from the root's own on."""
 
 
 @record(eq=False)

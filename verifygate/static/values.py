@@ -119,6 +119,8 @@ class Frame:
     receiver_class: Class | None = None
     """The class of `self`, which may derive from the one that defines the method."""
     caller: Frame | None = None
+    call: ast.Call | None = None
+    """The caller's call by which it was entered."""
     enclosing: Frame | None = None
     """Frame of the function around a nested function, where that is being walked."""
     fixed: dict[str, Bound] = field(default_factory=dict)

@@ -136,7 +136,7 @@ def _goes_over_optimizers(loop: Loop, update: ScalerCall, analysis: Analysis) ->
 
 
 def _steps_of_the_window(hit: Hit) -> set[Place]:
-    """What happened between the update before and this one."""
+    """What happened, and what was called, between the update before and this one."""
     *before, _ = hit.path
     found = set()
     for place, event in reversed(before):
