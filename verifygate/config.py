@@ -283,8 +283,13 @@ def load(config: Path | None, start: Path) -> Settings:
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        return Settings(root=start.resolve(), today=today, static=_with_torch(StaticSettings(), start.resolve()))
+        return unconfigured(start.resolve(), start.resolve(), today)
     return read_settings(file, _shown(file, start), file.resolve().parent, today)
+
+
+def unconfigured(root: Path, folder: Path, today: dt.date) -> Settings:
+    """The settings of a project without a configuration; what torch it requires is read in `folder`."""
+    return Settings(root=root, today=today, static=_with_torch(StaticSettings(), folder))
 
 
 def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Settings:

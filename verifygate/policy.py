@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate import revision
-from verifygate.config import FileSettings, Settings, read_settings
+from verifygate.config import FileSettings, Settings, read_settings, unconfigured
 from verifygate.config_file import find
 from verifygate.errors import UsageError
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
@@ -74,7 +74,7 @@ def ruled(
         origin = PolicyOrigin(
             commit=commit,
             asked=f"{option} {name}",
-            state=PolicyState.ACCEPTED if accept else PolicyState.BASE if before else PolicyState.FIRST,
+            state=PolicyState.ACCEPTED if accept else PolicyState.BASE,
             config=before.config if before else "",
             differences=tuple(altered),
         )
@@ -90,19 +90,20 @@ def _write(copy: Path, top: Path, commit: str) -> None:
         target.write_bytes(file.data)
 
 
-def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path, commit: str) -> Settings | None:
-    """The settings as the revision has them; None where it has no configuration."""
+def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path, commit: str) -> Settings:
+    """The settings as the revision has them: the default ones where it has no configuration.
+
+    Were the first configuration in force at once, a change could bring one that lets it pass.
+    """
     if config is not None:
         inside = _below(config, top)
-        file = copy / inside if inside else None
-        if file is None or not file.is_file():
-            return None
+        file = copy / inside if inside and (copy / inside).is_file() else None
     else:
         start = copy / (_below(Path.cwd(), top) or ".")
         start.mkdir(parents=True, exist_ok=True)
         file = find(start)
-        if file is None:
-            return None
+    if file is None:
+        return unconfigured(settings.root, copy / (_below(settings.root, top) or "."), settings.today)
     inside = file.resolve().relative_to(copy).as_posix()
     root = (top / inside).parent
     try:
@@ -183,7 +184,9 @@ def _leaves(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, An
 
 def _words(value: Any) -> str:
     """A value as a person reads it in a table."""
-    if value is None or value in ("", [], {}):
+    if value is None or value == "":
         return "not set"
+    if value in ([], {}):
+        return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."

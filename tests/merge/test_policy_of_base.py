@@ -166,14 +166,20 @@ def test_a_nearer_configuration_does_not_hide_the_one_in_force(repository: Path,
     assert {reason["path"] for reason in report(repository)["reasons"]} >= {"pkg/loop.py"}
 
 
-def test_the_first_configuration_is_in_force(repository: Path, capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("named", [[], ["--config", "verifygate.toml"]])
+def test_the_first_configuration_lets_no_change_pass(
+    repository: Path, named: list[str], capsys: pytest.CaptureFixture[str]
+):
+    """A project without one is judged by the default policy, and so is the change that brings one."""
     (repository / "verifygate.toml").unlink()
     commit(repository)
-    (repository / "verifygate.toml").write_text(CONFIG, encoding="utf-8")
+    (repository / "verifygate.toml").write_text("[verdict]\nblock = []\n", encoding="utf-8")
+    (repository / "new.py").write_text(FAULTY, encoding="utf-8")
 
-    assert main([*RUN, "--since", "HEAD"]) == 1
-    assert report(repository)["policy_origin"]["state"] == "the first one"
-    assert "what this change brings is the first policy" in capsys.readouterr().out
+    assert main(["run", "--stage", "static", "--since", "HEAD", *named]) == 1
+    assert altered(repository) == {"verdict.block": ("nothing", '["critical", "high"]')}
+    assert "which has no configuration: the default policy; this change alters it" in capsys.readouterr().out
+    assert main(["run", "--stage", "static", "--since", "HEAD", *named, "--accept-policy"]) == 0
 
 
 def test_a_broken_policy_there_is_named(repository: Path, capsys: pytest.CaptureFixture[str]):

@@ -57,8 +57,6 @@ class PolicyDifference(Model):
 class PolicyState(StrEnum):
     BASE = "that of the revision"
     """What the change alters takes effect once it is merged."""
-    FIRST = "the first one"
-    """The revision has none, so that of the change is in force."""
     ACCEPTED = "that of the change"
     """Somebody asked for it: `--accept-policy`."""
 
@@ -71,5 +69,5 @@ class PolicyOrigin(Model):
     """The option that named the revision: `--since main`."""
     state: PolicyState
     config: str
-    """The configuration at that revision; empty where there is none."""
+    """The configuration at that revision; empty where there is none, and the default policy is in force."""
     differences: tuple[PolicyDifference, ...] = ()

@@ -290,10 +290,10 @@ def origin_words(origin: PolicyOrigin) -> str:
     """Whose policy is in force, and whether the change under review would have another."""
     at = f"{origin.commit[:12]} ({origin.asked})"
     number = counted(len(origin.differences), "difference")
-    if origin.state is PolicyState.FIRST:
-        return f"{at} has no configuration, so what this change brings is the first policy, and it is in force"
     if origin.state is PolicyState.ACCEPTED:
         return f"that of this change, by --accept-policy, with {number} from {at}"
+    if not origin.config:
+        at += ", which has no configuration: the default policy"
     if not origin.differences:
         return f"that of {at}; this change alters nothing in it"
     return f"that of {at}; this change alters it ({number}), which is not in force before it is merged"
