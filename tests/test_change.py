@@ -46,14 +46,19 @@ def report(folder: Path) -> dict[str, object]:
     return json.loads((folder / "reports/latest/report.json").read_text(encoding="utf-8"))
 
 
-def test_what_stood_before_is_open_and_does_not_block(repository: Path):
-    """Even when lines above it moved it down."""
+def test_what_stood_before_is_open_and_does_not_block(repository: Path, capsys: pytest.CaptureFixture[str]):
+    """Even when lines above it moved it down; the PASS says so on its first screen."""
     (repository / "old.py").write_text("# a note\n\n" + FAULTY, encoding="utf-8")
 
     assert main(["run", "--stage", "static", "--since", "HEAD"]) == 0
     changes = report(repository)["changes"]
     assert [finding["line"] for finding in changes["open"]] == [10]
     assert not changes["new"]
+    assert "not new       1 finding (1 critical) stood before this change" in capsys.readouterr().out
+    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+    head = page[: page.index("| Stage |")]
+    assert "**Stood before this change, and do not block:** 1 finding (1 critical), against the source at" in head
+    assert "[old.py:10](../../old.py#L10) AMP201" in head
 
 
 def test_what_the_change_brings_blocks(repository: Path):
@@ -77,6 +82,18 @@ def test_an_unknown_revision_ends_2(repository: Path, capsys: pytest.CaptureFixt
     assert main(["run", "--stage", "static", "--since", "no-such-branch"]) == 2
     assert "git knows no revision `no-such-branch` here" in capsys.readouterr().err
     assert not (repository / "reports").exists()
+
+
+def test_a_folder_without_a_repository_ends_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """And so does a machine without git: no revision's name is to blame for it."""
+    (tmp_path / "old.py").write_text(FAULTY, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 2
+    assert "--since: there is no git repository here, or no git that runs or trusts it" in capsys.readouterr().err
 
 
 def test_the_report_names_the_commit_it_began_with(repository: Path, monkeypatch: pytest.MonkeyPatch):

@@ -55,9 +55,7 @@ def ruled(
         yield Ruled(settings, baseline)
         return
     commit = revision.resolve(settings.root, name, option)
-    top = revision.top(settings.root)
-    if top is None:
-        raise UsageError("no repository is here", where=option, remedy="run inside a git repository")
+    top = revision.top(settings.root, option)
     with tempfile.TemporaryDirectory(prefix="verifygate-policy-") as folder:
         copy = Path(folder).resolve()
         _write(copy, top, commit)

@@ -26,6 +26,7 @@ def describe(root: Path, paths: Sequence[str]) -> str:
 
 def resolve(root: Path, revision: str, option: str = "--since") -> str:
     """The full name of a commit. Raises UsageError, about `option`, where git knows none by that name."""
+    top(root, option)
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
         raise UsageError(
@@ -36,10 +37,16 @@ def resolve(root: Path, revision: str, option: str = "--since") -> str:
     return commit.decode().strip()
 
 
-def top(folder: Path) -> Path | None:
-    """The root of the repository that a folder is in; None where there is none."""
+def top(folder: Path, option: str) -> Path:
+    """The root of the repository that a folder is in. Raises UsageError, about `option`, where there is none."""
     found = _git(folder, "rev-parse", "--show-toplevel")
-    return Path(found.decode("utf-8", "surrogateescape").rstrip("\n")).resolve() if found else None
+    if not found:
+        raise UsageError(
+            "there is no git repository here, or no git that runs or trusts it",
+            where=option,
+            remedy="`git status` says more",
+        )
+    return Path(found.decode("utf-8", "surrogateescape").rstrip("\n")).resolve()
 
 
 def files_at(folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",)) -> Iterator[SourceFile]:

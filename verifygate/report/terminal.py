@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from verifygate.model import Outcome, Report, StageResult, Verdict
+from verifygate.report.counts import counted, tally
 from verifygate.report.escape import LONG, plain
 from verifygate.report.view import View, origin_words, points
 
@@ -44,7 +45,9 @@ def _left_open(report: Report) -> list[str]:
         return []
     view = View(report)
     found = view.left_open
-    told = [
+    old = view.spared
+    told = [f"  not new       {counted(len(old), 'finding')} ({tally(old)}) stood before this change"] if old else []
+    told += [
         f"  not shown     {plain(asked.check.id)} is {asked.check.status}: {plain(view.actual(asked.check), LONG)}"
         for asked in found[:MOST_REASONS]
     ]

@@ -14,6 +14,7 @@ from typing import Any
 from verifygate.config import STAGE_NAMES
 from verifygate.model import (
     Arm,
+    Certainty,
     Check,
     Construct,
     ExecutionDetails,
@@ -35,6 +36,7 @@ from verifygate.model import (
     StageResult,
     StaticDetails,
     Status,
+    Verdict,
     Waiver,
     WaiverState,
 )
@@ -106,6 +108,14 @@ class View:
     def grave(self) -> list[Finding]:
         """The critical and high findings of all stages: those that tests should have caught."""
         return [finding for finding in self.findings if finding.severity in (Severity.CRITICAL, Severity.HIGH)]
+
+    @property
+    def spared(self) -> list[Finding]:
+        """On a PASS: critical and high findings that are certain, and stood at the revision that was asked for."""
+        if self.report.verdict is not Verdict.PASS or self.report.changes is None:
+            return []
+        stood = {finding.fingerprint for finding in self.report.changes.open}
+        return [f for f in self.grave if f.certainty is Certainty.CERTAIN and f.fingerprint in stood]
 
     def by_severity(self, findings: Iterable[Finding], most: int | None = None) -> list[tuple[Severity, list[Finding]]]:
         """The severities that occur, worst first, each with its findings; the worst `most` findings of all."""
