@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
+from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate.record import record
@@ -20,7 +21,7 @@ from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
-from verifygate.static.values import Unknown
+from verifygate.static.values import FunctionValue, Unknown
 
 
 @record(eq=False)
@@ -96,10 +97,31 @@ class Covered:
                 self._calls(function.calls, function, cover, queue, follow_only=False)
             while queue:
                 function, cover = queue.popleft()
-                if function not in found:
+                if function not in found and not self._is_decorated_away(function):
                     found[function] = cover
                     self._calls(function.calls, function, cover, queue, follow_only=certain)
         return found
+
+    def _is_decorated_away(self, function: Function) -> bool:
+        """Whether a decorator of the project has autocast off while the function runs."""
+        frame = self.evaluator.module_frame(function.module)
+        for decorator in getattr(function.node, "decorator_list", ()):
+            made = decorator.func if isinstance(decorator, ast.Call) else decorator
+            for value in self.evaluator.values(made, frame):
+                if isinstance(value, FunctionValue) and any(
+                    not region.is_active for region in self._within(value.function)
+                ):
+                    return True
+        return False
+
+    def _within(self, outer: Function) -> Iterator[WrittenRegion]:
+        """The regions that are written in a function, or in the functions inside it."""
+        for home, regions in self.regions.by_function.items():
+            inner: Function | None = home
+            while inner is not None and inner is not outer:
+                inner = inner.enclosing
+            if inner is outer:
+                yield from regions
 
     def _calls(
         self,

@@ -167,7 +167,23 @@ class Precision:
                     for binding, home in self.bindings(node, frame):
                         if binding.kind == "value" and binding.expr is not None:
                             parts.append(self.explained(binding.expr, home, steps + 2))
+                        elif binding.kind == "parameter":
+                            given = self._given(binding, home)
+                            parts += [self.explained(each.expr, each.frame, steps + 2) for each in given]
         return " ; ".join(parts)
+
+    def _given(self, binding: Binding, home: Frame) -> list[Bound]:
+        """What the one call of a function gives a parameter."""
+        sites = self.callers.sites(home.function)
+        name = binding.node.arg  # type: ignore[attr-defined]
+        found = []
+        for site in sites if len(sites) == 1 else ():
+            frame = self.evaluator.root_frame(site.caller)
+            for callee in self.evaluator.callees(site.call, frame):
+                entered = self.evaluator.enter(callee, site.call, frame) if callee.function is home.function else None
+                if entered is not None and (bound := entered.arguments.get(name)):
+                    found.append(bound)
+        return found
 
     def conditions(self, use: Use) -> list[tuple[str, bool]]:
         """What must hold for the scaler to be built and on: each explained, and whether it holds or fails."""
@@ -191,6 +207,11 @@ class Precision:
         first = text.partition(" ; ")[0]
         negated = "not " in first or "!=" in first
         return holds and not negated and bool(re.search(_BFLOAT, first)) and not re.search(_FLOAT, first)
+
+    def is_on_for_bfloat16_only(self, region: WrittenRegion) -> bool:
+        """Whether a region is on only where a setting says bfloat16, whatever it computes in then."""
+        enabled = region.region.enabled
+        return enabled is not None and self.asks_for_bfloat16_only(self.explained(enabled.expr, enabled.frame), True)
 
     # -- which regions a scaler serves ---------------------------------------------------------------------------
 

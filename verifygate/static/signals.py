@@ -55,6 +55,8 @@ class Signals:
     ) -> Meaning | None:
         path = self.roles.path(receiver, frame)
         presumed = scaler.kind is ScalerKind.PRESUMED
+        if presumed and self._is_led_by_its_holder(receiver, frame):
+            return Meaning(None)
         event = {"unscale_": Event.UNSCALE, "step": Event.SCALER_STEP, "update": Event.UPDATE}.get(method)
         if event is None or (event is Event.SCALER_STEP and presumed and _with_closure(call)):
             return Meaning(None)  # a scaler that takes closures has a protocol of its own; torch's refuses: AMP215
@@ -103,6 +105,22 @@ class Signals:
         """Whether the code is part of a scaler: stepping the optimizer is its task."""
         owner = frame.function.owner
         return owner is not None and bool(self.roles.evaluator.outside_bases(owner) & torch_api.GRAD_SCALERS)
+
+    def _is_led_by_its_holder(self, receiver: ast.expr, frame: Frame) -> bool:
+        """Whether an object that is not the project's own holds the scaler, and steps or updates in ways not seen.
+
+        `accelerator.scaler.unscale_(optimizer)`, and then `accelerator.step(optimizer)`.
+        """
+        if not isinstance(receiver, ast.Attribute):
+            return False
+        holder = ast.unparse(receiver.value)
+        values = self.roles.evaluator.values(receiver.value, frame)
+        return not any(isinstance(value, Object) for value in values) and any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr in ("step", "update")
+            and ast.unparse(call.func.value) == holder
+            for call in frame.function.calls
+        )
 
     def _is_wrapped(self, receiver: ast.expr, frame: Frame) -> bool:
         """Whether an optimizer comes back from a function of the project that it was given to, in a way not followed.

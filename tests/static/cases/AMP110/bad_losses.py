@@ -40,3 +40,23 @@ def evaluation(model, loss_fn, loader, amp):
             outputs = model(inputs)
         total += loss_fn(outputs["logits"], targets).item()  # expect: AMP110 likely
     return total
+
+
+class PairLoss(nn.Module):
+    """What it casts is the outcome of a comparison: no output."""
+
+    def forward(self, texts, images, labels):
+        same = torch.eq(labels.unsqueeze(1), labels.unsqueeze(0)).float().to(texts.device)
+        scores = torch.exp(texts @ images.T)
+        return -(same * torch.log(scores / scores.sum(1, keepdim=True))).mean()
+
+
+def by_its_class(model, optimizer, scaler, batches):
+    pairs = PairLoss()
+    for texts, images, labels in batches:
+        with autocast():
+            encoded = model(texts)
+        loss = pairs(encoded, images, labels)  # expect: AMP110 likely
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -98,3 +98,16 @@ def of_whatever_make(optimizers, scaler: GradScaler, norms):
             torch.nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], norms[name])
         scaler.step(optimizer)
     scaler.update()
+
+
+def held_by_a_library(helper, generator, optimizer, batches, loss_fn):
+    """What holds the scaler steps and updates by itself."""
+    for batch in batches:
+        optimizer.zero_grad()
+        with helper.autocast():
+            loss = loss_fn(generator(batch), batch)
+        helper.backward(loss)
+        helper.scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(generator.parameters(), 1.0)
+        helper.step(optimizer)
+        helper.update()

@@ -92,3 +92,22 @@ def a_number_of_a_teacher(model, teacher, optimizer, batches):
         loss = (model(batch) - reference).sum()
         loss.backward()
         optimizer.step()
+
+
+def an_evaluation_between(model, examples, optimizer, batches):
+    """Both regions give their results one name; only those of the second are differentiated."""
+    for batch in batches:
+        for example in examples:
+            with torch.no_grad():
+                with torch.autocast("cuda", dtype=torch.float16):
+                    logits, loss = model(example)
+                report(logits)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            logits, loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def report(logits):
+    print(logits.shape)

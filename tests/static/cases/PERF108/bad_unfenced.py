@@ -27,3 +27,14 @@ def benchmark(model, device):
             model(batch)
         end = time.time()  # expect: PERF108 likely
     return (end - start) / 100
+
+
+def waits_too_early(model, device, batches):
+    spent = []
+    for batch in batches:
+        start = time.time()
+        longest = batch["length"].max().item()
+        with torch.autocast("cuda"):
+            model(batch["images"].to(device)[:longest])
+        spent.append(time.time() - start)  # expect: PERF108 likely
+    return spent

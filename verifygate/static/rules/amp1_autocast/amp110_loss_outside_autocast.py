@@ -69,6 +69,7 @@ from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scopes import bound_targets
+from verifygate.static.syntax import walk
 from verifygate.static.values import Known, Made, Object
 
 RULE = Rule(
@@ -87,7 +88,8 @@ _LOSS_FUNCTIONS = r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$"
 _PROMOTES = r"(?i)mse|l1|huber|with_?logits|kl_?div|poisson|gaussian"
 """Losses of torch that take float32 targets beside the outputs, and by that compute in float32 anywhere."""
 _NO_LOSS = r"(?i)scale|log_loss|meter|print|track"
-_CASTS = r"\.float\(|float32|\.double\(|float64|autocast"
+_CASTS = r"float32|float64|autocast"
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isin", "isnan", "isfinite", "logical_not", "one_hot"})
 _SAME_DTYPE = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
 )
@@ -175,17 +177,38 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     is_torch = any(re.match(r"torch\.nn\.\w*Loss$", each) for each in made)
     if any(each.startswith("torch.nn.") and re.search(_PROMOTES, each) for each in (known, *made)):
         return False
-    if not (is_torch or re.match(_LOSS_FUNCTIONS, known) or (re.search(_LOSS, name) and not re.search(_NO_LOSS, name))):
+    is_named = bool(re.search(_LOSS, name)) or any(
+        isinstance(value, Object) and value.made.symbol.endswith("Loss") for value in values
+    )
+    if not (is_torch or re.match(_LOSS_FUNCTIONS, known) or (is_named and not re.search(_NO_LOSS, name))):
         return False
     callees = analysis.evaluator.callees(call, frame)
-    return not any(re.search(_CASTS, ast.unparse(callee.function.node)) for callee in callees)
+    return not any(_casts(callee.function.node) for callee in callees)
 
 
 def _casts_itself(made: object, method: str, analysis: Analysis) -> bool:
     for base in analysis.evaluator.linearised(made):  # type: ignore[arg-type]
         if found := base.methods.get(method):
-            return bool(re.search(_CASTS, ast.unparse(found.node)))
+            return _casts(found.node)
     return False
+
+
+def _casts(node: ast.AST) -> bool:
+    """Whether a function casts what it is given, or enters a region itself."""
+    for each in walk(node):
+        if re.search(_CASTS, getattr(each, "id", None) or getattr(each, "attr", None) or ""):
+            return True
+        match each:
+            case ast.Call(func=ast.Attribute(value=cast, attr="float" | "double")) if not _compares(cast):
+                return True
+    return False
+
+
+def _compares(expr: ast.expr) -> bool:
+    """Whether a value is the outcome of a comparison: the numbers that `.float()` makes of it are no output's."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr not in _COMPARISONS:
+        expr = expr.func.value
+    return isinstance(expr, ast.Compare) or (isinstance(expr, ast.Call) and last_name(expr.func) in _COMPARISONS)
 
 
 def _taken_from(expr: ast.expr) -> str:

@@ -109,7 +109,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         yield Match(
             scaler.place,
             f"a new GradScaler is built {where}: the scale it has learned is lost in every turn",
-            certain=not (turn.calls and _trains_whole(scaler, analysis)),
+            certain=not (turn.calls and _trains_whole(scaler, analysis)) and not _turns_once_unless_told(turn),
             steps=(
                 (Place(turn.function, turn.loop), "the loop"),
                 *((place, "the call") for place in reversed(turn.calls)),
@@ -189,6 +189,15 @@ def _trains(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, de
 def _ends_at_once(loop: Loop) -> bool:
     """Whether the first turn is also the last, unless it fails: a loop that tries again."""
     return isinstance(loop.body[-1], ast.Break | ast.Return)
+
+
+def _turns_once_unless_told(turn: _Turn) -> bool:
+    """Whether the loop makes as many turns as a command-line option says, which is 1 by default."""
+    match turn.loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[count])) if name := last_name(count):
+            option = rf"""["']--{name.replace("_", "[-_]")}["'][^)\n]*default\s*=\s*1\b"""
+            return bool(re.search(option.encode(), turn.function.module.file.data))
+    return False
 
 
 def _trains_whole(scaler: MadeScaler, analysis: Analysis) -> bool:

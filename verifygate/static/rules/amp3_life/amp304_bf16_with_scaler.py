@@ -96,7 +96,8 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     conditions = precision.conditions(use)
     dtypes = [precision.of_region(region) for region in use.regions]
     steps = ((place, "the scaler"), *((region.place, "the region") for region in use.regions))
-    if any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
+    misnamed = {*dtypes} == {frozenset({Dtype.FLOAT16})} and all(map(precision.is_on_for_bfloat16_only, use.regions))
+    if not misnamed and any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
         yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
         return
     asked = any(precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, use, analysis))

@@ -175,11 +175,11 @@ def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool
     """
     made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     calls = [node for node in region.function.calls if last_name(node.func) == "backward"]
+    if not calls or _without_gradients(region, analysis):
+        return None  # a name that both regions bind is no sign then that the backward is of this one
     for node in calls:
         if identifiers(node.func) & made:
             return node, True
-    if not calls or _without_gradients(region, analysis):
-        return None
     worked_out, sure = _worked_out_from(made, region.function, analysis)
     return next(((node, sure) for node in calls if identifiers(node.func) & worked_out), None)
 
@@ -261,7 +261,7 @@ def _inverted(analysis: Analysis) -> Iterable[Match]:
             if not any(precision.asks_for_bfloat16_only(text, holds) for text, holds in precision.conditions(use)):
                 continue
             for region in use.regions:
-                if Dtype.FLOAT16 in precision.of_region(region):
+                if Dtype.FLOAT16 in precision.of_region(region) and not precision.is_on_for_bfloat16_only(region):
                     yield Match(
                         Place(use.function, use.call),
                         "the scaler is off for float16, in which the region may compute: small gradients become zero",

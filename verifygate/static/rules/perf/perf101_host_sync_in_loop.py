@@ -104,8 +104,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
             outermost = next((each for each in spot.loops if each in hot), None) if own else None
             read = (spot, certain, analysis.hot.is_chosen_in(loop, spot))
             found.setdefault((spot.function, outermost), {}).setdefault(place, read)
-    for reads in found.values():
-        ordered = [reads[place] for place in sorted(reads)]
+    for (function, outermost), reads in found.items():
+        told = [places for (of, loop), places in found.items() if of is function and loop and not outermost]
+        ordered = [reads[place] for place in sorted(reads) if not any(place in places for places in told)]
+        if not ordered:
+            continue  # a hot loop of the function has them as its own
         first, certain, _ = min(ordered, key=lambda read: (not read[1], read[2]))  # of equals the first
         others = [spot for spot, _, _ in ordered if spot is not first]
         more = f", and {len(others)} more" if others else ""
@@ -137,6 +140,8 @@ def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
             yield spot, True
         elif not own and set(_read(call)) & _of_the_step(spot.function, name, is_method):
             yield spot, False
+        elif is_method and name == "cpu" and any(each.endswith(".grad") for each in _read(call)):
+            yield spot, own  # what a backward of this step has left
 
 
 def _of_the_step(function: Function, name: str, is_method: bool) -> frozenset[str]:

@@ -165,7 +165,10 @@ def _judge(analysis: Analysis, start: Spot, between: list[ast.stmt], stop: ast.s
         return
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     works = [call for call in calls if _works(analysis, call, start.function)]
-    if not works or any(_waits(analysis, call, start.function, 3) for call in calls):
+    if not works:
+        return
+    begun = min(map(_end, works))  # who waits before anything is queued waits for nothing of it
+    if any(_waits(analysis, call, start.function, 3) for call in calls if _end(call) >= begun):
         return
     first = Place(start.function, works[0])
     yield Match(
@@ -174,6 +177,11 @@ def _judge(analysis: Analysis, start: Spot, between: list[ast.stmt], stop: ast.s
         certain=_names_cuda(start.function),
         steps=((start.place, "the span begins"), (first, "this is queued and returns at once")),
     )
+
+
+def _end(call: ast.Call) -> tuple[int, int]:
+    """Where a call ends: those in its arguments and its receiver, which run first, end before it."""
+    return call.end_lineno or 0, call.end_col_offset or 0
 
 
 def _over_range(loop: ast.For) -> bool:
