@@ -39,8 +39,8 @@ def exit_code(result: StageResult) -> int | None:
         ("swallowing_call", "a test made to fail was not reported as failed in tests", None, None),
         ("swallowing_function", "a test made to fail was not reported as failed in tests", None, None),
         ("forger", "holds 1 line that the plugin did not write", None, None),
-        ("unimportable", "could not be collected: test_suite.py", "training.py", 3),
-        ("broken_conftest", "pytest ended while it imported conftest.py", "conftest.py", 3),
+        ("unimportable", "could not be collected: test_suite.py (NameError: ", "training.py", 3),
+        ("broken_conftest", "pytest ended while it imported conftest.py (", "conftest.py", 3),
     ],
 )
 def test_a_run_that_is_not_what_it_seems_fails(
@@ -52,6 +52,20 @@ def test_a_run_that_is_not_what_it_seems_fails(
     assert said in ran.actual
     assert ran.remedy
     assert (ran.evidence[0].path, ran.evidence[0].line) == (path, line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere",), "file or directory not found: nowhere"),
+        (("--no-such-option",), "unrecognized arguments: --no-such-option"),
+    ],
+)
+def test_what_pytest_refuses_is_told_in_its_words(run_suite: Run, arguments: tuple[str, ...], said: str) -> None:
+    ran = check(run_suite("green", pytest=arguments), "tests-ran")
+    assert ran.status is Status.FAIL
+    assert said in ran.actual
+    assert "`execution.pytest`" in ran.remedy
 
 
 @pytest.mark.parametrize("suite", ["swallowing_call", "forger"])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.execution.outcomes import Judged
-from verifygate.execution.ran import EVIDENCE_LIMIT, Account
+from verifygate.execution.ran import EVIDENCE_LIMIT, Account, names
 from verifygate.execution.scrub import count
 from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
 
@@ -29,7 +29,7 @@ def tests_pass(account: Account, ran: Check) -> Check:
     name, bad = "execution.tests-pass", account.bad
     passed = sum(one.test.outcome == "passed" for one in account.judged)
     if bad:
-        status, actual = Status.FAIL, f"{len(bad)} did not pass: {_names(bad)}"
+        status, actual = Status.FAIL, f"{len(bad)} did not pass: {names(bad)}"
         evidence, remedy = _failures(bad), "correct the code at the line shown, or the test if it is wrong"
     elif ran.status is not Status.PASS:
         status, actual = Status.NOT_MEASURED, f"{passed} passed, but the run proves nothing: see {ran.id}"
@@ -38,7 +38,7 @@ def tests_pass(account: Account, ran: Check) -> Check:
         status, actual = Status.NOT_MEASURED, "none failed, but none passed either"
         evidence, remedy = iter(()), "let at least one test run and pass"
     elif account.flaky:
-        status, actual = Status.PARTIAL, f"{passed} passed, {len(account.flaky)} flaky: {_names(account.flaky)}"
+        status, actual = Status.PARTIAL, f"{passed} passed, {len(account.flaky)} flaky: {names(account.flaky)}"
         evidence, remedy = (
             _failures(account.flaky),
             "find what it depends on besides the code it tests: other tests, time, chance",
@@ -205,11 +205,6 @@ def _aside(one: Judged, for_want_of_cuda: bool) -> str:
 def _remedy_for_skips(without_cuda: bool) -> str:
     common = "remove marks that no longer hold"
     return f"run the gate on a machine with CUDA as well; {common}" if without_cuda else common
-
-
-def _names(tests: Sequence[Judged]) -> str:
-    shown = ", ".join(one.test.id for one in tests[:5])
-    return f"{shown} and {len(tests) - 5} more" if len(tests) > 5 else shown
 
 
 def _fact(summary: str, path: str, line: int) -> Evidence:

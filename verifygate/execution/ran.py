@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,6 +76,12 @@ class Account:
         return bool(self.record.forged or self.record.unharmed)
 
     @property
+    def complaint(self) -> str:
+        """What pytest says where it refuses to begin: `: file or directory not found: test`; empty for nothing."""
+        found = re.findall(r"(?im)^.*?\berror: (.+)$", f"{self.completed.stdout_tail}\n{self.completed.stderr_tail}")
+        return f": {self.scrubber.text(found[-1])}" if found else ""
+
+    @property
     def executed(self) -> list[Judged]:
         """Tests whose body was entered."""
         return [one for one in self.judged if one.test.outcome in EXECUTED]
@@ -100,6 +107,13 @@ class Problem:
     remedy: str
     culprits: Sequence[Judged] = ()
     status: Status = Status.FAIL
+
+
+def names(tests: Sequence[Judged]) -> str:
+    """The ids of some tests; of the first also what was raised there, as that is often all that one needs to know."""
+    first, *others = tests
+    shown = [first.test.id + (f" ({first.test.reason})" if first.test.reason else ""), *(o.test.id for o in others[:4])]
+    return ", ".join(shown) + (f" and {len(tests) - 5} more" if len(tests) > 5 else "")
 
 
 def tests_ran(account: Account, junit: str) -> Check:
@@ -148,14 +162,14 @@ def _died(account: Account) -> Problem | None:
     if record.status is not None:
         return None
     if account.broken_files:
-        names = ", ".join(one.test.id for one in account.broken_files)
-        return Problem(f"pytest ended while it imported {names}", "make the file importable", account.broken_files)
+        text = f"pytest ended while it imported {names(account.broken_files)}"
+        return Problem(text, "make the file importable", account.broken_files)
     if not record.loaded:
         return Problem(f"the run ended before pytest began: {ending}", "run the command by hand and read its output")
     if record.items is None:
         if account.completed.exit_code == 4:
-            remedy = "run the command by hand and read what pytest complains about"
-            return Problem("pytest refused its arguments or its configuration", remedy)
+            text = f"pytest refused its arguments or its configuration{account.complaint}"
+            return Problem(text, "correct `execution.pytest`, or pytest's own configuration")
         place = account.scrubber.identity(record.collecting) or "plugins and conftest files"
         return Problem(
             f"the run ended while pytest loaded {place}: {ending}", f"look for what ends the process in {place}"
@@ -199,8 +213,8 @@ def _stopped(account: Account) -> Problem | None:
             f"pytest broke: {account.scrubber.text(record.internal_error)}", "correct the plugin or conftest"
         )
     if account.broken_files:
-        names = ", ".join(one.test.id for one in account.broken_files)
-        return Problem(f"could not be collected: {names}", "make the file importable", account.broken_files)
+        text = f"could not be collected: {names(account.broken_files)}"
+        return Problem(text, "make the file importable", account.broken_files)
     missing = account.collected - len(set(record.started))
     if missing > 0:
         why = account.scrubber.text(record.interrupted or record.stopped) or "pytest gives no reason"
@@ -234,9 +248,9 @@ def _contradicts(account: Account, junit: str) -> Problem | None:
         text = f"pytest finished with status {status}, but the process ended with {account.completed.ending}"
         return Problem(text, "find what ends the process after the session: an exit hook, a crash in a library")
     if code not in (0, 1, 5):
-        return Problem(
-            f"pytest ended with status {code}: {STATUS_WORDS.get(code, 'unknown')}", "run the command by hand"
-        )
+        said = STATUS_WORDS.get(code, "unknown") + (account.complaint if code == 4 else "")
+        remedy = "correct `execution.pytest`, or pytest's own configuration" if code == 4 else "run the command by hand"
+        return Problem(f"pytest ended with status {code}: {said}", remedy)
     if code == 1 and not account.bad:
         return Problem("exit code 1 although every test passed", "find the plugin or threshold that fails the session")
     if junit:
