@@ -12,6 +12,7 @@ from verifygate.model import Check, Measurement, StageResult, Status
 from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
 from verifygate.performance.stage import summarised
 from verifygate.performance_settings import PerformanceSettings, Targets
+from verifygate.report.bench import text
 
 CPU = Host("Linux x86_64", "3.11", "2.13", "cpu", "cpu", True)
 GPU = Host("Linux x86_64", "3.11", "2.13", "cuda", "Some GPU", True)
@@ -63,6 +64,14 @@ def test_a_good_amp_arm_passes_everything() -> None:
     assert [(side.name, side.n) for side in speedup.arms] == [("fp32", 12), ("bf16", 12)]
     assert measured(good, "memory-reduction.bf16").value == pytest.approx(0.5)
     assert measured(good, "throughput.bf16").value == pytest.approx(8.0, rel=0.05)
+
+
+def test_a_rate_is_in_steps_where_samples_are_not_known() -> None:
+    """A function or a command that is timed from outside says nothing of its batch."""
+    for kind, counted in (("build", "Samples"), ("function", "Steps"), ("command", "Steps")):
+        told = summarised(Comparison(replace(PLAN, kind=kind), (arm("fp32"), arm("bf16"))), SETTINGS)
+        assert measured(told, "throughput.bf16").title.startswith(f"{counted} in a second")
+        assert text(told).startswith("on Linux x86_64, Python 3.11, torch 2.13, ")
 
 
 def test_a_poor_amp_arm_fails_with_a_remedy() -> None:

@@ -10,10 +10,13 @@ from verifygate.report.view import amount, interval
 
 HEAD = ("", "asked", "measured", "95 % interval", "device", "status")
 
+NAMED = {"python": "Python ", "torch": "torch ", "processors": "processors: "}
+"""What nobody could tell a number in the environment by."""
+
 
 def text(result: StageResult) -> str:
     """The result as plain text."""
-    where = ", ".join(plain(value) for value in result.environment.values())
+    where = ", ".join(f"{NAMED.get(name, '')}{plain(value)}" for name, value in result.environment.items())
     lines = [f"on {where}"] if where else []
     lines += aligned([HEAD, *(measured(each) for each in result.measurements)])
     for check in result.checks:
