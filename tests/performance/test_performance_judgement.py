@@ -74,6 +74,22 @@ def test_a_rate_is_in_steps_where_samples_are_not_known() -> None:
         assert text(told).startswith("on Linux x86_64, Python 3.11, torch 2.13, ")
 
 
+@pytest.mark.parametrize("told", ["losses", "scores"])
+def test_an_arm_that_ignores_its_precision_shows_nothing(told: str) -> None:
+    """Its speed and scores are fp32's own: as good as equal, and no evidence about AMP."""
+    values = {"losses": (2.5, 1.25), "scores": (0.25, 0.5) * 250}
+    trainings = [replace(each, **{told: values[told]}) for each in arm("fp32").trainings]
+    same = result(arm("fp32", step=2.0, trainings=trainings), arm("bf16", peak=500, trainings=trainings))
+    for name in ("speedup", "memory-reduction", "accuracy"):
+        assert check(same, name).status is Status.NOT_MEASURED
+        assert (
+            "bf16 computed what fp32 did, to the last bit" in measured(same, check(same, name).measurement or "").reason
+        )
+    others = [replace(each, **{told: tuple(value * 1.01 for value in values[told])}) for each in trainings]
+    apart = result(arm("fp32", step=2.0, trainings=trainings), arm("bf16", peak=500, trainings=others))
+    assert check(apart, "speedup").status is Status.PASS
+
+
 def test_a_poor_amp_arm_fails_with_a_remedy() -> None:
     """Hardly faster, hardly smaller: both targets are missed, and the check says what to look for."""
     poor = result(arm("fp32", step=1.1), arm("bf16", peak=900))

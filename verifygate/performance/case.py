@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from verifygate.model import Arm, Check, Evidence, EvidenceClass, Measurement, Status
 from verifygate.performance.intervals import Interval
-from verifygate.performance.record import RUN_AGAIN, TF32, ArmRecord, Comparison
+from verifygate.performance.record import HALF, RUN_AGAIN, TF32, ArmRecord, Comparison
 from verifygate.performance_settings import PerformanceSettings
 
 ON_CUDA = "run `verifygate bench record` on a machine with a CUDA device: the record that it writes counts here"
@@ -61,7 +61,12 @@ class Case:
     def remedy(self) -> str:
         """What to do about an obstacle to comparing the arms."""
         failed = [arm.failure for arm in self.pair if arm.failure]
-        return failed[0].remedy if failed else "make the arms equal in all but precision, then" + RUN_AGAIN
+        if failed:
+            return failed[0].remedy
+        wanted = (
+            "let the region of autocast follow `precision`" if self.same_bits else "make the arms equal in the rest"
+        )
+        return f"{wanted}, then{RUN_AGAIN}"
 
     @property
     def device(self) -> str:
@@ -92,7 +97,21 @@ class Case:
         seen = self.digests
         if seen[0] != seen[1]:
             return "the arms saw different data"
+        if self.same_bits:
+            return f"{amp.name} computed what fp32 did, to the last bit: nothing in the training heeds `precision`"
         return ""
+
+    @property
+    def same_bits(self) -> bool:
+        """Whether an arm in half precision had the losses and graded scores of fp32, in every step and of every item.
+
+        Scores of nought and one tell nothing: two good models answer alike.
+        """
+        fp32, amp = (
+            [value for each in arm.trainings for value in (*each.losses, *each.scores) if value not in (0, 1)]
+            for arm in self.pair
+        )
+        return self.amp.name in HALF and len(set(fp32)) > 1 and fp32 == amp
 
     @property
     def digests(self) -> list[tuple[str | None, ...]]:

@@ -29,9 +29,8 @@ def measurements(case: Case) -> Iterator[Measurement]:
         times = [block.effective_step_seconds for block in arm.rounds]
         if positive(times):
             rate = arm.samples_per_step * len(times) / sum(times)
-            counted = (
-                "Samples" if case.comparison.plan.kind == "build" else "Steps"
-            )  # what it cannot tell, it takes for 1
+            # A training that is timed from outside does not tell its batch.
+            counted = "Samples" if case.comparison.plan.kind == "build" else "Steps"
             yield _plain(case, arm, "throughput", f"{counted} in a second, by steps that took effect", "1/s", rate)
         if arm.peak_bytes:
             yield _plain(case, arm, "peak-memory", "Peak allocated memory", "B", max(arm.peak_bytes))
