@@ -82,9 +82,9 @@ def test_an_arm_that_ignores_its_precision_shows_nothing(told: str) -> None:
     same = result(arm("fp32", step=2.0, trainings=trainings), arm("bf16", peak=500, trainings=trainings))
     for name in ("speedup", "memory-reduction", "accuracy"):
         assert check(same, name).status is Status.NOT_MEASURED
-        assert (
-            "bf16 computed what fp32 did, to the last bit" in measured(same, check(same, name).measurement or "").reason
-        )
+        reason = measured(same, check(same, name).measurement or "").reason
+        assert "bf16 computed what fp32 did, to the last bit" in reason
+        assert "follow `precision`" in check(same, name).remedy
     others = [replace(each, **{told: tuple(value * 1.01 for value in values[told])}) for each in trainings]
     apart = result(arm("fp32", step=2.0, trainings=trainings), arm("bf16", peak=500, trainings=others))
     assert check(apart, "speedup").status is Status.PASS

@@ -63,9 +63,7 @@ class Case:
         failed = [arm.failure for arm in self.pair if arm.failure]
         if failed:
             return failed[0].remedy
-        wanted = (
-            "let the region of autocast follow `precision`" if self.same_bits else "make the arms equal in the rest"
-        )
+        wanted = "let autocast follow `precision`" if self.same_bits else "make the arms equal in all but precision"
         return f"{wanted}, then{RUN_AGAIN}"
 
     @property
