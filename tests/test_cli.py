@@ -416,6 +416,17 @@ def test_foreign_report_folder_is_refused_before_the_work(project: Path, capsys:
     assert listing(project) == before
 
 
+def test_a_pass_tells_the_findings_that_do_not_block(project: Path, capsys: pytest.CaptureFixture[str]):
+    """And not as checks that were not shown: those lines are for what is seen nowhere else."""
+    (project / "train.py").write_text(CLEAN.replace("scaler.update()", "print(scaler.get_scale())"), encoding="utf-8")
+    (project / "verifygate.toml").write_text("[verdict]\nblock = []\n", encoding="utf-8")
+
+    assert main(["run", "--stage", "static"]) == 0
+    out = capsys.readouterr().out
+    assert "  findings      1 high, 1 low; none of them blocks" in out
+    assert "not shown" not in out
+
+
 def test_finding_blocks_a_run(project: Path):
     """A certain critical finding is BLOCK and exit code 1."""
     (project / "train.py").write_text(FINDING, encoding="utf-8")

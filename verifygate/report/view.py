@@ -198,8 +198,14 @@ class View:
 
     @property
     def left_open(self) -> list[Asked]:
-        """What a PASS does not show: checks that are not green and do not block, those that a waiver covers first."""
-        wanting = [Asked(stage.stage, check) for stage in self.report.stages for check in self.recommended(stage)]
+        """What a PASS does not show: checks that are not green and do not block, those that a waiver covers first.
+
+        What a rule found is counted with the findings; what was suppressed would be seen nowhere else.
+        """
+        silenced = {each.rule for each in self.static.suppressions}
+        found = {f"static.{finding.rule}" for finding in self.findings if finding.rule not in silenced}
+        every = [Asked(stage.stage, check) for stage in self.report.stages for check in self.recommended(stage)]
+        wanting = [asked for asked in every if asked.check.id not in found]
         rank = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED)
         return sorted(wanting, key=lambda asked: (not asked.check.required, rank.index(asked.check.status)))
 
