@@ -33,6 +33,8 @@ class Devices:
                 return self.types(expr.value, frame, followed + 1)
             case ast.Call(args=[only]) if last_name(expr.func) == "str":
                 return self.types(only, frame, followed + 1)
+            case ast.Call(func=ast.Attribute(attr="get"), args=[_, default]):
+                return self.types(default, frame, followed + 1) | {ANY}
             case ast.Name():
                 if found := self._of_name(expr, frame, followed):
                     return found

@@ -40,6 +40,7 @@ _DEFAULTS = {"cuda": Dtype.FLOAT16, "cpu": Dtype.BFLOAT16, "mps": Dtype.FLOAT16,
 _SPEAKS_OF_DTYPE = r"(?i)b?f(?:loat|p)?_?16|half|dtype|precision|mixed"
 _BFLOAT = r"(?i)bf(?:loat)?_?16"
 _FLOAT = r"(?i)(?<![bB])(?:float|fp|f)_?16|half"
+_AMONG_OTHERS = re.compile(rf"(?<!not )\bin [\[({{][^\])}}]*{_BFLOAT.removeprefix('(?i)')}", re.IGNORECASE)
 _EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
 """Names of methods whose results nobody differentiates."""
 _MAX_STEPS = 5
@@ -87,6 +88,14 @@ class Precision:
         if spread:
             return frozenset().union(*spread)
         return self._default(region.device)
+
+    def goes_by_device(self, region: WrittenRegion) -> bool:
+        """Whether a region names no dtype, so that its device decides: float16 on CUDA, bfloat16 on a CPU."""
+        made = region.region.made
+        each = [] if made is None else [Region(True, made=one) for one in (made, *region.region.instead)]
+        return bool(each) and all(
+            (one.dtype is None or self._is_none(one.dtype)) and not list(self._spread(one)) for one in each
+        )
 
     def _is_none(self, bound: Bound) -> bool:
         return isinstance(bound.expr, ast.Constant) and bound.expr.value is None
@@ -212,6 +221,11 @@ class Precision:
         """Whether a region is on only where a setting says bfloat16, whatever it computes in then."""
         enabled = region.region.enabled
         return enabled is not None and self.asks_for_bfloat16_only(self.explained(enabled.expr, enabled.frame), True)
+
+    @staticmethod
+    def allows_bfloat16(text: str, holds: bool) -> bool:
+        """Whether a condition that holds names bfloat16 among others: `dtype in ("float16", "bfloat16")`."""
+        return holds and bool(_AMONG_OTHERS.search(text.partition(" ; ")[0]))
 
     # -- which regions a scaler serves ---------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 ## What it does
 Reports a scaler that is built inside a loop over epochs or steps, or in a function that such a loop calls, however
 many calls lie between, while the optimizer it steps lives on. A loop that builds an optimizer of its own in each turn
-(folds, seeds, tasks) starts a new training, and may start a new scaler.
+(folds, seeds, tasks) starts a new training, and may start a new scaler. Also reports one in a function that takes a
+single step and that nothing in sight calls: a framework does, once a batch.
 
 ## Why is this bad
 The loss scale is learned: it halves on every overflow and doubles after 2000 clean steps. A new scaler forgets that.
@@ -104,6 +105,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             continue
         turn = next(_turns(scaler.place, analysis, ()), None)
         if turn is None:
+            yield from _for_one_step(scaler, analysis)
             continue
         where = f"in `{scaler.function.name}`, which a loop calls" if turn.calls else "in a loop"
         yield Match(
@@ -115,6 +117,37 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 *((place, "the call") for place in reversed(turn.calls)),
                 (scaler.place, "the new scaler"),
             ),
+        )
+
+
+def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
+    """A scaler in a function that takes one step with an optimizer from outside, and that nothing in sight calls.
+
+    One step trains nothing: what calls it, a framework or what a registry gave, has to do so in every turn.
+    """
+    function = scaler.function
+    if not function.symbol or function.module.file.is_test or analysis.callers.sites(function):
+        return
+    around = next((each.node for each in analysis.nesting.around(scaler.call, function)), None)
+    if not isinstance(around, ast.Assign) or not all(isinstance(target, ast.Name) for target in around.targets):
+        return
+    made = {target.id for target in around.targets if isinstance(target, ast.Name)}
+    used = [
+        each
+        for each in analysis.scaler_calls
+        if each.function is function and isinstance(each.receiver, ast.Name) and each.receiver.id in made
+    ]
+    steps = [each for each in used if each.method == "step"]
+    if (
+        steps
+        and not any(analysis.nesting.loops(each.call, function) for each in used)
+        and not _builds_optimizer(function.own_nodes, function, analysis, _DEPTH)
+    ):
+        yield Match(
+            scaler.place,
+            f"a new GradScaler is built in `{function.name}` for the one step it takes: no scale is ever learned",
+            certain=False,
+            steps=((scaler.place, "the new scaler"), (steps[0].place, "its step")),
         )
 
 

@@ -3,7 +3,7 @@
 ## What it does
 Reports a scaler that can be enabled while the regions whose losses it scales compute in bfloat16: always, because the
 dtype is written there, or for one of the configurations between which the dtype is chosen. Also a condition that is
-the wrong way round: a scaler that is on for bfloat16 and off for float16.
+the wrong way round, a scaler that is on for bfloat16 and off for float16, and one that names bfloat16 beside float16.
 
 ## Why is this bad
 bfloat16 has the exponent range of float32: no gradient that float32 holds flushes to zero in it, so there is nothing
@@ -100,7 +100,10 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     if not misnamed and any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
         yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
         return
-    asked = any(precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, use, analysis))
+    allowed = any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
+    asked = not allowed and any(
+        precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, use, analysis)
+    )
     if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
         yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
     elif not asked and any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes):

@@ -2,9 +2,10 @@
 
 ## What it does
 Reports an autocast region in float16 whose loss is back-propagated and stepped on with no GradScaler anywhere in the
-program. float16 counts where it is written, and where it is the default: `torch.cuda.amp.autocast()` and
-`torch.autocast("cuda")` without a dtype. A scaler that is built only where the device is CUDA, over a region that is on
-for every device, counts as none where the program knows of other accelerators.
+program. float16 counts where it is written, and where it is the default: `torch.cuda.amp.autocast()`,
+`torch.autocast("cuda")` without a dtype, and `torch.autocast(device.type)` where the device may be CUDA. A scaler that
+is built only where the device is CUDA, over a region that is on for every device, counts as none where the program
+knows of other accelerators.
 
 ## Why is this bad
 Gradients below about 3e-8 become zero in float16, and those below 6e-5 lose digits. Small gradients are what most of
@@ -87,6 +88,8 @@ RULE = Rule(
 
 _ANOTHER_PROTOCOL = re.compile(rb"apex|deepspeed|accelerat|lightning(?![a-z])|fabric|loss_scal|manual_backward")
 _USES = frozenset({"scale", "unscale_", "step", "update"})
+_OF_TENSORS = frozenset({"to", "cuda", "cpu", "float", "long", "half", "detach", "clone", "view", "reshape", "squeeze"})
+"""Methods that move, cast or reshape what is there: none of them runs a model."""
 _OTHER_SCALERS = ("standardscaler", "minmaxscaler", "robustscaler")
 
 
@@ -96,6 +99,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for region in analysis.written_regions.all:
         function = region.function
         dtypes = analysis.precision.of_region(region)
+        if dtypes == {Dtype.UNKNOWN} and analysis.precision.goes_by_device(region):
+            dtypes |= {Dtype.FLOAT16} if "cuda" in analysis.region_devices(region) else dtypes
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
         if not _steps(function, analysis) or (found := _backward(region, analysis)) is None:
@@ -221,7 +226,9 @@ def _runs_a_model(expr: ast.expr, tensors: set[str], function: Function, analysi
             continue
         if (analysis.roles.known_name(call.func, frame) or "").startswith(("torch.", "builtins.")):
             continue
-        if not isinstance(call.func, ast.Attribute) or not set(names_in(call.func.value)) & tensors:
+        if not isinstance(call.func, ast.Attribute):
+            return True
+        if call.func.attr not in _OF_TENSORS and not set(names_in(call.func.value)) & tensors:
             return True
     return False
 
