@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import tokenize
 from pathlib import Path
 
 import pytest
 
+from verifygate.cli import main
 from verifygate.errors import UsageError
 from verifygate.source import SourceFile, read_sources
 
@@ -47,6 +49,21 @@ def test_links_that_circle_come_to_an_end(tmp_path: Path):
     write(tmp_path, "pkg/a.py")
     (tmp_path / "pkg" / "again").symlink_to(tmp_path, target_is_directory=True)
     assert paths(tmp_path) == ["pkg/a.py"]
+
+
+def test_a_name_that_is_no_text_is_told_and_costs_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Names may be any bytes; reports hold text. The file counts as not analysed, the others are read."""
+    write(tmp_path, "train.py")
+    try:
+        (tmp_path / os.fsdecode(b"b\xff.py")).write_text("scaler.unscale_(optimizer)\n", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    assert paths(tmp_path) == ["train.py"]
+
+    assert main(["check", str(tmp_path)]) == 2
+    told = capsys.readouterr()
+    assert told.out == "No findings in 1 file; 1 file not analysed.\n"
+    assert "b\\udcff.py: its name is no text in this locale: rename it" in told.err
 
 
 def test_path_that_leaves_the_root_is_refused(tmp_path: Path):

@@ -143,7 +143,8 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     named = paths or (".",)
     sources = read_sources(Path.cwd(), named, exclude, confined=False)
     if not sources.files and not sources.unreadable:
-        raise UsageError("no Python file there", where=", ".join(named), remedy="name a file or a folder")
+        besides = f", or one that `[project] exclude` ({', '.join(exclude)}) does not match" if exclude else ""
+        raise UsageError("no Python file there", where=", ".join(named), remedy=f"name a file or a folder{besides}")
     return sources
 
 

@@ -72,7 +72,8 @@ def run(
         raise UsageError(
             "no Python file to audit",
             where=", ".join(settings.sources),
-            remedy="name the sources in `[project] sources`, or run in the project's folder",
+            remedy="name the sources in `[project] sources`, or run in the project's folder; "
+            f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
         )
     check_rules(settings)
     specification = None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verifygate.errors import UsageError
-from verifygate.source import SourceFile
+from verifygate.source import SourceFile, speakable
 
 SECONDS = 60.0
 
@@ -55,7 +55,7 @@ def files_at(folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",)) ->
     blobs: dict[str, str] = {}
     for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
         meta, _, path = entry.partition("\t")
-        if path.endswith(suffixes):
+        if path.endswith(suffixes) and speakable(path):
             blobs[path] = meta.split()[2]
     wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
     data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0

@@ -220,6 +220,10 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
             path = _shown(file, root, given)
             if path in found or any(fnmatch(path, pattern) for pattern in patterns):
                 continue
+            if not speakable(path):
+                shown = path.encode("utf-8", "backslashreplace").decode()
+                unreadable.append((shown, "its name is no text in this locale: rename it, or set PYTHONUTF8=1"))
+                continue
             try:
                 found[path] = SourceFile(path, file.read_bytes())
             except OSError as error:
@@ -228,6 +232,14 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
             (_shown(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
         ]
     return Sources(found.values(), unreadable)
+
+
+def speakable(path: str) -> bool:
+    """Whether a file's name is text: on most systems it may be any bytes, and reports cannot hold those."""
+    try:
+        return path.isascii() or bool(path.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def walk(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[Path]:
