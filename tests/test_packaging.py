@@ -104,6 +104,14 @@ def test_workflows_may_write_nothing(workflow: str):
     assert all(re.fullmatch(r"actions/[a-z-]+@(v\d+(\.\d+)*|[0-9a-f]{40})", action) for action in used)
 
 
+def test_a_pull_request_is_judged_by_the_policy_of_its_base():
+    """And the base branch is there to be asked: a shallow checkout has the merge commit alone."""
+    gate = yaml.safe_load((ROOT / ".github/workflows/gate.yml").read_text(encoding="utf-8"))["jobs"]["gate"]
+    checkout, *_, run = (step for step in gate["steps"] if "checkout" in str(step) or "verifygate run" in str(step))
+    assert checkout["with"]["fetch-depth"] == 0
+    assert '--policy-from "origin/$GITHUB_BASE_REF"' in run["run"]
+
+
 @pytest.mark.parametrize("requirement", direct_requirements(), ids=str)
 def test_every_dependency_is_pinned_within_its_range(requirement: Requirement):
     """What pyproject.toml allows, constraints.txt settles."""
