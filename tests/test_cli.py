@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -425,6 +426,31 @@ def test_a_pass_tells_the_findings_that_do_not_block(project: Path, capsys: pyte
     out = capsys.readouterr().out
     assert "  findings      1 high, 1 low; none of them blocks" in out
     assert "not shown" not in out
+
+
+def test_a_report_folder_that_takes_no_report_is_refused_before_the_work(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    (project / "file").write_text("", encoding="utf-8")
+    monkeypatch.setattr("verifygate.gate.run", lambda *_, **__: pytest.fail("an hour of work for nothing"))
+
+    assert main(["run", "--stage", "static", "--report-dir", "file/reports"]) == 2
+    assert "file/reports: no report can be written there: " in capsys.readouterr().err
+
+
+def test_the_verdict_is_told_where_the_report_cannot_be_written(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """The disk may fill up meanwhile; the exit code is that of an error, never that of the verdict."""
+
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("verifygate.report.write._write", no_space)
+    assert main(["run", "--stage", "static"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("PASS  100.00/100")
+    assert "reports/latest: the report cannot be written: No space left on device" in told
 
 
 def test_finding_blocks_a_run(project: Path):

@@ -57,13 +57,14 @@ def run(
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
     from verifygate.config import load
+    from verifygate.errors import UsageError
     from verifygate.gate import run as run_gate
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
     from verifygate.policy import ruled
     from verifygate.report.formats import render
     from verifygate.report.terminal import summary
-    from verifygate.report.write import refuse_foreign, write_reports
+    from verifygate.report.write import refuse_unusable, write_reports
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
@@ -75,7 +76,7 @@ def run(
             settings = settings.with_emulation(emulate_cuda)
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
-        refuse_foreign(folder)
+        refuse_unusable(folder)
         with progress_line() as progress:
             report = run_gate(
                 settings,
@@ -92,8 +93,13 @@ def run(
     files: dict[str, str] = {}
     for name in wanted:
         files |= render(report, name, prefix)
-    write_reports(files, folder)
-    click.echo(summary(report, path_as_typed(folder)))
+    told = summary(report, path_as_typed(folder))
+    try:
+        write_reports(files, folder)
+    except UsageError:
+        click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
+        raise
+    click.echo(told)
     return 0 if report.verdict is Verdict.PASS else 1
 
 

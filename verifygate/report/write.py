@@ -23,7 +23,7 @@ from verifygate.report.formats import FILE_NAMES
 def write_reports(files: Mapping[str, str], folder: Path) -> None:
     """Make `folder` hold exactly these files. Raises UsageError, and leaves what was there, when it cannot."""
     folder = folder.absolute()
-    refuse_foreign(folder)
+    _refuse_foreign(folder)
     fresh: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -43,8 +43,23 @@ def write_reports(files: Mapping[str, str], folder: Path) -> None:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def refuse_foreign(folder: Path) -> None:
-    """A folder that we would replace may hold nothing but reports. Raises UsageError; ask before an hour of work."""
+def refuse_unusable(folder: Path) -> None:
+    """Raises UsageError where the report could not be written there: ask before an hour of work."""
+    folder = folder.absolute()
+    _refuse_foreign(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent).cleanup()
+    except OSError as error:
+        raise UsageError(
+            f"no report can be written there: {error.strerror or type(error).__name__}",
+            where=_shown(folder),
+            remedy="name another folder with --report-dir",
+        ) from error
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """A folder that we would replace may hold nothing but reports."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
     try:
@@ -84,6 +99,6 @@ def _swap(fresh: Path, folder: Path) -> None:
 
 
 def _shown(folder: Path) -> str:
-    """The folder as seen from the working directory; only its name where it lies elsewhere."""
+    """The folder as a person in the working directory would type it."""
     relative = os.path.relpath(folder)
-    return folder.name if relative.startswith("..") else Path(relative).as_posix()
+    return folder.as_posix() if relative.startswith("..") else Path(relative).as_posix()
