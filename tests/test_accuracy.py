@@ -63,6 +63,27 @@ def test_a_label_may_name_the_region_around_the_call_of_a_helper_in_another_file
     assert {finding.path for finding in judged.findings} == ({"helper.py"} if right else set())
 
 
+@pytest.mark.parametrize(("line", "right"), [(9, True), (18, True), (14, False)])
+def test_a_label_may_name_any_of_the_places_that_a_finding_tells(tmp_path: Path, line: int, right: bool):
+    """Waits of one loop are one finding: it stands at the first and names the others."""
+    read, gap = "        total += loss.item()\n", "        note(batch)\n" * 8
+    text = (
+        "import torch\n\n\ndef train(model, optimizer, batches, note, total=0.0):\n    for batch in batches:\n"
+        "        with torch.autocast('cuda', torch.bfloat16):\n            loss = model(batch)\n"
+        "        loss.backward()\n"
+        f"{read}{gap}{read}        optimizer.step()\n"
+    )
+    (tmp_path / "example+loops@0123abcd").mkdir()
+    (tmp_path / "example+loops@0123abcd" / "train.py").write_text(text, encoding="utf-8")
+    case = Case(
+        repo="example/loops", commit="0123abcd", path="train.py", line=line, verdict="bug", label="sync-in-hot-loop"
+    )
+
+    (judged,), _ = judge([case], tmp_path)
+
+    assert judged.right is right
+
+
 @pytest.mark.parametrize("left", [0, 1])
 def test_a_fault_with_its_fix_is_found_before_and_gone_after(tmp_path: Path, left: int):
     loop = "    for batch in batches:\n        scaler.scale(model(batch)).backward()\n        scaler.step(optimizer)\n"

@@ -22,6 +22,7 @@ from verifygate.model import Certainty, Finding, Model, Severity
 from verifygate.revision import files_at
 from verifygate.source import Sources, read_sources
 from verifygate.static.engine import analyse
+from verifygate.static.rule import FURTHER
 
 TOLERANCE = 3
 """Lines by which a label and a finding may differ: a label names the call, a finding the statement, or the reverse."""
@@ -182,12 +183,14 @@ def _judged(case: Case, findings: Iterable[Finding]) -> Judged:
 
 
 def _names(finding: Finding, case: Case) -> bool:
-    """Whether a finding stands where a label says; or in another file, on a way that leads past there.
+    """Whether a finding stands where a label says or names it as one more place, or leads past there from another file.
 
     Where a helper's body is at fault, or the region around a call of it, a label names the one and a finding the other.
     """
     if finding.path == case.path:
         spans = [(finding.line, finding.end_line)]
+        further = (step for step in finding.steps if step.text.partition(":")[0].endswith(FURTHER))
+        spans += [(step.line, step.line) for step in further if step.path == case.path]
     else:
         spans = [(step.line, step.line) for step in finding.steps if step.path == case.path]
     lines = (case.line, *case.also)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis
 
 _TITLE = r"(?m)^## (.+)$"
+FURTHER = ", too"
+"""Ends the label of a step that is one more place of the same fault, and no step on the way to it."""
 
 
 @record

@@ -72,7 +72,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
-from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.rule import FURTHER, Match, Rule, statement_text
 from verifygate.static.spots import Loop, Spot
 from verifygate.static.syntax import children
 from verifygate.static.tensors import StepTensors, differentiated, names_in
@@ -116,7 +116,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             first.place,
             f"`{statement_text(first.place)}` waits for the GPU in every step{more}",
             certain=certain,
-            steps=tuple((spot.place, "waits, too") for spot in others),
+            steps=tuple((spot.place, f"waits{FURTHER}") for spot in others),
         )
 
 
