@@ -43,13 +43,17 @@ class Checkpoints:
         self.sources = sources
         self.roles = roles
         self.nesting = nesting
-        self.functions = [function for function in functions if function.module.mentions(b"state")]
+        self.functions = [function for function in functions if function.module.mentions(b"state", b"Checkpointer")]
         self._lines: dict[str, bytes] = {}
 
     @cached_property
     def saved(self) -> list[Place]:
         """Every place at which the state of an optimizer goes into a checkpoint."""
-        return [Place(function, call) for function in self.functions for call in self._saved_in(function)]
+        return [
+            Place(function, call)
+            for function in self.functions
+            for call in (*self._saved_in(function), *self._collected_in(function))
+        ]
 
     @cached_property
     def saved_alone(self) -> list[Place]:
@@ -102,6 +106,17 @@ class Checkpoints:
             for call in states:
                 if self._goes_into_a_dict(call, function) and not self._steps_without_scaler(call, function):
                     yield call
+
+    def _collected_in(self, function: Function) -> Iterator[ast.Call]:
+        """The call that builds a checkpointer, which saves all it is given by name: an optimizer, and no scaler."""
+        if not function.module.mentions(b"Checkpointer(") or function.module.mentions(b"add_checkpointable"):
+            return
+        for call in function.calls:
+            if not last_name(call.func).endswith("Checkpointer") or "scaler" in ast.unparse(call).lower():
+                continue
+            if any(word.arg is not None and self._is_optimizer(word.value, function) for word in call.keywords):
+                yield call
+                return  # of several, one is where the scaler's state belongs
 
     def _is_state(self, call: ast.Call, function: Function) -> bool:
         """`optimizer.state_dict()`, or a call of what collects the states of all optimizers."""

@@ -36,11 +36,13 @@ _SWITCHED_OFF = re.compile(
     r"debug|verbose|profil|dry_?run|sanity|(^|_)log(_|$|ging)|(^|_)should_|print|wandb|tensorboard", re.IGNORECASE
 )
 _STEADY_CALLS = frozenset(
-    """isinstance hasattr getattr bool len is_available is_initialized is_main_process get_rank get_world_size
+    """isinstance hasattr is_tensor getattr bool len is_available is_initialized is_main_process get_rank get_world_size
     is_bf16_supported device str int is_enabled""".split()  # noqa: SIM905
 )
+_STEADY = frozenset({"parameter", "iteration", "entry"})
+"""What is no variable of the turn: each turn goes through all that a loop inside it does."""
 _FINITE = frozenset({"isfinite", "isnan", "isinf"})
-_TYPE_CALLS = frozenset({"isinstance", "issubclass", "hasattr"})
+_TYPE_CALLS = frozenset({"isinstance", "issubclass", "hasattr", "is_tensor"})
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 _DEPTH = 3
 
@@ -69,7 +71,7 @@ class Hot:
         self.roles = roles
         self.evaluator: Evaluator = roles.evaluator
         self.modules = [module for module in modules if _may_train(module)]
-        self._others = [module for module in modules if b"DataLoader" in module.file.data and not _may_train(module)]
+        self._others = [module for module in modules if b"oader" in module.file.data and not _may_train(module)]
         self._spots: dict[Function, list[Spot]] = {}
         self._steps: dict[Function, bool] = {}
         self._decides_a_step: dict[Test, bool] = {}
@@ -201,7 +203,19 @@ class Hot:
             if not any(isinstance(value, Object | FunctionValue) for value in values):
                 return []
         found = [callee.function for callee in self.evaluator.callees(call, frame)]
+        found += [method for function in found for method in self._overriding.get(function, ()) if method not in found]
         return [function for function in found if function.name != "__init__" and not _is_of_a_model(function)]
+
+    @cached_property
+    def _overriding(self) -> dict[Function, list[Function]]:
+        """Method -> those that stand for it in classes that derive from its own: a loop of the base runs them."""
+        found: dict[Function, list[Function]] = {}
+        for module in self.modules:
+            for made in module.classes.values():
+                for base in self.evaluator.linearised(made)[1:] if made.node.bases else ():
+                    for name in made.methods.keys() & base.methods.keys():
+                        found.setdefault(base.methods[name], []).append(made.methods[name])
+        return found
 
     def over_loader(self, loop: Loop, function: Function) -> bool:
         """Whether a loop draws batches from a loader."""
@@ -283,7 +297,7 @@ class Hot:
             if function in seen or self._loops_over_batches(function):
                 continue
             seen.add(function)
-            bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind != "parameter"}
+            bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
             for inner in self.spots(function):
                 if inner.leaves or any(self._differs(test, bound, function) for test in inner.tests):
                     continue

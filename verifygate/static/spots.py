@@ -122,8 +122,15 @@ def _statement(node: ast.stmt, here: Spot) -> Iterator[Spot]:
 
 def _under(here: Spot, test: ast.expr, body: Sequence[ast.stmt], *, holds: bool = True) -> Spot:
     last = body[-1] if body else None
-    leaves = here.leaves or isinstance(last, ast.Break | ast.Return | ast.Raise) or _exits(last)
+    leaves = here.leaves or isinstance(last, ast.Break | ast.Raise) or _exits(last) or _gives_up(last, here)
     return replace(here, tests=(*here.tests, Test(test, here.loops, tuple(body), holds)), leaves=leaves)
+
+
+def _gives_up(last: ast.stmt | None, here: Spot) -> bool:
+    """Whether an arm returns before its time: out of a loop, or with nothing. A value is one result of the function."""
+    return isinstance(last, ast.Return) and (
+        bool(here.loops) or last.value is None or isinstance(last.value, ast.Constant)
+    )
 
 
 def _exits(last: ast.stmt | None) -> bool:

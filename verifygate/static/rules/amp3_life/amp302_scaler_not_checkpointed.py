@@ -89,7 +89,8 @@ those of runs without AMP load as before. Unsafe where nothing in the project lo
 not known. No fix where a function would have to be given the scaler first.
 
 ## What it cannot see
-Checkpoints written by frameworks, and states collected by walking over attributes. Anything in the program that keeps
+Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer by name, and states collected by
+walking over attributes. Anything in the program that keeps
 something under a key that says "scaler" counts as saving it.
 
 ## References
@@ -116,7 +117,7 @@ RULE = Rule(
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
-    beside=("optim", r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict"),
+    beside=("optim", r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict|Checkpointer\("),
     proof="scale-trace",
 )
 
