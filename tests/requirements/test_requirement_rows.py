@@ -16,6 +16,7 @@ from verifygate.model import (
     Status,
     Suppression,
 )
+from verifygate.requirements.code import WRITTEN
 
 EVERYTHING = {"R-CODE", "R-RULE", "R-TEST", "R-MARKED", "R-NUMBER", "R-CHECK", "architecture"}
 
@@ -72,6 +73,15 @@ def test_a_missing_construct_points_at_the_line_that_asks_for_it(world: World) -
     world.constructs = []
     evidence = world.trace().checks["R-CODE"].evidence[0]
     assert (evidence.path, evidence.line, evidence.kind) == ("full.yaml", 13, EvidenceClass.DECLARED)
+
+
+def test_what_is_missing_is_told_as_code(world: World) -> None:
+    """`add grad-scaler to the training loop` is nothing that anybody could write."""
+    world.constructs = []
+    checks = world.trace().checks
+    assert checks["R-CODE"].remedy == f"write {WRITTEN[ConstructKind.GRAD_SCALER]}"
+    assert "`scaler.update()` after the step" in checks["architecture"].remedy
+    assert set(ConstructKind) - set(WRITTEN) == {ConstructKind.DELEGATED, ConstructKind.PASSIVE_SCALE}
 
 
 def test_unread_amp_code_leaves_the_question_open(world: World) -> None:

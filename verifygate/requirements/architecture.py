@@ -10,6 +10,7 @@ from verifygate.model import ArchitectureTrees, Branch, Construct, ConstructKind
 from verifygate.requirements.code import (
     MISMATCH,
     WRITE_IT_OUT,
+    WRITTEN,
     cited,
     delegation,
     in_order,
@@ -118,7 +119,7 @@ def _lacking(lacking: list[ConstructKind], handed_over: list[Construct]) -> Answ
             remedy=WRITE_IT_OUT,
         )
     actual = f"{counted(len(lacking), 'step')} of explicit AMP not found: {named}"
-    return Answer(Status.FAIL, actual, remedy=f"add {named} to the training loop")
+    return Answer(Status.FAIL, actual, remedy="write " + "; ".join(WRITTEN[kind] for kind in lacking))
 
 
 # --- the trees

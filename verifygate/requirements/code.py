@@ -15,6 +15,22 @@ MISMATCH = (
 WRITE_IT_OUT = (
     "write the AMP steps out in the project's own loop, or, if delegating is meant, change the specification to say so"
 )
+WRITTEN = {
+    ConstructKind.GRAD_SCALER: "`scaler = torch.amp.GradScaler(device)` beside the optimizer",
+    ConstructKind.AUTOCAST: "`with torch.autocast(device, dtype=...):` around forward and loss",
+    ConstructKind.SCALE: "`scaler.scale(loss).backward()` in the training loop",
+    ConstructKind.BACKWARD: "`loss.backward()` in the training loop",
+    ConstructKind.UNSCALE: "`scaler.unscale_(optimizer)` before the gradients are clipped",
+    ConstructKind.CLIP: "`clip_grad_norm_` after the gradients are unscaled",
+    ConstructKind.SCALER_STEP: "`scaler.step(optimizer)` in the training loop",
+    ConstructKind.OPTIMIZER_STEP: "`optimizer.step()` in the training loop",
+    ConstructKind.UPDATE: "`scaler.update()` after the step",
+    ConstructKind.ZERO_GRAD: "`optimizer.zero_grad()` in the training loop",
+    ConstructKind.GET_SCALE: "`scaler.get_scale()` into the log",
+    ConstructKind.STATE_SAVED: "`scaler.state_dict()` into the checkpoint",
+    ConstructKind.STATE_LOADED: "`scaler.load_state_dict(...)` where training resumes",
+}
+"""What somebody has to write for a construct to be there."""
 
 
 def construct(query: Query, facts: Facts) -> Answer:
@@ -141,7 +157,7 @@ def _not_there(kind: ConstructKind, static: StaticDetails, within: str | None) -
             Status.FAIL, f"{MISMATCH} (no `{kind.value}` found)", cited(handed_over, MISMATCH), remedy=WRITE_IT_OUT
         )
     where = f" in `{within}`" if within else ""
-    return Answer(Status.FAIL, f"no `{kind.value}` found{where}", remedy=f"add `{kind.value}` to the training loop")
+    return Answer(Status.FAIL, f"no `{kind.value}` found{where}", remedy=f"write {WRITTEN.get(kind, kind.value)}")
 
 
 def in_order(constructs: Iterable[Construct]) -> list[Construct]:
