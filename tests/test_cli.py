@@ -453,6 +453,19 @@ def test_the_verdict_is_told_where_the_report_cannot_be_written(
     assert "reports/latest: the report cannot be written: No space left on device" in told
 
 
+def test_a_pass_over_no_amp_code_says_so(project: Path, capsys: pytest.CaptureFixture[str]):
+    """The wrong folder passes every rule."""
+    assert main(["run", "--stage", "static"]) == 0
+    assert "no AMP code" not in capsys.readouterr().out
+    (project / "train.py").write_text("print('hello')\n", encoding="utf-8")
+
+    assert main(["run", "--stage", "static"]) == 0
+    said = "no AMP code was found in 1 file: are these the sources that train?"
+    assert said in capsys.readouterr().out
+    page = (project / "reports/latest/gate.md").read_text(encoding="utf-8")
+    assert f"**Nothing to audit:** {said}" in page[: page.index("| Stage |")]
+
+
 def test_finding_blocks_a_run(project: Path):
     """A certain critical finding is BLOCK and exit code 1."""
     (project / "train.py").write_text(FINDING, encoding="utf-8")

@@ -47,6 +47,8 @@ def _left_open(report: Report) -> list[str]:
     found = view.left_open
     old = view.spared
     told = [f"  not new       {counted(len(old), 'finding')} ({tally(old)}) stood before this change"] if old else []
+    if view.without_amp:
+        told.append(f"  nothing       {view.without_amp}")
     if view.findings:
         told.append(f"  findings      {tally(view.findings)}; none of them blocks")
     told += [

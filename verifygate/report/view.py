@@ -197,6 +197,15 @@ class View:
         return next((waiver for waiver in in_force if check.id in waiver.checks), None)
 
     @property
+    def without_amp(self) -> str:
+        """That there was no AMP code to audit, where the source stage found none: the wrong folder passes as well."""
+        stage = self.stage("static")
+        if stage is None or stage.outcome is not Outcome.COMPLETED or self.static.constructs:
+            return ""
+        files = counted(self.static.files_checked, "file")
+        return f"no AMP code was found in {files}: are these the sources that train?"
+
+    @property
     def left_open(self) -> list[Asked]:
         """What a PASS does not show: checks that are not green and do not block, those that a waiver covers first.
 
