@@ -76,9 +76,15 @@ class Precision:
 
     def of_region(self, region: WrittenRegion) -> frozenset[Dtype]:
         """The dtypes that a region may compute in."""
-        made = region.region.made
-        each = [] if made is None else [Region(True, made=one) for one in (made, *region.region.instead)]
-        return frozenset().union(*map(self._of_context, each)) or frozenset({Dtype.UNKNOWN})
+        return frozenset().union(*map(self._of_context, _contexts(region))) or frozenset({Dtype.UNKNOWN})
+
+    def goes_by_device(self, region: WrittenRegion) -> bool:
+        """Whether a region names no dtype, so that its device decides: float16 on CUDA, bfloat16 on a CPU."""
+        contexts = _contexts(region)
+        return bool(contexts) and not any(self._names_dtype(each) for each in contexts)
+
+    def _names_dtype(self, region: Region) -> bool:
+        return (region.dtype is not None and not self._is_none(region.dtype)) or any(self._spread(region))
 
     def _of_context(self, region: Region) -> frozenset[Dtype]:
         dtype = region.dtype
@@ -88,14 +94,6 @@ class Precision:
         if spread:
             return frozenset().union(*spread)
         return self._default(region.device)
-
-    def goes_by_device(self, region: WrittenRegion) -> bool:
-        """Whether a region names no dtype, so that its device decides: float16 on CUDA, bfloat16 on a CPU."""
-        made = region.region.made
-        each = [] if made is None else [Region(True, made=one) for one in (made, *region.region.instead)]
-        return bool(each) and all(
-            (one.dtype is None or self._is_none(one.dtype)) and not list(self._spread(one)) for one in each
-        )
 
     def _is_none(self, bound: Bound) -> bool:
         return isinstance(bound.expr, ast.Constant) and bound.expr.value is None
@@ -295,6 +293,12 @@ class Precision:
             elif "scaler" in last_name(node.func).lower() and node.args and last_name(node.func).islower():
                 return True
         return False
+
+
+def _contexts(region: WrittenRegion) -> list[Region]:
+    """Each of the contexts that a region may be, as if it were the only one."""
+    made = region.region.made
+    return [] if made is None else [Region(True, made=each) for each in (made, *region.region.instead)]
 
 
 def _loops(function: Function) -> bool:

@@ -98,9 +98,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     seen: set[Function] = set()
     for region in analysis.written_regions.all:
         function = region.function
-        dtypes = analysis.precision.of_region(region)
-        if dtypes == {Dtype.UNKNOWN} and analysis.precision.goes_by_device(region):
-            dtypes |= {Dtype.FLOAT16} if "cuda" in analysis.region_devices(region) else dtypes
+        dtypes = _dtypes(region, analysis)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
         if not _steps(function, analysis) or (found := _backward(region, analysis)) is None:
@@ -120,6 +118,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
         )
     yield from _inverted(analysis)
     yield from _for_cuda_only(analysis)
+
+
+def _dtypes(region: WrittenRegion, analysis: Analysis) -> frozenset[Dtype]:
+    """The dtypes that a region may compute in: float16, too, where it names none and may run on CUDA."""
+    found = analysis.precision.of_region(region)
+    if found != {Dtype.UNKNOWN} or "cuda" not in analysis.region_devices(region):
+        return found
+    return found | {Dtype.FLOAT16} if analysis.precision.goes_by_device(region) else found
 
 
 def _may_scale_otherwise(module: Module, analysis: Analysis) -> bool:
