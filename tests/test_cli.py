@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from verifygate.cli import main
-from verifygate.config import Settings
+from verifygate.config import Settings, load
 from verifygate.errors import UsageError
 from verifygate.model import Report
 from verifygate.report.formats import render
@@ -464,6 +464,30 @@ def test_a_pass_over_no_amp_code_says_so(project: Path, capsys: pytest.CaptureFi
     assert said in capsys.readouterr().out
     page = (project / "reports/latest/gate.md").read_text(encoding="utf-8")
     assert f"**Nothing to audit:** {said}" in page[: page.index("| Stage |")]
+
+
+@pytest.mark.parametrize("name", ["demo", 'a "quoted\\ name', "two\nlines", "größe", "{name}"])
+def test_init_writes_what_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    """Whatever the folder is called; a second one needs --force."""
+    (tmp_path / name / "tests").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / name)
+
+    assert main(["init"]) == 0
+    settings = load(None, Path.cwd())
+    assert (settings.name, settings.execution.pytest) == (name, ("tests",))
+    assert main(["init"]) == 2
+    assert main(["init", "--force"]) == 0
+
+
+def test_init_where_nothing_can_be_written_ends_2(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    assert main(["init"]) == 2
+    assert "verifygate.toml: cannot be written: Permission denied" in capsys.readouterr().err
 
 
 def test_finding_blocks_a_run(project: Path):

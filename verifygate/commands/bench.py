@@ -41,9 +41,10 @@ def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fm
     settings = _settings(config)
     if not against:
         measured = _measured(settings)
+        code = _shown(settings, measured, fmt)  # first: what was measured is not lost with a file
         if benchmark_json is not None:
             _write_benchmarks(benchmark_json, measured)
-        return _shown(settings, measured, fmt)
+        return code
     if Path(against).is_file():
         return _against_record(settings, against, fmt)
     return _against_revision(settings, against, fmt)

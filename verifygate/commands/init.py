@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from verifygate.config_file import CONFIG_NAME
 _TEMPLATE = """\
 # What verifygate audits; every key is explained by `verifygate docs config`.
 [project]
-name = "{name}"
+name = {name}
 sources = ["."]  # everything below, so that a new file is never out of sight
 exclude = []
 
@@ -40,7 +41,11 @@ def init(force: bool) -> int:
     path = Path.cwd() / CONFIG_NAME
     if path.exists() and not force:
         raise UsageError("there is one already", where=CONFIG_NAME, remedy="edit it, or use --force to replace it")
-    path.write_text(starter(Path.cwd()), encoding="utf-8")
+    try:
+        path.write_text(starter(Path.cwd()), encoding="utf-8")
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror}"
+        raise UsageError(problem, where=CONFIG_NAME, remedy="run it where you may write") from None
     click.echo(f"Wrote {CONFIG_NAME}; next: verifygate run --stage all")
     return 0
 
@@ -49,6 +54,6 @@ def starter(folder: Path) -> str:
     """The text of a configuration for the project in `folder`."""
     tests = [name for name in ("tests", "test") if (folder / name).is_dir()]
     return _TEMPLATE.format(
-        name=folder.resolve().name.replace("\\", "").replace('"', ""),
+        name=json.dumps(folder.resolve().name.encode("utf-8", "replace").decode()),  # TOML and YAML read it as well
         tests=", ".join(f'"{name}"' for name in tests),
     )
