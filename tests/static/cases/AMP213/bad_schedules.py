@@ -186,3 +186,27 @@ def an_iterator_for_each_objective(losses, optimizers, loaders, scaler, schedule
             scaler.update()
             optimizer.zero_grad()
         scheduler.step()  # expect: AMP213 likely
+
+
+def one_step(model, optimizer, scaler, batch):
+    """It looks at the scale, and does not ask whether it fell."""
+    optimizer.zero_grad()
+    with torch.autocast("cuda"):
+        loss = model(batch)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    print(scaler._scale)
+    if scaler.get_scale() < 1.0:
+        raise ValueError("the loss overflows whatever the scale")
+
+
+def steps_of_a_function(model, optimizer, scheduler, scaler, loader, count, warmup):
+    for _ in range(count):
+        batch = next(loader)
+        one_step(model, optimizer, scaler, batch)
+        if warmup is not None:
+            with warmup.dampening():
+                scheduler.step()  # expect: AMP213 likely
+        else:
+            scheduler.step()  # expect: AMP213 likely

@@ -118,3 +118,16 @@ def in_the_arm_without_a_scaler(model, optimizer, scaler, batches, scheduler):
             model(batch).backward()
             optimizer.step()
             scheduler.step()
+
+
+def compared_by_the_private_scale(model, optimizer, scheduler, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        before = scaler._scale.item()
+        scaler.step(optimizer)
+        scaler.update()
+        if scaler._scale.item() >= before:
+            scheduler.step()

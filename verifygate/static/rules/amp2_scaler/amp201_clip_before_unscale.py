@@ -146,7 +146,9 @@ def _hooks(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[t
 
 
 def _clamps(gradient: str, body: list[ast.AST]) -> bool:
-    """Whether a call in the body clamps the gradient to something else than its sign."""
+    """Whether a call in the body clamps the gradient to something else than its sign, by bounds that are not scaled."""
+    if any(isinstance(node, ast.Attribute) and "get_scale" in node.attr for node in body):
+        return False
     for node in body:
         if isinstance(node, ast.Call) and _CLAMPS.match(last_name(node.func)) and _names(gradient, node):
             given = [*node.args, *(word.value for word in node.keywords)]

@@ -87,7 +87,7 @@ RULE = Rule(
 )
 
 # a skip is asked for after the step: what is skipped before it (batches at a restart, a loss of NaN) is another
-_ASKS = r"(?i)(?<!^get)_scale\b|found_inf|overflow|was_run|step_taken|_step_count"
+_ASKS = r"(?i)(?<!^get)(?<!^)_scale\b|found_inf|overflow|was_run|step_taken|_step_count"
 _NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
@@ -113,11 +113,15 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 
 def _calls_of(function: Function, step: ScalerCall, analysis: Analysis) -> Iterator[ScalerCall]:
-    """The calls of a method that steps, in the place of the step."""
+    """The calls of a function or a method that steps, in the place of the step."""
     for site in analysis.callers.sites(function):
-        if isinstance(site.call.func, ast.Attribute) and not _turns(step.call, step.optimizer, function, analysis):
+        if not _turns(step.call, step.optimizer, function, analysis):
             frame = analysis.evaluator.root_frame(site.caller)
-            yield ScalerCall(site.call, site.call.func.value, "step", step.scaler, site.caller, frame)
+            yield ScalerCall(site.call, _called_on(site.call), "step", step.scaler, site.caller, frame)
+
+
+def _called_on(call: ast.Call) -> ast.expr:
+    return call.func.value if isinstance(call.func, ast.Attribute) else call.func
 
 
 def _in_function(
@@ -206,7 +210,7 @@ def _asked(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[t
 
 def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
     """Whether both stand under the same conditions, so that one turn runs both, if there is a schedule and a scaler."""
-    objects = [ast.unparse(call.func.value) for call in (node, step.call)]  # type: ignore[attr-defined]
+    objects = [ast.unparse(_called_on(call)) for call in (node, step.call)]
     there = {*objects, *(f"{each} is not None" for each in objects)}
     own, its = (
         [(ast.unparse(test), holds) for test, holds in conditions if ast.unparse(test) not in there]
@@ -305,8 +309,12 @@ def _asks_for_the_same_scale(test: ast.Compare, function: Function) -> bool:
 
 
 def _compares_scales(function: Function) -> bool:
-    """Whether a scale is asked for and compared, in place or by a name: one that is only logged tells of no skip."""
-    reads = [node for node in function.calls if last_name(node.func) == "get_scale"]
+    """Whether a scale is asked for and compared, in place or by a name.
+
+    One that is only logged tells of no skip, nor does one that is held against a number.
+    """
+    reads: list[ast.expr] = [node for node in function.calls if last_name(node.func) == "get_scale"]
+    reads += [node for node in function.of_kind(ast.Attribute) if node.attr == "_scale"]
     if not reads:
         return False
     kept = {
@@ -314,8 +322,13 @@ def _compares_scales(function: Function) -> bool:
         for name, bindings in function.scope.names.items()
         if any(binding.expr is not None and set(walk(binding.expr)).intersection(reads) for binding in bindings)
     }
-    compared = (node for test in function.of_kind(ast.Compare) for node in walk(test))
+    tests = (test for test in function.of_kind(ast.Compare) if not any(map(_is_number, (test.left, *test.comparators))))
+    compared = (node for test in tests for node in walk(test))
     return any(node in reads or (isinstance(node, ast.Name) and node.id in kept) for node in compared)
+
+
+def _is_number(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) and isinstance(expr.value, int | float)
 
 
 def _names(function: Function) -> Iterator[tuple[str, int]]:
