@@ -86,9 +86,9 @@ RULE = Rule(
     proof="raised-error",
 )
 
-_matches = ProtocolMatch("AMP210", lambda text: f"`{text}` stands where no window of the scaler ends")
-
-
+_matches = ProtocolMatch(
+    "AMP210", lambda text: f"`{text}` may change the scale while gradients wait for their step, or has none to go by"
+)
 _MAKES_GRADIENTS = r"(?i)backward|loss|forward|closure|train|compute|scale$"
 
 
