@@ -2,7 +2,9 @@
 
 ## What it does
 Reports `optimizer.step()` on gradients that came from a scaled backward: still scaled, or unscaled by hand but
-without a check for inf and NaN. A direct step after `unscale_` behind the project's own finite check is left alone.
+without a check for inf and NaN. A direct step after `unscale_` behind the project's own finite check is left alone. A
+comment beside them that says so ("do not unscale, we use Adam") makes the finding low: Adam divides the scale away, but
+one inf still ends in NaN weights.
 
 ## Why is this bad
 `scaler.step` does two things that `optimizer.step` does not: it unscales what is not unscaled yet, and it skips the
@@ -55,8 +57,14 @@ Optimizers stepped inside libraries; finite checks that do not name isfinite, is
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
+import re
+from collections.abc import Iterable
+
 from verifygate.model import Applicability, Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.record import replace
+from verifygate.static.analysis import Analysis
+from verifygate.static.flow import Hit
+from verifygate.static.rule import Match, ProtocolMatch, Rule
 
 RULE = Rule(
     code="AMP207",
@@ -70,4 +78,20 @@ RULE = Rule(
     proof="inf-injection",
 )
 
-check = ProtocolMatch("AMP207", lambda text: f"`{text}` goes past the scaler that scaled these gradients")
+_matches = ProtocolMatch("AMP207", lambda text: f"`{text}` goes past the scaler that scaled these gradients")
+_SAYS_WHY = re.compile(r"#(?=.*\bun-?scal)(?=.*(?:\bnot?\b|n't\b|\bwithout\b|unnecessary))", re.IGNORECASE)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every direct step on scaled gradients."""
+    for hit, match in zip(analysis.hits("AMP207"), _matches(analysis), strict=True):
+        yield replace(match, severity=Severity.LOW) if _is_meant(hit) else match
+
+
+def _is_meant(hit: Hit) -> bool:
+    """Whether a comment, from above the backward to the step, says that nothing is to be unscaled."""
+    file = hit.place.function.module.file
+    lines = file.text.splitlines()
+    backwards = [place.line for place, label in hit.path if "backward" in label and place.path == file.path]
+    first = max((line for line in backwards if line <= hit.place.line), default=hit.place.line)
+    return any(_SAYS_WHY.search(line) for line in lines[max(first - 3, 0) : hit.place.line])
