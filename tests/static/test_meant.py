@@ -33,7 +33,7 @@ train(*torch.load("everything.pt"))
     [
         ("# do not unscale: Adam divides the scale away", "", Severity.LOW),
         ("", "# Unscaling isn't needed with Adam", Severity.LOW),
-        ("", "# no unscale_ here, see the paper", Severity.LOW),
+        ("", "# no need to unscale here, the scaler does it", Severity.CRITICAL),
         ("", "# unscale and step", Severity.CRITICAL),
         ("# Adam", "", Severity.CRITICAL),
         ("", "", Severity.CRITICAL),

@@ -18,7 +18,7 @@ def told(events: Sequence[Node]) -> tuple[tuple[Place, str], ...]:
     Calls that all of the events have behind them say nothing about the way, and are left out.
     """
     found: list[tuple[Place, str]] = []
-    behind = reduce(_shared, [event.calls for event in events])
+    behind = reduce(_shared, (event.calls for event in events), events[0].calls if events else ())
     for event in events:
         found += [(call, CALL) for call in event.calls[len(_shared(behind, event.calls)) :]]
         found.append((event.place, _name(event)))

@@ -79,7 +79,7 @@ RULE = Rule(
 )
 
 _matches = ProtocolMatch("AMP207", lambda text: f"`{text}` goes past the scaler that scaled these gradients")
-_SAYS_WHY = re.compile(r"#(?=.*\bun-?scal)(?=.*(?:\bnot?\b|n't\b|\bwithout\b|unnecessary))", re.IGNORECASE)
+_SAYS_WHY = re.compile(r"#(?=.*\bun-?scal)(?=.*\badam)(?=.*(?:\bnot?\b|n't\b|\bwithout\b|unnecessary))", re.IGNORECASE)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -89,7 +89,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 
 def _is_meant(hit: Hit) -> bool:
-    """Whether a comment, from above the backward to the step, says that nothing is to be unscaled."""
+    """Whether a comment, from above the backward to the step, says that nothing is to be unscaled for Adam.
+
+    Without a word of Adam it may as well mean that `scaler.step` would do it, which this step does not.
+    """
     file = hit.place.function.module.file
     lines = file.text.splitlines()
     backwards = [place.line for place, label in hit.path if "backward" in label and place.path == file.path]

@@ -3,7 +3,7 @@
 ## What it does
 Reports a scaler that can be enabled while the regions whose losses it scales compute in bfloat16: always, because the
 dtype is written there, or for one of the configurations between which the dtype is chosen. Also a condition that is
-the wrong way round, a scaler that is on for bfloat16 and off for float16, and one that names bfloat16 beside float16.
+the wrong way round (on for bfloat16, off for float16), and one that names bfloat16 beside float16.
 
 ## Why is this bad
 bfloat16 has the exponent range of float32: no gradient that float32 holds flushes to zero in it, so there is nothing
