@@ -180,16 +180,18 @@ class Lowering(AssignmentLowering):
             self._expression(item.context_expr, here)
             self._with(node, index + 1, here)
             return
-        returns = len(here.returns)
+        ways_out = [here.returns, *((here.loops[-1].breaks, here.loops[-1].continues) if here.loops else ())]
+        before = [len(edges) for edges in ways_out]
         self._emit(Enter(region.active, region.caches), item.context_expr, here)
         self._with(node, index + 1, here)
         if self._loose:
             self._emit(Leave(), node, here)
-        if early := here.returns[returns:]:
-            outside, self._loose = self._loose, early
-            self._emit(Leave(), node, here)
-            here.returns[returns:] = self._loose
-            self._loose = outside
+        for edges, count in zip(ways_out, before, strict=True):
+            if early := edges[count:]:
+                outside, self._loose = self._loose, early
+                self._emit(Leave(), node, here)
+                edges[count:] = self._loose
+                self._loose = outside
 
     def _try(self, node: ast.Try, here: Activation) -> None:
         before = list(self._loose)

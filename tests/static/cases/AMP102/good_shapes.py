@@ -45,3 +45,18 @@ def region_on_the_forward(model, loss_fn, optimizer, scheduler, batches):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+
+
+def region_left_by_a_jump(model, loss_fn, optimizer, scaler, batches, limit):
+    for inputs, targets in batches:
+        with torch.autocast("cuda"):
+            loss = loss_fn(model(inputs), targets)
+            if limit:
+                break
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
