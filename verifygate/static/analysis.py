@@ -178,6 +178,8 @@ class Analysis:
         queue = sorted(reach.roots(self.modules), key=lambda root: root.module.file.is_test)
         seen: set[Function] = set(queue)
         walked: set[Function] = set()
+        entered: set[Function] = set()
+        """What was walked whole from a root that adds nothing to it: from a second such root it is the same."""
         nodes_left = NODES_AT_LEAST + NODES_PER_MODULE * len(self.modules)
         while queue:
             root = queue.pop(0)
@@ -187,6 +189,9 @@ class Analysis:
                 seen.update(inner)
                 queue += inner
                 continue
+            entrance = reach.entered(root)
+            if entrance in entered:
+                continue
             if nodes_left <= 0:
                 self._not_walked(root, "is not walked: the program is too large")
                 continue
@@ -195,6 +200,7 @@ class Analysis:
                 graph = lowering.lower()
                 yield from Walk(graph).run()
                 walked |= graph.functions
+                entered |= {entrance} if entrance is not None else set()
                 self.not_followed += lowering.not_followed
             except (TooLargeError, TooManyStatesError):
                 self._not_walked(root, "has too many paths to walk whole: walked in parts")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -225,30 +225,65 @@ class Graph:
         return found
 
     def prune(self) -> None:
-        """Take out assignments that can change nothing: no condition reads them, no scaled loss flows through them."""
-        read = {path for node in self.nodes if isinstance(node.payload, Branch) for path in node.payload.atom.mentions}
-        assigns = [node.payload for node in self.nodes if isinstance(node.payload, Assign)]
-        flows = {root for node in self.nodes if isinstance(node.payload, Backward) for root in node.payload.roots}
-        if not any(assign.scaled for assign in assigns):
-            flows.clear()
-        grown = bool(flows)
-        while grown:
-            more = {source for assign in assigns if assign.target in flows for source in assign.sources.paths} - flows
-            flows |= more
-            grown = bool(more)
-        idle = {
-            number
-            for number, node in enumerate(self.nodes)
-            if number
-            and isinstance(node.payload, Assign | Member)
-            and node.payload.target not in flows
-            and not any(is_below(path, node.payload.target) for path in (*read, *self.optimizers))
+        """Take out what can change nothing: assignments of which nothing depends, conditions on which nothing does.
+
+        An assignment counts where a condition reads it or a scaled loss flows through it; a condition where its ways
+        differ. Taking one of them out may leave others without a use.
+        """
+        flows = self._flows()
+        idle: set[int] = set()
+        ways = self._led_past(idle)
+        while more := set(self._idle(ways, flows)):
+            idle |= more
+            ways = self._led_past(idle)
+        for number, node in enumerate(self.nodes):
+            node.successors = ways.get(number, [])
+
+    def _idle(self, ways: dict[int, list[tuple[int, Fact | None]]], flows: set[str]) -> Iterator[int]:
+        """Nodes that change nothing, of those that are left."""
+        asked = {
+            number: node.payload.atom for number in ways if isinstance((node := self.nodes[number]).payload, Branch)
         }
-        for node in self.nodes:
-            node.successors = list(dict.fromkeys(edge for each in node.successors for edge in self._past(each, idle)))
+        used = _with_holders({*self.optimizers, *(path for atom in asked.values() for path in atom.mentions)})
+        for number, edges in ways.items():
+            payload = self.nodes[number].payload
+            if number in asked:
+                changes = len(edges) < 2 or len({end for end, _ in edges}) > 1
+            elif isinstance(payload, Assign | Member):
+                changes = not number or payload.target in flows or payload.target in used
+            else:
+                changes = True
+            if not changes:
+                yield number
+
+    def _flows(self) -> set[str]:
+        """Canonical paths of the variables through which a scaled loss may flow to a backward."""
+        assigns = [node.payload for node in self.nodes if isinstance(node.payload, Assign)]
+        if not any(assign.scaled for assign in assigns):
+            return set()
+        flows = {root for node in self.nodes if isinstance(node.payload, Backward) for root in node.payload.roots}
+        more = flows
+        while more:
+            more = {source for assign in assigns if assign.target in more for source in assign.sources.paths} - flows
+            flows |= more
+        return flows
+
+    def _led_past(self, idle: set[int]) -> dict[int, list[tuple[int, Fact | None]]]:
+        """The nodes that a run can get to, each with its edges, led past nodes that are out."""
+        found: dict[int, list[tuple[int, Fact | None]]] = {}
+        ahead = [0]
+        while ahead:
+            number = ahead.pop()
+            if number not in found:
+                edges = (edge for each in self.nodes[number].successors for edge in self._past(each, idle))
+                found[number] = list(dict.fromkeys(edges))
+                ahead += [successor for successor, _ in found[number]]
+        return found
 
     def _past(self, edge: tuple[int, Fact | None], idle: set[int]) -> list[tuple[int, Fact | None]]:
         """The edge, led past nodes that are out: into a `try`, one of those leads to its body and to its handlers."""
+        if edge[0] not in idle:
+            return [edge]
         found: list[tuple[int, Fact | None]] = []
         ahead, seen = [edge[0]], {edge[0]}
         while ahead:
@@ -269,6 +304,11 @@ class Graph:
     def volatile(self) -> set[str]:
         """Canonical paths assigned inside a loop: a condition on one of them may change from turn to turn."""
         return {node.payload.target for node in self.nodes if isinstance(node.payload, Assign) and node.payload.in_loop}
+
+
+def _with_holders(paths: set[str]) -> set[str]:
+    """The paths, and every path that one of them is below."""
+    return paths | {path[:end] for path in paths for end, letter in enumerate(path) if letter in ".["}
 
 
 def is_below(path: str, target: str) -> bool:

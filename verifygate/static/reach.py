@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from verifygate.alternatives import Alternatives
 from verifygate.spans import Span
@@ -10,7 +11,8 @@ from verifygate.static import torch_api
 from verifygate.static.names import Names
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
-from verifygate.static.values import Frame
+from verifygate.static.syntax import walk
+from verifygate.static.values import UNKNOWN, Frame
 
 _EVENT = Alternatives(r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
 
@@ -77,6 +79,29 @@ class Reach:
         self.has_events(function)
         return self._callees[function]
 
+    def entered(self, root: Function) -> Function | None:
+        """The function that a root without events of its own enters, straight and once, and tells nothing.
+
+        All that does so can meet the same: `run(**options)` beside `if __name__ == "__main__":`, both calling `main`.
+        """
+        callees = self.callees(root)
+        if len(callees) != 1 or self._own[root]:
+            return None
+        evaluator, frame = self.roles.evaluator, self.roles.evaluator.root_frame(root)
+        (callee,) = callees
+        calls = [
+            (call, value)
+            for call in root.calls
+            for value in (evaluator.callees(call, frame) if self.names.may_run(call, frame) else ())
+            if value.function is callee
+        ]
+        if len(calls) != 1 or calls[0][0] not in _straight(root.node.body):
+            return None
+        inside = evaluator.enter(calls[0][1], calls[0][0], frame)
+        given = inside.arguments.values() if inside is not None and inside.receiver is None else None
+        tells = given is None or any(evaluator.values(each.expr, each.frame) != (UNKNOWN,) for each in given)
+        return None if tells else callee
+
     def candidates(self, modules: list[Module]) -> list[Function]:
         """The functions with events; what has no word of events only calls what is looked at for itself."""
         named = [module for module in modules if self._names_events(module)]
@@ -113,6 +138,15 @@ class Reach:
             self.names.learn(program.parsed)
             if not self.names.has_passed_over_bound_ones():
                 return found
+
+
+def _straight(body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """The expressions that are statements of a body, or of what it does as a script."""
+    for statement in body:
+        if isinstance(statement, ast.Expr | ast.Return | ast.Assign) and statement.value is not None:
+            yield statement.value
+        elif isinstance(statement, ast.If) and any(last_name(each) == "__name__" for each in walk(statement.test)):  # type: ignore[arg-type]
+            yield from _straight(statement.body)
 
 
 def _aliases(module: Module) -> set[str]:
