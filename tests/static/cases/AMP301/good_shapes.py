@@ -104,3 +104,20 @@ def one_fold(model, name, batches):
         scaler.scale(model(batch)).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def influence_of_each_part(model, parts, batches, dtype):
+    for part in parts:
+        gradients_of(model, part, batches, dtype)
+
+
+def gradients_of(model, part, batches, dtype):
+    scaler = GradScaler(init_scale=4096.0, enabled=dtype == torch.float16)
+    divisor = scaler.get_scale()
+    for batch in batches:
+        backward(model(batch), scaler=scaler)
+        part.add(model, divisor)
+
+
+def backward(loss, scaler):
+    scaler.scale(loss).backward()

@@ -101,7 +101,7 @@ class _Turn:
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler that a loop builds again while its optimizer lives on."""
     for scaler in analysis.made_scalers:
-        if scaler.off or _is_built_once(scaler, analysis):
+        if scaler.off or _is_built_once(scaler, analysis) or _learns_nothing(scaler, analysis):
             continue
         turn = next(_turns(scaler.place, analysis, ()), None)
         if turn is None:
@@ -128,10 +128,7 @@ def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
     function = scaler.function
     if not function.symbol or function.module.file.is_test or analysis.callers.sites(function):
         return
-    around = next((each.node for each in analysis.nesting.around(scaler.call, function)), None)
-    if not isinstance(around, ast.Assign) or not all(isinstance(target, ast.Name) for target in around.targets):
-        return
-    made = {target.id for target in around.targets if isinstance(target, ast.Name)}
+    made = _local_names(scaler, analysis)
     used = [
         each
         for each in analysis.scaler_calls
@@ -149,6 +146,43 @@ def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
             certain=False,
             steps=((scaler.place, "the new scaler"), (steps[0].place, "its step")),
         )
+
+
+def _local_names(scaler: MadeScaler, analysis: Analysis) -> set[str]:
+    """The names of its function that the scaler is bound to; none where it is kept anywhere else."""
+    around = next((each.node for each in analysis.nesting.around(scaler.call, scaler.function)), None)
+    targets = around.targets if isinstance(around, ast.Assign) else []
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return names if len(names) == len(targets) else set()
+
+
+def _learns_nothing(scaler: MadeScaler, analysis: Analysis) -> bool:
+    """Whether all that is ever done with it is to multiply by the scale that it began with.
+
+    So are gradients kept from underflow that no optimizer uses: those of influence functions, or of inputs.
+    """
+    made = _local_names(scaler, analysis)
+    return bool(made) and _only_multiply(made, scaler.function, analysis, _DEPTH)
+
+
+def _only_multiply(names: set[str], function: Function, analysis: Analysis, depth: int) -> bool:
+    """Whether the names are only asked to scale, in the function and in those it hands them to."""
+    nodes = list(walk(function.node))
+    uses = {
+        each for each in nodes if isinstance(each, ast.Name) and each.id in names and isinstance(each.ctx, ast.Load)
+    }
+    uses -= {each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in ("scale", "get_scale")}
+    frame = analysis.evaluator.root_frame(function)
+    for call in function.calls if uses and depth else ():
+        given = uses & {*call.args, *(word.value for word in call.keywords)}
+        for callee in analysis.evaluator.callees(call, frame) if given else ():
+            entered = analysis.evaluator.enter(callee, call, frame)
+            taken = {name: bound.expr for name, bound in entered.arguments.items()} if entered else {}
+            inner = {name for name, expr in taken.items() if expr in given}
+            if not _only_multiply(inner, callee.function, analysis, depth - 1):
+                return False
+            uses -= set(taken.values())
+    return not uses
 
 
 def _is_built_once(scaler: MadeScaler, analysis: Analysis) -> bool:
