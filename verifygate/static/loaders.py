@@ -126,7 +126,7 @@ def feeding_a_gpu(analysis: Analysis) -> Iterator[Feed]:
     seen: set[ast.Call] = set()
     for loop in analysis.hot.training:
         found = loaders_of(analysis, loop)
-        moves = _moves(loop)
+        moves = _moves(loop, analysis)
         data = loop.function.module.file.data
         if not moves or len(found) != 1 or found[0].call in seen:
             continue
@@ -136,8 +136,8 @@ def feeding_a_gpu(analysis: Analysis) -> Iterator[Feed]:
         yield Feed(found[0], loop, moves)
 
 
-def _moves(loop: HotLoop) -> tuple[ast.Call, ...]:
-    """Moves of what the loop draws: `.cuda(...)`, or `.to(...)` a device, in every turn."""
+def _moves(loop: HotLoop, analysis: Analysis) -> tuple[ast.Call, ...]:
+    """Moves of what the loop draws: `.cuda(...)`, or `.to(...)` what may be a GPU, in every turn."""
     drawn = _drawn(loop)
     return tuple(
         spot.node
@@ -146,7 +146,22 @@ def _moves(loop: HotLoop) -> tuple[ast.Call, ...]:
         and isinstance(spot.node.func, ast.Attribute)
         and (spot.node.func.attr == "cuda" or (spot.node.func.attr == "to" and _to_device(spot.node)))
         and any(isinstance(node, ast.Name) and node.id in drawn for node in walk(spot.node.func.value))
+        and not any(_rules_out_a_gpu(*each) for each in analysis.nesting.conditions(spot.node, loop.function))
     )
+
+
+def _rules_out_a_gpu(test: ast.expr, holds: bool) -> bool:
+    """Whether a condition that holds, or does not, says that there is no CUDA device: `device.type != "cuda"`."""
+    match test:
+        case ast.BoolOp(op=ast.And()):
+            return holds and any(_rules_out_a_gpu(each, holds) for each in test.values)
+        case ast.UnaryOp(op=ast.Not()):
+            return _rules_out_a_gpu(test.operand, not holds)
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value="cuda" | "cpu" as named)]):
+            return (isinstance(op, ast.Eq) is holds) is (named == "cpu")
+        case ast.Call(func=ast.Attribute(attr="is_available")):
+            return not holds
+    return False
 
 
 def _drawn(loop: HotLoop) -> set[str]:

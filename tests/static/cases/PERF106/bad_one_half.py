@@ -26,3 +26,15 @@ def without_effect(model, criterion, optimizer, scaler, dataset):
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def not_on_the_cpu(model, criterion, optimizer, scaler, dataset, device):
+    for images, labels in DataLoader(dataset, batch_size=8, num_workers=2, pin_memory=True):
+        if device.type != "cpu":
+            images = images.to(device)  # expect: PERF106
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -37,3 +37,17 @@ def told_by_the_caller(model, criterion, optimizer, scaler, dataset, device, pin
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def where_there_is_no_gpu(model, criterion, optimizer, scaler, dataset, device, on_device):
+    for images, labels in DataLoader(dataset, batch_size=8, num_workers=2, pin_memory=True):
+        if device.type == "cuda" and not on_device:
+            images, labels = images.cuda(non_blocking=True), labels.cuda(non_blocking=True)
+        elif device.type != "cuda":
+            images, labels = images.to(device), labels.to(device)
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
