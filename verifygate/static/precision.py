@@ -165,23 +165,24 @@ class Precision:
 
     # -- conditions --------------------------------------------------------------------------------------------
 
-    def explained(self, expr: ast.expr, frame: Frame, steps: int = 0) -> str:
-        """The text of a condition, and of what its variables were given."""
+    def explained(self, expr: ast.expr, frame: Frame, steps: int = 0, through: ast.Call | None = None) -> str:
+        """The text of a condition, and of what its variables were given: by the call `through`, if there are many."""
         parts = [ast.unparse(expr)]
         if steps < _MAX_STEPS:
             for node in walk(expr):
                 if isinstance(node, ast.Name | ast.Attribute):
                     for binding, home in self.bindings(node, frame):
                         if binding.kind == "value" and binding.expr is not None:
-                            parts.append(self.explained(binding.expr, home, steps + 2))
+                            parts.append(self.explained(binding.expr, home, steps + 2, through))
                         elif binding.kind == "parameter":
-                            given = self._given(binding, home)
+                            given = self._given(binding, home, through)
                             parts += [self.explained(each.expr, each.frame, steps + 2) for each in given]
         return " ; ".join(parts)
 
-    def _given(self, binding: Binding, home: Frame) -> list[Bound]:
-        """What the one call of a function gives a parameter."""
+    def _given(self, binding: Binding, home: Frame, through: ast.Call | None) -> list[Bound]:
+        """What the one call of a function gives a parameter, or that of many which is meant."""
         sites = self.callers.sites(home.function)
+        sites = [site for site in sites if site.call is through] or sites
         name = binding.node.arg  # type: ignore[attr-defined]
         found = []
         for site in sites if len(sites) == 1 else ():
@@ -196,7 +197,8 @@ class Precision:
         """What must hold for the scaler to be built and on: each explained, and whether it holds or fails."""
         found = []
         if use.scaler.enabled is not None:
-            found.append((self.explained(use.scaler.enabled.expr, use.scaler.enabled.frame), True))
+            enabled = use.scaler.enabled
+            found.append((self.explained(enabled.expr, enabled.frame, through=use.call), True))
         places = {(use.call, use.function), (use.scaler.call, use.scaler.function)}
         for call, function in sorted(places, key=lambda each: (each[1].module.path, each[0].lineno)):
             frame = self.evaluator.root_frame(function)
