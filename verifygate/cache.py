@@ -11,8 +11,6 @@ was written (cut short, changed, of another key, in a folder that others may wri
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import stat
 import sys
@@ -21,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from verifygate.digests import digest_of
 from verifygate.source import Sources
 
 VARIABLE = "VERIFYGATE_CACHE_DIR"
@@ -38,6 +37,8 @@ class Answer(NamedTuple):
 
 def key_of(question: Iterable[str], sources: Sources) -> str:
     """The digest of everything that an answer depends on."""
+    import hashlib  # a check that keeps no answer loads neither this nor json
+
     whole = hashlib.sha256()
     files = (f"{file.path}\0{file.digest}" for file in sources)
     unreadable = (f"{path}\0{reason}" for path, reason in sources.unreadable)
@@ -70,6 +71,8 @@ def _sources(folder: str | Path) -> Iterator[str]:
 
 def recall(key: str) -> Answer | None:
     """The answer that was kept under a key; None where there is none that can be trusted."""
+    import json
+
     folder = _folder()
     if folder is None or not _is_own(folder):
         return None
@@ -89,6 +92,8 @@ def recall(key: str) -> Answer | None:
 
 def keep(key: str, answer: Answer) -> None:
     """Keep an answer. Where that cannot be, nothing is kept, and nothing is lost but time."""
+    import json
+
     folder = _folder()
     if folder is None:
         return
@@ -107,8 +112,10 @@ def keep(key: str, answer: Answer) -> None:
 
 
 def _record(key: str, answer: Answer) -> dict[str, object]:
+    import json
+
     text = json.dumps([key, answer.out, answer.code])
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = digest_of(text)
     return {"form": _FORM, "key": key, "sum": digest, "out": answer.out, "code": answer.code}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -28,7 +27,6 @@ def main(arguments: list[str] | None = None) -> int:
     if argv == ["--version"]:  # before anything else is imported: shells and hooks ask for it often
         print(f"verifygate {__version__}")
         return PASSED
-    signal.signal(signal.SIGTERM, _terminated)
     # A plugin of pydantic's, brought by any installed package, could change what the gate takes for valid; and looking
     # for one reads the metadata of every package.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
@@ -61,6 +59,9 @@ def _answered(argv: list[str]) -> int:
 
         if (question := plain(argv[1:])) is not None:
             return told(question)
+    import signal
+
+    signal.signal(signal.SIGTERM, _terminated)
     import click
 
     from verifygate.commands import cli

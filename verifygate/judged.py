@@ -6,7 +6,6 @@ comes of it is kept like an answer, under a key that the configuration, the prog
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +64,8 @@ def _judge(config: Path, start: Path) -> str:
 
     settings = load(config, start)
     check_rules(settings)
+    import json
+
     static = settings.static
     choice = Choice(static.select, static.ignore, static.per_file_ignores, static.torch_version)
     return json.dumps([choice._asdict(), settings.project.exclude, settings.named_paths])
@@ -72,6 +73,8 @@ def _judge(config: Path, start: Path) -> str:
 
 def _read(text: str) -> tuple[Judged, list[str]]:
     """What was judged, and the paths that the configuration names."""
+    import json
+
     choice, exclude, named = json.loads(text)
     return (
         Judged(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import io
 import os
 import re
@@ -57,6 +56,8 @@ class SourceFile:
 
     @cached_property
     def digest(self) -> str:
+        import hashlib  # it takes 4 ms to load, and a check that keeps no answer asks for no digest
+
         return hashlib.sha256(self.data).hexdigest()
 
     @cached_property
@@ -190,6 +191,8 @@ class Sources:
     @cached_property
     def digest(self) -> str:
         """sha256 over the path and digest of every file: the identity of the audited tree."""
+        import hashlib
+
         whole = hashlib.sha256()
         for file in self.files:
             whole.update(f"{file.path}\0{file.digest}\n".encode())

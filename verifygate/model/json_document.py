@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 
@@ -11,6 +10,8 @@ def text_of(document: object) -> str:
 
     A file name that is not UTF-8 has lone surrogates in it: these are escaped. Raises ValueError for NaN and infinity.
     """
+    import json  # a check that is read by people writes none
+
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
 

@@ -7,10 +7,11 @@ nothing becomes a mention or a link that the gate did not make, and nothing is e
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from pathlib import PurePosixPath
+
+from verifygate.digests import digest_of
 
 SHORT = 200
 """Characters kept of a name or a path."""
@@ -60,7 +61,7 @@ def cap(text: str, limit: int) -> str:
     """Cut a text that is too long; the hash keeps two long texts with the same beginning apart."""
     if len(text) <= limit:
         return text
-    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    digest = digest_of(text)[:8]
     return f"{text[:limit].rstrip()}… [{len(text)} characters, sha256 {digest}]"
 
 

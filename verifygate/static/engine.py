@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import hashlib
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
+from verifygate.digests import digest_of
 from verifygate.errors import UsageError
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
 from verifygate.record import record
@@ -170,7 +170,7 @@ def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iter
             severity=match.severity or rule.severity,
             certainty=Certainty.CERTAIN if match.certain else Certainty.LIKELY,
             message=match.message,
-            fingerprint=hashlib.sha256(f"{identity}\0{count}".encode()).hexdigest()[:24],
+            fingerprint=digest_of(f"{identity}\0{count}")[:24],
             remedy=match.remedy or rule.remedy,
             steps=tuple(
                 PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
@@ -269,7 +269,7 @@ def _complaint(directive: suppressions.Directive, code: str, message: str) -> Fi
         certainty=Certainty.CERTAIN,
         message=message,
         remedy=rule.remedy,
-        fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:24],
+        fingerprint=digest_of(identity)[:24],
     )
 
 
