@@ -59,6 +59,10 @@ class Halves:
         frame = self.evaluator.root_frame(function)
         return self._half(expr, frame, _Reading(squashed, layers), frozenset(), 0) is True
 
+    def may_be_half(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether `expr` may be half where a call has entered the function, a sigmoid of what is not known too."""
+        return self._half(expr, frame, _Reading(squashed=True, layers=False), frozenset(), 0) is True
+
     def _half(self, expr: ast.expr, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
         """True for half, None for a Python number, False for the rest."""
         if steps > _MAX_STEPS:
@@ -94,8 +98,11 @@ class Halves:
         bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
         here = f"{expr.id} in line {expr.lineno}"
         if how.squashed and home is frame and here not in met:  # what it was given last decides, not what it was before
-            last = [each.expr for each in reaching(expr.id, expr, frame.function) or () if each.kind == "value"]
-            if any(self._half(value, home, how, met | {here}, steps) is True for value in last if value is not None):
+            last = reaching(expr.id, expr, frame.function) or []
+            given = home.arguments.get(expr.id) if any(each.kind == "parameter" for each in last) else None
+            made = [(each.expr, home) for each in last if each.kind == "value" and each.expr is not None]
+            made += [(given.expr, given.frame)] if given is not None else []
+            if any(self._half(value, where, how, met | {here}, steps) is True for value, where in made):
                 return True
         if how.layers and home is frame:
             reached = reaching(expr.id, expr, frame.function) or bindings

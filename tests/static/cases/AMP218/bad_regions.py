@@ -34,3 +34,26 @@ def around_the_step(model, optimizer, scaler, batches):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+def in_the_last_turn(model, optimizer, parts, sharded):
+    for number, part in enumerate(parts):
+        skip = sharded and number < len(parts) - 1
+        region = nullcontext() if skip else model.no_sync()  # expect: AMP218
+        with region:
+            model(part).backward()
+    optimizer.step()
+
+
+def under_the_condition_of_the_step(model, optimizer, scaler, batches, window):
+    for i, batch in enumerate(batches):
+        steps_now = (i + 1) % window == 0
+        if steps_now:
+            with model.no_sync():  # expect: AMP218
+                scaler.scale(model(batch)).backward()
+        else:
+            scaler.scale(model(batch)).backward()
+        if steps_now and i > 10:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()

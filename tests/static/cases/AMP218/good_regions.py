@@ -30,3 +30,25 @@ def in_a_function(model, optimizer, scaler, batches, window, forward_backward):
 def evaluation(model, batch):
     with model.no_sync():
         return model(batch)
+
+
+def but_the_last_turn(model, optimizer, parts, sharded):
+    for number, part in enumerate(parts):
+        region = model.no_sync() if sharded and number < len(parts) - 1 else nullcontext()
+        with region:
+            model(part).backward()
+    optimizer.step()
+
+
+def unless_it_steps(model, optimizer, scaler, batches, window, use_amp):
+    for i, batch in enumerate(batches):
+        steps_now = (i + 1) % window == 0
+        if use_amp and not steps_now:
+            with model.no_sync():
+                scaler.scale(model(batch)).backward()
+        else:
+            scaler.scale(model(batch)).backward()
+        if use_amp and steps_now:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()

@@ -68,3 +68,22 @@ def discriminator_loss(fake, real):
 def through_a_helper(critic, fake, real):
     with autocast():
         return discriminator_loss(critic(fake), critic(real))
+
+
+def focal_loss(chances, target):
+    """The upper bound is 1 in half: one minus it is zero."""
+    chances = chances.permute(0, 2, 3, 1)
+    chances = torch.clamp(chances, 1e-4, 1 - 1e-4)  # expect: AMP402 likely
+    return -(torch.log(chances) * target + torch.log(1 - chances) * (1 - target)).mean()
+
+
+def heatmap(head, x, target):
+    with autocast():
+        chances, width = head(x)["heat"].sigmoid(), head(x)["width"]
+        return focal_loss(chances, target) + width.mean()
+
+
+def odds(x, w, eps=1e-5):
+    with torch.autocast("cuda", dtype=torch.float16):
+        chances = torch.sigmoid(x @ w).clamp(min=eps, max=1 - eps)  # expect: AMP402
+        return torch.log(chances / (1 - chances)), torch.log(torch.clamp(x @ w, min=1e-9))  # expect: AMP402

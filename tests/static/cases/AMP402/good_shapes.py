@@ -64,3 +64,23 @@ def log(t, eps=1e-10):
 def entropy(scores):
     with autocast():
         return log(scores.float().sigmoid()).mean() + log(torch.softmax(scores, dim=-1)).mean()
+
+
+def bounded(x, w):
+    """Bounds that float16 has, a bound that nothing is taken from, and a float32 tensor."""
+    with autocast():
+        chances = torch.sigmoid(x @ w).clamp(1e-3, 1 - 1e-3)
+        low = torch.log(1 - chances)
+        weights = torch.sigmoid(x @ w).clamp(1e-6, 1 - 1e-6)
+        wide = torch.sigmoid((x @ w).float()).clamp(1e-6, 1 - 1e-6)
+        return low, torch.log(weights), torch.log(1 - wide)
+
+
+def focal_loss(chances, target):
+    chances = torch.clamp(chances, 1e-4, 1 - 1e-4)
+    return -(torch.log(chances) * target + torch.log(1 - chances) * (1 - target)).mean()
+
+
+def heatmap(head, x, target):
+    with autocast():
+        return focal_loss(head(x).float().sigmoid(), target)

@@ -2,7 +2,7 @@
 
 ## What it does
 Reports `with model.no_sync():` around a backward whose forward ran outside of it, and `no_sync()` around the
-micro-batch that steps.
+micro-batch that steps: with the step inside, under the same condition as the step, or in the last turn of a loop.
 
 ## Why is this bad
 DistributedDataParallel decides at the forward whether the backward will all-reduce. A forward outside `no_sync` arms
@@ -68,6 +68,7 @@ Forwards in another function; `no_sync` entered by hand or through a framework.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity
@@ -89,24 +90,37 @@ RULE = Rule(
 )
 
 
+_STEPS = r"(?i)scaler|opti|\bopt\b"
+_COUNTS = r"(?i)%|accum|boundary|last|sync|update|step"
+"""A condition on which of the micro-batches it is, by its words; `if use_amp` is none."""
+_Fact = tuple[ast.expr, bool]
+"""A condition, and whether it holds."""
+
+
 def check(analysis: Analysis) -> Iterator[Match]:
     """Every `with model.no_sync()`."""
     for function in analysis.functions:
         for node in function.withs:
             for item in node.items:
-                if (model := _unsynced(item.context_expr)) is not None:
-                    yield from _judge(node, item.context_expr, model, function, analysis)
+                context = _named(item.context_expr, function)
+                if (unsynced := _unsynced(context)) is not None:
+                    place = Place(function, context)
+                    said = _judge(node, place, unsynced[0], unsynced[1], analysis)
+                    if said:
+                        yield Match(place, f"`{statement_text(place)}` {said}")
 
 
 def _judge(
-    block: ast.With | ast.AsyncWith, context: ast.expr, model: ast.expr, function: Function, analysis: Analysis
-) -> Iterator[Match]:
-    place = Place(function, context)
+    block: ast.With | ast.AsyncWith, place: Place, model: ast.expr, chosen: list[_Fact], analysis: Analysis
+) -> str:
+    """What is wrong with a region that skips the all-reduce of a model; empty where nothing is."""
+    function = place.function
+    inverted = "keeps the micro-batch that steps from being synchronised"
     if _calls(block, "step"):
-        surely = isinstance(context, ast.Call)
-        if surely:
-            yield Match(place, f"`{statement_text(place)}` keeps the micro-batch that steps from being synchronised")
-        return
+        return "" if chosen else inverted
+    decided = [*chosen, *analysis.nesting.conditions(block, function)]
+    if _calls(block, "backward") and any(_is_last(*fact, block, function, analysis) for fact in decided):
+        return inverted
     name = ast.unparse(model)
     loops = analysis.nesting.loops(block, function)
     forwards = [
@@ -117,9 +131,66 @@ def _judge(
     outside = any(call.lineno < block.lineno for call in forwards)
     inside = any(not _is_backward(node) for node in _own_calls(block))
     if _calls(block, "backward") and outside and not inside:
-        yield Match(
-            place, f"`{statement_text(place)}` comes after the forward of `{name}`, which decides on the all-reduce"
-        )
+        return f"comes after the forward of `{name}`, which decides on the all-reduce"
+    return ""
+
+
+def _is_last(test: ast.expr, holds: bool, block: ast.AST, function: Function, analysis: Analysis) -> bool:
+    """Whether a condition, as it turns out there, picks the micro-batch that steps.
+
+    It does where a step stands under the same condition, and where it asks for the last turn of the loop.
+    """
+    if any(_same(test, holds, *fact) for fact in _step_facts(function, analysis)):
+        return True
+    match _named(test, function):
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _is_last(inner, not holds, block, function, analysis)
+        case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.Or) == holds:
+            return any(_is_last(part, holds, block, function, analysis) for part in parts)
+        case ast.Compare(left=ast.Name(id=index), ops=[op], comparators=[bound]) if _is_size_less_one(bound):
+            counts = any(
+                isinstance(name, ast.Name) and name.id == index
+                for loop in analysis.nesting.loops(block, function)
+                for name in walk(getattr(loop, "target", loop))
+            )
+            return counts and holds == isinstance(op, ast.Eq | ast.GtE) and isinstance(op, _AT_THE_END)
+    return False
+
+
+_AT_THE_END = (ast.Eq, ast.GtE, ast.Lt, ast.NotEq)
+
+
+def _is_size_less_one(bound: ast.expr) -> bool:
+    """Whether an expression is `len(batches) - 1`."""
+    match bound:
+        case ast.BinOp(left=ast.Call(func=ast.Name(id="len")), op=ast.Sub(), right=ast.Constant(value=1)):
+            return True
+    return False
+
+
+def _step_facts(function: Function, analysis: Analysis) -> Iterator[_Fact]:
+    """The conditions under which the function steps, each part of an `and` for itself."""
+    for call in function.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "step" and re.search(_STEPS, ast.unparse(call)):
+            for test, holds in analysis.nesting.conditions(call, function):
+                yield from ((part, True) for part in _parts(test)) if holds else ((test, False),)
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _same(one: ast.expr, holds: bool, other: ast.expr, other_holds: bool) -> bool:
+    """Whether two conditions are one that may change from turn to turn, and turn out alike."""
+    counts = re.search(_COUNTS, ast.unparse(one))
+    return bool(counts) and ast.dump(one) == ast.dump(other) and holds == other_holds
+
+
+def _named(expr: ast.expr, function: Function) -> ast.expr:
+    """What a name that is bound once stands for."""
+    bindings = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    only = bindings[0] if len(bindings) == 1 else None
+    return only.expr if only is not None and only.kind == "value" and only.expr is not None else expr
 
 
 def _own_calls(block: ast.With | ast.AsyncWith) -> Iterator[ast.Call]:
@@ -135,10 +206,12 @@ def _calls(block: ast.With | ast.AsyncWith, method: str) -> bool:
     return any(isinstance(call.func, ast.Attribute) and call.func.attr == method for call in _own_calls(block))
 
 
-def _unsynced(context: ast.expr) -> ast.expr | None:
-    """The model of `model.no_sync()`, also where that is one arm of a conditional expression."""
+def _unsynced(context: ast.expr) -> tuple[ast.expr, list[_Fact]] | None:
+    """The model of `model.no_sync()`, and the conditions of the conditional expressions of which that is one arm."""
     if isinstance(context, ast.IfExp):
-        return _unsynced(context.body) or _unsynced(context.orelse)
-    if isinstance(context, ast.Call) and isinstance(context.func, ast.Attribute) and context.func.attr == "no_sync":
-        return context.func.value
+        for arm, holds in ((context.body, True), (context.orelse, False)):
+            if (found := _unsynced(arm)) is not None:
+                return found[0], [(context.test, holds), *found[1]]
+    elif isinstance(context, ast.Call) and isinstance(context.func, ast.Attribute) and context.func.attr == "no_sync":
+        return context.func.value, []
     return None

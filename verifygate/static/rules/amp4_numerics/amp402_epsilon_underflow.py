@@ -2,14 +2,17 @@
 
 ## What it does
 Reports an epsilon below the smallest float16 that is added to a half tensor, or clamps one from below, inside a float16
-region, where the result goes into a logarithm, a division or a root.
+region, where the result goes into a logarithm, a division or a root. And an upper bound so close to 1 that it is 1 in
+float16, as in `clamp(chances, 1e-4, 1 - 1e-4)`, where one minus the result goes there.
 
 ## Why is this bad
 `1e-8` is zero in float16, so the guard guards nothing: the logarithm of a sigmoid that has underflowed is -inf, a
-division by it inf, and the gradients are NaN. In float32 the same line is right.
+division by it inf, and the gradients are NaN. In float32 the same line is right. Below 1 the steps of float16 are
+wide: whatever is nearer to 1 than 0.00024 is 1, and one minus it is zero.
 
 ## What happens at run time
-Silent. The smallest float16 is 6e-8, and what is not above half of it rounds to zero (seen on 2.13, CPU).
+Silent. The smallest float16 is 6e-8, and what is not above half of it rounds to zero (seen on 2.13, CPU). The largest
+below 1 is 0.99951; a bound of `1 - 1e-4` is 1 on the CPU and on CUDA.
 
 ## Example
 ```python
@@ -67,6 +70,8 @@ from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax import walk
+from verifygate.static.values import Known
 
 RULE = Rule(
     code="AMP402",
@@ -75,10 +80,15 @@ RULE = Rule(
     summary="an epsilon that is zero in float16 guards a logarithm or a division",
     remedy="compute it in float32 (`.float()`), or use an epsilon above 6e-8",
     words=("autocast",),
-    beside=(r"e-(?<=\de-)(?:0?[89]|[1-9]\d)", r"log(?:2|10|_)?\(|sqrt|reciprocal|clamp|/ *\("),
+    beside=(
+        r"e-(?<=\de-)(?:0?[89]|[1-9]\d)|cl(?:am|i)p[^\n]*(?:\b1(?:\.0*)? ?- ?[^\n]*(?:e-|eps|\.000)|\.9999)",
+        r"log(?:2|10|_)?\(|sqrt|reciprocal|clamp|/ *\(",
+    ),
     proof="update-norm",
 )
 
+_CLAMPS = frozenset({"clamp", "clamp_", "clamp_min", "clamp_min_", "clamp_max", "clamp_max_", "clip", "clip_"})
+_STEP_BELOW_ONE = 2**-11
 _SENSITIVE = frozenset({"log", "log2", "log10", "log_", "sqrt", "rsqrt", "reciprocal"})
 
 
@@ -92,52 +102,68 @@ def check(analysis: Analysis) -> Iterable[Match]:
     if not looks_beside(analysis):
         return
     for node, function in (*analysis.of_kind(ast.BinOp), *analysis.calls):
-        subject = _guarded(node, function, analysis)
-        if subject is None or not _matters(node, function, analysis):
-            continue
-        sure = analysis.halves.is_half(subject, function)
-        if not sure and not any(
-            analysis.halves.is_half(each, home, squashed=True) for each, home in _meant(subject, function, analysis)
-        ):
-            continue
-        cover = analysis.covered.cover(node, function)
-        dtypes = analysis.precision.of_region(cover.region) if cover else frozenset()
-        if cover is None or Dtype.FLOAT16 not in dtypes:
-            continue
-        place = Place(function, node)
-        yield Match(
-            place,
-            f"`{statement_text(place)}`: the epsilon is zero in float16",
-            certain=sure and cover.certain and dtypes == {Dtype.FLOAT16},
-            steps=((cover.region.place, "the region"), (place, "the epsilon")),
-        )
+        for subject, what in _guarded(node, function, analysis):
+            sure = analysis.halves.is_half(subject, function)
+            if not sure and not _may_be_half(subject, function, analysis):
+                continue
+            cover = analysis.covered.cover(node, function)
+            dtypes = analysis.precision.of_region(cover.region) if cover else frozenset()
+            if cover is None or Dtype.FLOAT16 not in dtypes:
+                continue
+            place = Place(function, node)
+            yield Match(
+                place,
+                f"`{statement_text(place)}`: the {what} in float16",
+                certain=sure and cover.certain and dtypes == {Dtype.FLOAT16},
+                steps=((cover.region.place, "the region"), (place, what.partition(" is ")[0])),
+            )
 
 
-def _guarded(node: ast.AST, function: Function, analysis: Analysis) -> ast.expr | None:
-    """The tensor to which an epsilon is added, or which one clamps from below."""
+def _guarded(node: ast.AST, function: Function, analysis: Analysis) -> Iterator[tuple[ast.expr, str]]:
+    """The tensor that an epsilon is to keep from zero, or an upper bound from one, where it matters; and what fails."""
     match node:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            if _is_tiny(right, function, analysis):
-                return left
-            return right if _is_tiny(left, function, analysis) else None
-        case ast.Call(func=ast.Attribute(value=subject, attr="clamp" | "clamp_" | "clamp_min")):
-            lower = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "min")]
-            return subject if any(_is_tiny(each, function, analysis) for each in lower) else None
-    return None
+            for tensor, number in ((left, right), (right, left)):
+                if _is_tiny(number, function, analysis) and _matters(node, function, analysis):
+                    yield tensor, "epsilon is zero"
+                    return
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _CLAMPS:
+            subject, lower, upper = _clamped(node, function, analysis)
+            if _is_tiny(lower, function, analysis) and _matters(node, function, analysis):
+                yield subject, "epsilon is zero"
+            elif _is_one(upper, function, analysis) and _is_subtracted(node, function, analysis):
+                yield subject, "upper bound is 1"
 
 
-def _meant(subject: ast.expr, function: Function, analysis: Analysis) -> Iterator[tuple[ast.expr, Function]]:
-    """The tensor, and for a parameter that nothing binds anew what the calls of its function pass."""
-    yield subject, function
-    if not isinstance(subject, ast.Name) or not _is_parameter(subject, function):
-        return
+def _clamped(
+    call: ast.Call, function: Function, analysis: Analysis
+) -> tuple[ast.expr, ast.expr | None, ast.expr | None]:
+    """What a clamp is called on, and its bounds; of `torch.clamp` the tensor is the first argument."""
+    assert isinstance(call.func, ast.Attribute)
+    values = analysis.evaluator.values(call.func, analysis.evaluator.root_frame(function))
+    is_function = bool(call.args) and any(isinstance(value, Known) for value in values)
+    subject, bounds = (call.args[0], call.args[1:]) if is_function else (call.func.value, call.args)
+    named = {word.arg: word.value for word in call.keywords}
+    lower, upper = (*bounds, None, None)[:2]
+    if call.func.attr.startswith("clamp_max"):
+        lower, upper = None, lower
+    return subject, lower or named.get("min"), upper or named.get("max")
+
+
+def _may_be_half(subject: ast.expr, function: Function, analysis: Analysis) -> bool:
+    """Whether a sigmoid may make the tensor half, in the function itself or in what its calls hand it."""
+    if analysis.halves.is_half(subject, function, squashed=True):
+        return True
+    names = {each.id for each in walk(subject) if isinstance(each, ast.Name)}
+    if not names & {*function.scope.names}:
+        return False
     for site in analysis.callers.sites(function):
         home = analysis.evaluator.root_frame(site.caller)
         for callee in analysis.evaluator.callees(site.call, home):
             entered = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
-            given = entered.arguments.get(subject.id) if entered is not None else None
-            if given is not None and given.frame is home:
-                yield given.expr, site.caller
+            if entered is not None and analysis.halves.may_be_half(subject, entered):
+                return True
+    return False
 
 
 def _is_parameter(name: ast.Name, function: Function) -> bool:
@@ -145,12 +171,41 @@ def _is_parameter(name: ast.Name, function: Function) -> bool:
     return name.id in {each.arg for each in function.parameters} and len(function.scope.names[name.id]) == 1
 
 
-def _is_tiny(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
+def _is_tiny(expr: ast.expr | None, function: Function, analysis: Analysis) -> bool:
+    number = _number(expr, function, analysis)
+    return number is not None and 0 < number <= SMALLEST
+
+
+def _is_one(expr: ast.expr | None, function: Function, analysis: Analysis) -> bool:
+    """Whether a number just below 1 is 1 in float16."""
+    number = _number(expr, function, analysis)
+    return number is not None and 0 < 1 - number <= _STEP_BELOW_ONE / 2
+
+
+def _number(expr: ast.expr | None, function: Function, analysis: Analysis) -> float | None:
+    """A number that the source says; of a parameter its default, which is there for the calls that leave it out."""
     frame = analysis.evaluator.root_frame(function)
     number = analysis.halves.number(expr, frame)
     if number is None and isinstance(expr, ast.Name) and _is_parameter(expr, function):
-        number = analysis.halves.number(function.default(expr.id), frame)  # it is there for the calls that leave it out
-    return number is not None and 0 < number <= SMALLEST
+        number = analysis.halves.number(function.default(expr.id), frame)
+    if number is None and isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub):
+        left, right = (_number(side, function, analysis) for side in (expr.left, expr.right))
+        number = None if left is None or right is None else left - right
+    return number
+
+
+def _is_subtracted(node: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether one minus the result goes into a logarithm, a root, or below a fraction line, by the name it is given."""
+    outer = next((each.node for each in analysis.nesting.around(node, function)), None)
+    names = {each.id for each in getattr(outer, "targets", ()) if isinstance(each, ast.Name)}
+    return any(
+        isinstance(each, ast.BinOp)
+        and isinstance(each.op, ast.Sub)
+        and _number(each.left, function, analysis) == 1
+        and (each.right is node or (isinstance(each.right, ast.Name) and each.right.id in names))
+        and _matters(each, function, analysis)
+        for each in function.own_nodes
+    )
 
 
 def _matters(node: ast.AST, function: Function, analysis: Analysis) -> bool:
