@@ -6,13 +6,15 @@ The imports are read from the bytes of the files, so that asking parses nothing.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from verifygate.source import SourceFile, Sources
 
 _NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
 _IF = re.compile(rb"if[ \t]+")
 _MAX_ENTRIES = 60
+_LOADING = (b"import_module(", b"__import__(")
+_IMPORTS = b"import "
 
 
 class Companions:
@@ -41,6 +43,25 @@ class Companions:
             found = {self.closure(entry) for entry in entries[:_MAX_ENTRIES]}
             self._programs[path] = sorted(found, key=lambda files: (len(files), sorted(files)))
         return self._programs[path]
+
+    def with_loaded(self, path: str) -> frozenset[str]:
+        """The files of all programs that the file is part of, and where one of them loads modules by name, what it may.
+
+        Those are the files that nothing imports and that are no scripts, with all that they import.
+        """
+        files = frozenset().union(*self.programs(path))
+        loads = (file.data for each in files if (file := self.sources.get(each)) is not None)
+        if any(word in data for data in loads for word in _LOADING):
+            files = files.union(*(self.closure(each) for each in self._loadable))
+        return files
+
+    @cached_property
+    def _loadable(self) -> list[str]:
+        return [
+            file.path
+            for file in self.sources
+            if not self._importers.get(file.path) and not _is_script(file.data) and _IMPORTS in file.data
+        ]
 
     def closure(self, entry: str) -> frozenset[str]:
         """The file and everything that it imports, directly or not."""

@@ -93,6 +93,7 @@ class Covered:
             for region in sorted(self.regions.all, key=lambda each: each.region.made is None):  # of a known make first
                 if region.is_active:
                     self._calls(region.calls, region.function, Cover(region, True), queue, follow_only=certain)
+                    queue.extend((each, Cover(region, True)) for each in self._decorated_with(region))
             for function, cover in [] if certain else list(found.items()):
                 self._calls(function.calls, function, cover, queue, follow_only=False)
             while queue:
@@ -113,6 +114,27 @@ class Covered:
                 ):
                     return True
         return False
+
+    def _decorated_with(self, region: WrittenRegion) -> Iterator[Function]:
+        """The functions that a decorator of the project calls inside the region: `with autocast(): method(*given)`."""
+        outer = region.function.enclosing
+        if outer is None or not outer.parameters:
+            return
+        given = {each.arg for each in outer.parameters}
+        if not any(isinstance(call.func, ast.Name) and call.func.id in given for call in region.calls):
+            return
+        for module in self.modules:
+            for function in module.functions.values():
+                if outer in self._decorators(function):
+                    yield function
+
+    def _decorators(self, function: Function) -> Iterator[Function]:
+        """The project's functions that decorate a function, and those in them that a decorator with arguments returns."""
+        frame = self.evaluator.module_frame(function.module)
+        for decorator in getattr(function.node, "decorator_list", ()):
+            for value in self.evaluator.values(decorator, frame):
+                if isinstance(value, FunctionValue):
+                    yield value.function
 
     def _within(self, outer: Function) -> Iterator[WrittenRegion]:
         """The regions that are written in a function, or in the functions inside it."""
@@ -167,6 +189,7 @@ class Covered:
                 found.append(method)
         if direct and not loss:
             found += [method for method in self._own_losses if method.module.path in files]
+            found += [method for method in candidates if method not in found and self._is_used_unseen(method, files)]
         return found
 
     def _overriding(self, abstract: list[Function], region: WrittenRegion) -> list[Function]:
@@ -190,23 +213,40 @@ class Covered:
     @cached_property
     def _own_losses(self) -> list[Function]:
         """Methods by which models compute their losses and which nothing seen here calls: their forward may."""
-        outside = {
-            last_name(call.func)
-            for function in self.regions.by_function
-            for call in function.calls
-            if self.written_around(call, function) is None
-        }
         return [
             method
             for name, methods in self._methods.items()
-            if "loss" in name.lower() and name not in outside
+            if "loss" in name.lower() and name not in self._outside
             for method in methods
             if not self.callers.sites(method)
         ]
 
+    @cached_property
+    def _outside(self) -> frozenset[str]:
+        """The names that functions with a region call outside of it."""
+        return frozenset(
+            last_name(call.func)
+            for function in self.regions.by_function
+            for call in function.calls
+            if self.written_around(call, function) is None
+        )
+
+    def _is_used_unseen(self, method: Function, files: frozenset[str]) -> bool:
+        """Whether a module of the program that is a loss is called by nothing seen here, so that a model may call it.
+
+        Some other file names it. Where something that may be a loss is called outside of the regions, it may be that one.
+        """
+        if method.module.path not in files or method.owner is None or self.callers.sites(method):
+            return False
+        if any("loss" in name.lower() or "crit" in name.lower() for name in self._outside):
+            return False
+        name = method.owner.node.name.encode()
+        others = (self.companions.sources.get(path) for path in files - {method.module.path})
+        return any(file is not None and name in file.data for file in others)
+
     def _files(self, path: str) -> frozenset[str]:
         if path not in self._programs:
-            self._programs[path] = frozenset().union(*self.companions.programs(path))
+            self._programs[path] = self.companions.with_loaded(path)
         return self._programs[path]
 
     @cached_property

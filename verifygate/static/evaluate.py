@@ -47,6 +47,8 @@ MAX_STEPS = 500
 """Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
 _NOTHING_KNOWN: Values = (UNKNOWN,)
+_GIVE_THE_MODULE = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "requires_grad_"})
+"""Methods of a module that return it."""
 
 
 class Evaluator:
@@ -127,6 +129,15 @@ class Evaluator:
             base, name = expr.value, expr.attr  # type: ignore[attr-defined]
             return [value for each in self.values(base, frame) for value in self.attribute(each, name, base, frame)]
         match expr:
+            case ast.Call(func=ast.Attribute(attr=name) as func) if name in _GIVE_THE_MODULE:
+                found: list[Value] = []
+                for base in self.values(func.value, frame):
+                    if self._is_module_without(base, name):
+                        found.append(base)
+                    else:
+                        callees = self.attribute(base, name, func.value, frame)
+                        found += [value for callee in callees for value in self._called(callee, expr, frame)]
+                return found
             case ast.Call():
                 return [
                     value for callee in self.values(expr.func, frame) for value in self._called(callee, expr, frame)
@@ -309,6 +320,16 @@ class Evaluator:
                 values = self.values(base, self.module_frame(each.module))
                 names.update(value.name for value in values if isinstance(value, Known))
         return frozenset(names)
+
+    def _is_module_without(self, value: Value, name: str) -> bool:
+        """Whether a value is a module of torch, or one of the project that has torch's method of a name."""
+        match value:
+            case Made():
+                return value.name.startswith("torch.nn.") and value.name.rpartition(".")[2][:1].isupper()
+            case Object():
+                own = any(name in each.methods for each in self.linearised(value.made))
+                return not own and any(base.startswith("torch.nn.") for base in self.outside_bases(value.made))
+        return False
 
     def _item(self, expr: ast.expr, position: int, frame: Frame) -> Sequence[Value]:
         found: list[Value] = []

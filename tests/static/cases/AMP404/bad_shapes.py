@@ -39,3 +39,28 @@ def decorated(model, batch, target):
 def by_a_variable(model, batch, target, device):
     with torch.autocast(device_type=device):
         return F.binary_cross_entropy(model(batch), target)  # expect: AMP404 likely
+
+
+def moved_to_the_device(model, batch, target, device):
+    criterion = nn.BCELoss().to(device)
+    judge = Judge().to(device).train()
+    with autocast():
+        return criterion(model(batch), target) + judge(model(batch), target)  # expect: AMP404
+
+
+class Judge(nn.Module):
+    def forward(self, output, target):
+        return F.binary_cross_entropy(output, target)  # expect: AMP404
+
+
+def in_half(method):
+    def wrapped(*given):
+        with autocast():
+            return method(*given)
+
+    return wrapped
+
+
+@in_half
+def by_a_decorator_of_the_project(model, batch, target):
+    return F.binary_cross_entropy(model(batch), target)  # expect: AMP404

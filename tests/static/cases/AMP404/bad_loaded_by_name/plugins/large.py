@@ -1,0 +1,7 @@
+"""One of the models."""
+
+from plugins.head import Head
+
+
+def build():
+    return Head()
