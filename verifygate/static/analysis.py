@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from verifygate.model import NotFollowed
+from verifygate.protocol import Event
+from verifygate.record import replace
 from verifygate.static.accelerators import Accelerators
 from verifygate.static.builder import TooLargeError
 from verifygate.static.callers import Callers
@@ -18,7 +20,7 @@ from verifygate.static.delegated import Delegated
 from verifygate.static.devices import Devices
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit, TooManyStatesError, Walk
-from verifygate.static.graph import Place
+from verifygate.static.graph import Backward, Graph, Place, Signal
 from verifygate.static.halves import Halves
 from verifygate.static.hot import Hot
 from verifygate.static.lower import Lowering
@@ -198,9 +200,12 @@ class Analysis:
             lowering = Lowering(root, self.roles, reach)
             try:
                 graph = lowering.lower()
-                yield from Walk(graph).run()
+                hits = Walk(graph).run()
+                yield from hits
                 walked |= graph.functions
                 entered |= {entrance} if entrance is not None else set()
+                if _is_one_step(graph):
+                    yield from self._next_step(root, reach, hits)
                 self.not_followed += lowering.not_followed
             except (TooLargeError, TooManyStatesError):
                 self._not_walked(root, "has too many paths to walk whole: walked in parts")
@@ -211,6 +216,17 @@ class Analysis:
             nodes_left -= len(lowering.graph.nodes)
             if not queue:
                 queue = self._left_over(reach, walked, seen)
+
+    def _next_step(self, root: Function, reach: Reach, hits: list[Hit]) -> Iterator[Hit]:
+        """What only the next call of a step shows, where nothing in sight says what happens between two."""
+        known = {(hit.rule, hit.place) for hit in hits}
+        try:
+            again = Walk(Lowering(root, self.roles, reach).lower(again=True)).run()
+        except (TooLargeError, TooManyStatesError):
+            return
+        for hit in again:
+            if hit.rule in _ACROSS_STEPS and (hit.rule, hit.place) not in known:
+                yield replace(hit, certain=False)
 
     def _not_walked(self, root: Function, how: str) -> None:
         place = Place(root, root.node)
@@ -226,6 +242,17 @@ class Analysis:
 
     def parsed(self) -> list[Module]:
         return self.program.parsed
+
+
+_ACROSS_STEPS = frozenset({"AMP202", "AMP203", "AMP209", "AMP210", "AMP214"})
+"""What a step may leave for the next one. Gradients may be zeroed between the two by what calls it."""
+
+
+def _is_one_step(graph: Graph) -> bool:
+    """Whether a function that nothing in sight calls trains by one step: something calls it for each."""
+    events = [node.payload.event for node in graph.nodes if isinstance(node.payload, Signal) and not node.loops]
+    backwards = any(isinstance(node.payload, Backward) and node.payload.scaled for node in graph.nodes)
+    return bool(graph.root.symbol) and backwards and Event.SCALER_STEP in events and Event.ZERO_GRAD in events
 
 
 def _in_order(functions: set[Function]) -> list[Function]:

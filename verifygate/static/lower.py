@@ -51,12 +51,25 @@ class Lowering(AssignmentLowering):
         self._modes: set[str] = set()
         """What the conditions ask that choose between training with a scaler and without."""
 
-    def lower(self) -> Graph:
-        """Raises TooLargeError where inlining does not end within the limits."""
-        frame = self.roles.evaluator.root_frame(self.graph.root)
-        self.graph.nodes.append(Node(Pass(), Place(self.graph.root, self.graph.root.node), frozenset()))
+    def lower(self, *, again: bool = False) -> Graph:
+        """Raises TooLargeError where inlining does not end within the limits.
+
+        `again`: as something runs it that calls it for one step after the other, each time with other arguments.
+        """
+        root = self.graph.root
+        here = Activation(self.roles.evaluator.root_frame(root))
+        self.graph.nodes.append(Node(Pass(), Place(root, root.node), frozenset()))
         self._loose = [(0, None)]
-        self._function(Activation(frame))
+        if again:
+            self._loops_seen += 1
+            self._loops.append(self._loops_seen)
+            given = root.parameters[root.owner is not None and not root.is_static :]
+            for name in (ast.copy_location(ast.Name(each.arg), each) for each in given):
+                if not self.roles.is_optimizer(name, here.frame) and self.roles.scaler(name, here.frame) is None:
+                    self._assign(name, None, name, here)
+        self._function(here)
+        if again:
+            self._connect(self._loose, 0)
         settle(self.graph, self._modes)
         self.graph.prune()
         return self.graph

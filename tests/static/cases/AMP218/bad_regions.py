@@ -36,12 +36,12 @@ def around_the_step(model, optimizer, scaler, batches):
             optimizer.zero_grad()
 
 
-def in_the_last_turn(model, optimizer, parts, sharded):
+def in_the_last_turn(model, optimizer, parts, sharded, trainer):
     for number, part in enumerate(parts):
         skip = sharded and number < len(parts) - 1
         region = nullcontext() if skip else model.no_sync()  # expect: AMP218
         with region:
-            model(part).backward()
+            trainer._backward(model(part))
     optimizer.step()
 
 

@@ -203,7 +203,11 @@ def _is_backward(call: ast.Call) -> bool:
 
 
 def _calls(block: ast.With | ast.AsyncWith, method: str) -> bool:
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr == method for call in _own_calls(block))
+    """Whether a block calls a method of a name, or the project's own, as `self._backward(loss)`."""
+    return any(
+        isinstance(call.func, ast.Attribute) and call.func.attr.removeprefix("_") == method
+        for call in _own_calls(block)
+    )
 
 
 def _unsynced(context: ast.expr) -> tuple[ast.expr, list[_Fact]] | None:
