@@ -129,7 +129,7 @@ class Covered:
                     yield function
 
     def _decorators(self, function: Function) -> Iterator[Function]:
-        """The project's functions that decorate a function, and those in them that a decorator with arguments returns."""
+        """The project's functions that decorate a function."""
         frame = self.evaluator.module_frame(function.module)
         for decorator in getattr(function.node, "decorator_list", ()):
             for value in self.evaluator.values(decorator, frame):
@@ -234,7 +234,7 @@ class Covered:
     def _is_used_unseen(self, method: Function, files: frozenset[str]) -> bool:
         """Whether a module of the program that is a loss is called by nothing seen here, so that a model may call it.
 
-        Some other file names it. Where something that may be a loss is called outside of the regions, it may be that one.
+        Some other file names it. Where what may be a loss is called outside of the regions, it may be that one.
         """
         if method.module.path not in files or method.owner is None or self.callers.sites(method):
             return False

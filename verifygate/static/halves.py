@@ -100,9 +100,9 @@ class Halves:
         if how.squashed and home is frame and here not in met:  # what it was given last decides, not what it was before
             last = reaching(expr.id, expr, frame.function) or []
             given = home.arguments.get(expr.id) if any(each.kind == "parameter" for each in last) else None
-            made = [(each.expr, home) for each in last if each.kind == "value" and each.expr is not None]
-            made += [(given.expr, given.frame)] if given is not None else []
-            if any(self._half(value, where, how, met | {here}, steps) is True for value, where in made):
+            given_last = [(each.expr, home) for each in last if each.kind == "value" and each.expr is not None]
+            given_last += [(given.expr, given.frame)] if given is not None else []
+            if any(self._half(value, where, how, met | {here}, steps) is True for value, where in given_last):
                 return True
         if how.layers and home is frame:
             reached = reaching(expr.id, expr, frame.function) or bindings

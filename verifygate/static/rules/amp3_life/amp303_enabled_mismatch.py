@@ -76,7 +76,7 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.scopes import bound_targets
 from verifygate.static.syntax import walk
-from verifygate.static.values import Bound
+from verifygate.static.values import Bound, Frame
 
 RULE = Rule(
     code="AMP303",
@@ -210,22 +210,37 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
     text = analysis.precision.explained(enabled.expr, enabled.frame)
     if re.search(_ASKS_FOR_DEVICE, text) or _words(text) & _SCALERS or not _may_be_on_alone(use, enabled, analysis):
         return None
-    calls = [call for call in analysis.scaler_calls if call.function is region.function and call.method == "scale"]
-    if not calls or any(_decide(call, analysis) for call in calls):
+    decided = [decides for call in analysis.scaler_calls for decides in _scaled_for(region, call, analysis)]
+    if not decided or any(decided):
         return None
+    made = _made_at(use)
+    steps = ((Place(use.function, use.call), "the scaler"), (region.place, "the region"))
     return Match(
         Place(use.function, use.call),
         f"the scaler is on also where `{ast.unparse(enabled.expr)}` turns the region off whose loss it scales",
         certain=False,
         severity=Severity.LOW,
-        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+        steps=steps if made[0] is use.call else ((Place(made[1], made[0]), "built here"), *steps),
     )
 
 
-def _decide(call: ScalerCall, analysis: Analysis) -> bool:
+def _scaled_for(region: WrittenRegion, call: ScalerCall, analysis: Analysis) -> Iterator[bool]:
+    """Where a call scales what the function of a region computes, itself or called from there: if conditions decide."""
+    if call.method != "scale":
+        return
+    here = _decide(call.call, call.function, call.frame, analysis)
+    if call.function is region.function:
+        yield here
+        return
+    for site in analysis.callers.sites(call.function):
+        if site.caller is region.function:
+            yield here or _decide(site.call, site.caller, analysis.evaluator.root_frame(site.caller), analysis)
+
+
+def _decide(call: ast.Call, function: Function, frame: Frame, analysis: Analysis) -> bool:
     """Whether conditions decide if a call runs; not `if scaler is not None` where there always is one."""
-    tests = analysis.nesting.conditions(call.call, call.function)
-    return any(analysis.evaluator.truth(test, call.frame) is not holds for test, holds in tests)
+    tests = analysis.nesting.conditions(call, function)
+    return any(analysis.evaluator.truth(test, frame) is not holds for test, holds in tests)
 
 
 def _may_be_on_alone(use: Use, enabled: Bound, analysis: Analysis) -> bool:

@@ -127,8 +127,8 @@ def _guarded(node: ast.AST, function: Function, analysis: Analysis) -> Iterator[
                 if _is_tiny(number, function, analysis) and _matters(node, function, analysis):
                     yield tensor, "epsilon is zero"
                     return
-        case ast.Call(func=ast.Attribute(attr=name)) if name in _CLAMPS:
-            subject, lower, upper = _clamped(node, function, analysis)
+        case ast.Call(func=ast.Attribute() as func) if func.attr in _CLAMPS:
+            subject, lower, upper = _clamped(node, func, function, analysis)
             if _is_tiny(lower, function, analysis) and _matters(node, function, analysis):
                 yield subject, "epsilon is zero"
             elif _is_one(upper, function, analysis) and _is_subtracted(node, function, analysis):
@@ -136,16 +136,15 @@ def _guarded(node: ast.AST, function: Function, analysis: Analysis) -> Iterator[
 
 
 def _clamped(
-    call: ast.Call, function: Function, analysis: Analysis
+    call: ast.Call, func: ast.Attribute, function: Function, analysis: Analysis
 ) -> tuple[ast.expr, ast.expr | None, ast.expr | None]:
     """What a clamp is called on, and its bounds; of `torch.clamp` the tensor is the first argument."""
-    assert isinstance(call.func, ast.Attribute)
-    values = analysis.evaluator.values(call.func, analysis.evaluator.root_frame(function))
+    values = analysis.evaluator.values(func, analysis.evaluator.root_frame(function))
     is_function = bool(call.args) and any(isinstance(value, Known) for value in values)
-    subject, bounds = (call.args[0], call.args[1:]) if is_function else (call.func.value, call.args)
+    subject, bounds = (call.args[0], call.args[1:]) if is_function else (func.value, call.args)
     named = {word.arg: word.value for word in call.keywords}
     lower, upper = (*bounds, None, None)[:2]
-    if call.func.attr.startswith("clamp_max"):
+    if func.attr.startswith("clamp_max"):
         lower, upper = None, lower
     return subject, lower or named.get("min"), upper or named.get("max")
 
