@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from verifygate.static import torch_api
-from verifygate.static.graph import Atom, Fact, Window
+from verifygate.static.graph import Among, Atom, Fact, Window
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
 from verifygate.static.values import Frame
@@ -135,7 +135,36 @@ def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
     mentions: set[str] = set()
     text = _canonical(expr, frame, roles, mentions)
     opaque = any(isinstance(node, ast.Call) and not _is_stable(node, frame, roles) for node in walk(expr))
-    return Atom(f"{text} @{expr.lineno}:{expr.col_offset}" if opaque else text, frozenset(mentions), opaque)
+    if opaque:
+        return Atom(f"{text} @{expr.lineno}:{expr.col_offset}", frozenset(mentions), opaque)
+    return Atom(text, frozenset(mentions), among=_among(expr, frame, roles))
+
+
+def _among(expr: ast.expr, frame: Frame, roles: Roles) -> Among | None:
+    """The constants that a condition compares a value with: a value that is one of them is no other."""
+    match expr:
+        case ast.Compare(left=asked, ops=[ast.Eq() | ast.Is()], comparators=[constant]):
+            asked, constant = (asked, constant) if _constant(asked) is None else (constant, asked)
+            listed = [constant]
+        case ast.Compare(left=asked, ops=[ast.In()], comparators=[ast.Tuple() | ast.List() | ast.Set() as several]):
+            listed = several.elts
+        case _:
+            return None
+    constants = frozenset(text for each in listed if (text := _constant(each)) is not None)
+    if len(constants) != len(listed) or not isinstance(asked, ast.Name | ast.Attribute | ast.Subscript):
+        return None
+    return Among(_canonical(asked, frame, roles, set()), constants)
+
+
+def _constant(expr: ast.expr) -> str | None:
+    """A string, a number or a member of an enumeration, `Mode.APEX`, told by how they are spelled."""
+    match expr:
+        case ast.Constant(value=str() | int() as value) if not isinstance(value, bool):
+            return repr(value)
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as holder, attr=member) if member.isupper():
+            name = last_name(holder)
+            return f"{name}.{member}" if name[:1].isupper() and not name.isupper() else None
+    return None
 
 
 def _is_stable(call: ast.Call, frame: Frame, roles: Roles) -> bool:

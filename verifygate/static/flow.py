@@ -18,6 +18,7 @@ from verifygate.static.graph import (
     Backward,
     Branch,
     Enter,
+    Fact,
     ForeignBackward,
     Graph,
     Leave,
@@ -28,7 +29,7 @@ from verifygate.static.graph import (
     is_below,
 )
 from verifygate.static.judgement import OF_ONE, Way
-from verifygate.static.liveness import counts, ended, live, next_turns
+from verifygate.static.liveness import counts, ended, implied, live, next_turns
 from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
@@ -91,6 +92,7 @@ class Walk:
         self._bound_anew: dict[int, list[str]] = {}
         """Node with an assignment -> the optimizers whose names mean another from there on."""
         self._next_turns: dict[Atom, Atom] = {}
+        self._implied: dict[Fact, frozenset[Fact]] = {}
         self._is_over = False
         """Every state has been met: what is asked now is asked again."""
         self._again: dict[Step, list[Step]] = {}
@@ -104,6 +106,7 @@ class Walk:
         self._voids = ended(self.graph)
         self._matters = live(self.graph, self._voids)
         self._next_turns = next_turns(self.graph)
+        self._implied = implied(self.graph)
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
         self._alive = self.graph.alive()
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
@@ -137,7 +140,7 @@ class Walk:
             return []
         steps = []
         for successor, fact in node.successors:
-            following = decided(after, fact, self._matters[successor])
+            following = decided(after, fact, self._matters[successor], self._implied)
             if following is not None:
                 steps.append((successor, following))
         return steps

@@ -46,6 +46,14 @@ class Window(NamedTuple):
     """It asks for the last turn of the window, and not for the first."""
 
 
+class Among(NamedTuple):
+    """What a condition asks that compares with constants: whether a value is one of these."""
+
+    asked: str
+    """Canonical path of the value."""
+    constants: frozenset[str]
+
+
 class Atom(NamedTuple):
     """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
 
@@ -58,6 +66,8 @@ class Atom(NamedTuple):
     """The loop whose first or last turn it asks for, by the id of its statement."""
     window: Window | None = None
     """The remainder that it asks about."""
+    among: Among | None = None
+    """The constants that it compares with."""
 
     @property
     def asks(self) -> str:

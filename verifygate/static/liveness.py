@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from verifygate.static.graph import Assign, Atom, Branch, Graph, Node, is_below
+from verifygate.static.graph import Assign, Atom, Branch, Fact, Graph, Node, is_below
 
 
 def ended(graph: Graph) -> list[frozenset[Atom]]:
@@ -32,6 +32,23 @@ def next_turns(graph: Graph) -> dict[Atom, Atom]:
         if isinstance(node.payload, Branch) and (window := node.payload.atom.window)
     }
     return {atom: asked[text, False] for (text, closes), atom in asked.items() if closes and (text, False) in asked}
+
+
+def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
+    """What the answer to a question about constants answers beside it: a value that equals one equals no other."""
+    atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
+    by_asked: dict[str, list[tuple[Atom, frozenset[str]]]] = {}
+    for atom in atoms:
+        if atom.among:
+            by_asked.setdefault(atom.among.asked, []).append((atom, atom.among.constants))
+    found: dict[Fact, frozenset[Fact]] = {}
+    for asked in by_asked.values():
+        for atom, own in asked:
+            others = [each for each in asked if each[0] is not atom]
+            apart = {(other, False) for other, constants in others if not own & constants}
+            found[atom, True] = frozenset(apart | {(other, True) for other, constants in others if own <= constants})
+            found[atom, False] = frozenset((other, False) for other, constants in others if constants <= own)
+    return found
 
 
 def counts(node: Node, asked: Atom) -> bool:

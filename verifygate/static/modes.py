@@ -47,7 +47,7 @@ def _settled(fact: Fact | None, modes: set[str]) -> Fact | None:
 
 
 def _setting(atom: Atom) -> Atom:
-    return Atom(atom.asks)
+    return Atom(atom.asks, among=atom.among)
 
 
 def _is_scaled(node: Node) -> bool:

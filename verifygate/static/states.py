@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,10 +28,12 @@ class State(NamedTuple):
     facts: frozenset[Fact] = frozenset()
 
 
-def decided(state: State, fact: Fact | None, matters: frozenset[Atom]) -> State | None:
+def decided(
+    state: State, fact: Fact | None, matters: frozenset[Atom], implied: Mapping[Fact, frozenset[Fact]]
+) -> State | None:
     """The state with a condition decided; None where this path has decided it the other way.
 
-    Of all that is decided it keeps what still matters.
+    Of all that is decided, and of what that implies, it keeps what still matters.
     """
     facts = state.facts
     if fact is not None and not fact[0].opaque:
@@ -39,6 +42,8 @@ def decided(state: State, fact: Fact | None, matters: frozenset[Atom]) -> State 
             return None
         if atom in matters:
             facts = facts | {fact}
+        if more := implied.get(fact):
+            facts = facts | more
     if facts:
         facts = _kept(facts, matters)
     return state if facts == state.facts else state._replace(facts=facts)
