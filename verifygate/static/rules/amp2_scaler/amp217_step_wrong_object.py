@@ -135,8 +135,8 @@ def _kind(value: Value, analysis: Analysis) -> str:
     match value:
         case Made(name=name) if ".lr_scheduler." in name:
             return "a scheduler"
-        case Made(name=name) if name.startswith("torch.nn.") and ".utils." not in name:
-            return "a model"
+        case Made(name=name, calls=calls) if calls and name.startswith("torch.nn.") and ".utils." not in name:
+            return "a model"  # made in sight: an annotation alone may be careless
         case Object() if analysis.evaluator.outside_bases(value.made) & {"torch.nn.Module"}:
             has_groups = any("param_groups" in base.methods for base in analysis.evaluator.linearised(value.made))
             return "" if has_groups else "a model"
