@@ -141,6 +141,9 @@ def _reaches(expr: ast.expr, names: Names) -> Iterator[tuple[str, Stands]]:
         case ast.Call() if last_name(expr.func) in READERS:
             for argument in expr.args:
                 yield from _inside(argument, names)
+        case ast.Call(func=called) if last_name(called) == "reduce":
+            for argument in expr.args:  # `reduce(getitem, keys, settings)`: something in it, or all of it
+                yield from _reaches(argument, names)
 
 
 def _inside(expr: ast.expr, names: Names) -> Iterator[tuple[str, Stands]]:

@@ -53,6 +53,7 @@ from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.guards import guarded, nearest
+from verifygate.static.overrides import is_empty
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
@@ -171,15 +172,29 @@ def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysi
 
 
 def _is_overridden(shape: Shape, function: Function, analysis: Analysis) -> bool:
-    """Whether a dict is made by a method in whose place the class that reads it has one of its own."""
+    """Whether a dict is made by a method in whose place the class that reads it has one of its own, or another may."""
     made_by, reader = shape.made_at.function, function.owner
-    if made_by.owner is None or reader is None or made_by.owner is reader:
+    if made_by.owner is None or made_by.owner is reader:
+        return False
+    if _is_one_of_many(made_by, analysis):
+        return True
+    if reader is None:
         return False
     return any(
         made is not made_by.owner and made_by.name in made.methods
         for made in analysis.evaluator.linearised(reader)
         if made_by.owner in analysis.evaluator.linearised(made)
     )
+
+
+def _is_one_of_many(method: Function, analysis: Analysis) -> bool:
+    """Whether it fills in what a class above leaves empty, and another file may do so too, if by its name only."""
+    above = analysis.evaluator.linearised(method.owner)[1:] if method.owner is not None else ()
+    if not any(is_empty(made.methods[method.name]) for made in above if method.name in made.methods):
+        return False
+    known = {method.module.path, *(made.module.path for made in above)}
+    text = f"def {method.name}(".encode()
+    return any(text in file.data for file in analysis.program.sources if file.path not in known)
 
 
 def _match(
