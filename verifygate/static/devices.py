@@ -13,6 +13,7 @@ ANY = "?"
 """Stands for a device that cannot be told from the source."""
 
 TYPES = frozenset({"cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla", "npu", "ipu", "meta"})
+_MOVES = frozenset({"to", "cuda", "xpu", "npu"})
 _MAX_FOLLOWED = 8
 
 
@@ -69,11 +70,12 @@ class Devices:
         for node in region.function.own_nodes:
             if getattr(node, "lineno", 0) > end:
                 continue
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node not in region.nodes:
+            if isinstance(node, ast.Assign) and node not in region.nodes:
+                value = node.value.elt if isinstance(node.value, ast.ListComp) else node.value
                 targets = frozenset[str]().union(*(identifiers(target) for target in node.targets))
-                if targets & used:
-                    found |= self._placement(node.value, frame)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if isinstance(value, ast.Call) and targets & used:
+                    found |= self._placement(value, frame)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
                 moved = node.func.value
                 if isinstance(moved, ast.Name | ast.Attribute) and last_name(moved) in used - results:
                     types = self._placement(node, frame)
@@ -90,7 +92,7 @@ class Devices:
             return self.types(keyword, frame)
         if not isinstance(call.func, ast.Attribute):
             return frozenset()
-        if call.func.attr in ("cuda", "xpu", "npu") and len(call.args) <= 1:
+        if call.func.attr in _MOVES - {"to"} and len(call.args) <= 1:
             return frozenset({call.func.attr})
         if call.func.attr != "to" or not call.args or self._is_dtype(call.args[0], frame):
             return frozenset()

@@ -78,3 +78,13 @@ def a_name_asked_for_text(model, loss_fn, batches, name="cuda"):
         with torch.autocast(device_type=where):
             loss = loss_fn(model(inputs.to(name)), targets.to(name))
         loss.backward()
+
+
+def told_where_to_put_its_results(detector, loader):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    detector.collect_results(size=3, device="cpu")
+    for batch in loader:
+        inputs = [each["image"].to(device) for each in batch]
+        with torch.no_grad(), torch.autocast("cuda"):
+            outputs = detector(inputs)
+        print(outputs)
