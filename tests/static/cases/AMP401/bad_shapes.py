@@ -1,8 +1,9 @@
 import torch
 
 
-def statement(model, optimizer, batches):
+def statement(model, batches):
     scaler = torch.amp.GradScaler("cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model.cuda()
     model.half()  # expect: AMP401
     for batch in batches:
@@ -19,5 +20,36 @@ def assigned(net, optimizer, batches):
         optimizer.zero_grad()
         scaler.scale(net(batch)).backward()
         scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def optimizer_not_known(model, optimizer, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    model.half()  # expect: AMP401 likely
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+class Signed(torch.optim.Optimizer):
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    def step(self):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.data.sub_(parameter.grad.sign())
+
+
+def own_optimizer(model, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    optimizer = Signed(model.parameters())
+    model.half()  # expect: AMP401
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
         scaler.step(optimizer)
         scaler.update()

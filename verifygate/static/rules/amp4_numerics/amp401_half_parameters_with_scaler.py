@@ -2,7 +2,9 @@
 
 ## What it does
 Reports `model.half()` and `model.to(torch.float16)` in a function that goes on to step with a scaler, where no
-condition lies between and the model is not made float again.
+condition lies between and the model is not made float again. Certain before an `unscale_`, and where one of torch's
+optimizers is stepped; not reported where the optimizer is of a class that sets `_step_supports_amp_scaling`, since the
+scaler then leaves unscaling to it.
 
 ## Why is this bad
 A scaler divides gradients in float32 and refuses half ones: dividing in half would flush to zero what scaling had
@@ -10,8 +12,8 @@ saved. Autocast needs no half parameters: it casts what it needs, and the optimi
 steps.
 
 ## What happens at run time
-`ValueError: Attempting to unscale FP16 gradients.` at the first step or `unscale_` (2.13). With a fused optimizer and
-no explicit `unscale_` nothing raises, and the weights are trained in half.
+`ValueError: Attempting to unscale FP16 gradients.` at the first step or `unscale_` (2.13). With one of torch's fused
+optimizers and no explicit `unscale_` nothing raises, and the weights are trained in half.
 
 ## Example
 ```python
@@ -63,6 +65,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.roles import ScalerKind
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.values import Frame, Made, Object
 
 RULE = Rule(
     code="AMP401",
@@ -75,6 +78,9 @@ RULE = Rule(
     proof="raised-error",
 )
 
+_UNSCALES_ITSELF = "_step_supports_amp_scaling"
+"""An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
+
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every cast of a model to half that surely comes before a scaler's step in the same function."""
@@ -84,13 +90,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
         casts = [node for node in function.calls if _casts_to_half(node, function, analysis)]
         steps = _steps(function, analysis) if casts else []
         for cast in casts:
-            later = [step for step in steps if step.lineno > Place(function, cast).line]
+            later = [step for step in steps if step[0].lineno > Place(function, cast).line]
             if later and not _is_undone(cast, function) and not analysis.nesting.conditions(cast, function):
                 place = Place(function, cast)
                 yield Match(
                     place,
                     f"`{statement_text(place)}` makes the parameters half, whose gradients the scaler refuses",
-                    steps=((place, "the cast"), (Place(function, later[0]), "the step")),
+                    certain=any(refuses for _, refuses in later),
+                    steps=((place, "the cast"), (Place(function, later[0][0]), "the step")),
                 )
 
 
@@ -114,15 +121,36 @@ def _keeps(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     return isinstance(outer, ast.Assign) and any(ast.unparse(target) == receiver for target in outer.targets)
 
 
-def _steps(function: Function, analysis: Analysis) -> list[ast.Call]:
+def _steps(function: Function, analysis: Analysis) -> list[tuple[ast.Call, bool]]:
+    """Where a scaler unscales in the function, or may; and whether it surely does."""
     frame = analysis.evaluator.root_frame(function)
     found = []
     for node in function.calls:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("step", "unscale_"):
             scaler = analysis.roles.scaler(node.func.value, frame)
-            if scaler is not None and scaler.kind is not ScalerKind.IDLE:
-                found.append(node)
+            refuses = node.func.attr == "unscale_" or _is_unscaled_for(node, frame, analysis)
+            if scaler is not None and scaler.kind is not ScalerKind.IDLE and refuses is not False:
+                found.append((node, bool(refuses)))
     return found
+
+
+def _is_unscaled_for(step: ast.Call, frame: Frame, analysis: Analysis) -> bool | None:
+    """Whether the scaler's step unscales for the optimizer it is given; None where that cannot be told."""
+    if not step.args:
+        return None
+    evaluator = analysis.evaluator
+    found: list[bool | None] = []
+    for value in evaluator.values(step.args[0], frame):
+        match value:
+            case Object(made=made) if any(_UNSCALES_ITSELF in each.attributes for each in evaluator.linearised(made)):
+                found.append(False)
+            case Made(name=name) if name.startswith("torch.optim."):
+                found.append(True)
+            case Object(made=made) if any(base.startswith("torch.optim.") for base in evaluator.outside_bases(made)):
+                found.append(True)
+            case _:
+                found.append(None)
+    return found[0] if len(set(found)) == 1 else None
 
 
 def _is_undone(cast: ast.AST, function: Function) -> bool:
