@@ -47,6 +47,7 @@ limits names.
 """
 
 import ast
+import re
 from collections.abc import Iterable
 
 from verifygate.model import Detail, Severity
@@ -77,6 +78,8 @@ _DECIDERS = (
     | ast.SetComp | ast.DictComp | ast.GeneratorExp
 )  # fmt: skip
 
+_FILLS = rb"(?<!\bself)(?<!\bcls)\.%s(?:\[(?P<key>[^\]\n]+)\][ \t]*=(?!=)|\.(?:update|setdefault)\()"
+
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every read of a constant key that none of the dicts it can be read from holds."""
@@ -98,7 +101,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 found = _from_callers(node, key, function, analysis)
             if found is None or _may_mean_another(node, key, function, analysis):
                 continue
-            if not any(_is_overridden(shape, function, analysis) for shape in shapes or ()):
+            if not any(
+                _is_overridden(shape, function, analysis) or _is_filled_by_others(shape, key, analysis)
+                for shape in shapes or ()
+            ):
                 yield found
 
 
@@ -195,6 +201,28 @@ def _is_one_of_many(method: Function, analysis: Analysis) -> bool:
     known = {method.module.path, *(made.module.path for made in above)}
     text = f"def {method.name}(".encode()
     return any(text in file.data for file in analysis.program.sources if file.path not in known)
+
+
+def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
+    """Whether a dict is an attribute, and any file puts the key, or a computed one, into such an attribute of another.
+
+    `engine.state.metrics[name] = value`: told by the text, since what fills it may have nothing to do with AMP.
+    """
+    names = {
+        target.attr
+        for kind in (ast.Assign, ast.AnnAssign)
+        for node in shape.made_at.function.of_kind(kind)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if node.value is shape.made_at.node and isinstance(target, ast.Attribute)
+    }
+    return any(
+        not found["key"] or found["key"][:1] not in b"'\"" or found["key"][1:-1] == key.encode()
+        for name in names
+        for file in analysis.program.sources
+        if name.encode() in file.data
+        for found in re.finditer(_FILLS % name.encode(), file.data)
+        if file.is_code(found.start())
+    )
 
 
 def _match(

@@ -77,6 +77,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.clocks import reads_clock
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
+from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.spots import Spot
@@ -127,7 +128,10 @@ def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[
             ends |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
             if not ends:
                 return
-            if any(_takes(node, name, ends, frame, analysis) for node in start.function.of_kind(ast.BinOp)):
+            if any(
+                _takes(node, name, ends, frame, analysis) and _is_told_of(start, statement, node)
+                for node in start.function.of_kind(ast.BinOp)
+            ):
                 yield from _judge(analysis, start, between, statement)
             return
         if _difference(statement, name, ends, frame, analysis):
@@ -157,6 +161,15 @@ def _takes(node: ast.AST, name: str, ends: set[str], frame: Frame, analysis: Ana
         and node.right.id == name
         and (reads_clock(node.left, frame, analysis) or (isinstance(node.left, ast.Name) and node.left.id in ends))
     )
+
+
+def _is_told_of(start: Spot, stop: ast.Assign, difference: ast.AST) -> bool:
+    """Whether a difference of two names can be that of this span: another may have bound both anew by then."""
+    read = {id(start.node.value), id(stop.value)}  # type: ignore[attr-defined]
+    names = {node.id for node in walk(difference) if isinstance(node, ast.Name)}
+    found = (reaching(name, difference, start.function) or [] for name in names)
+    reached = {id(binding.expr) for bindings in found for binding in bindings}
+    return read <= reached
 
 
 def _judge(analysis: Analysis, start: Spot, between: list[ast.stmt], stop: ast.stmt) -> Iterator[Match]:
