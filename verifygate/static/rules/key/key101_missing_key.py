@@ -208,13 +208,10 @@ def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
 
     `engine.state.metrics[name] = value`: told by the text, since what fills it may have nothing to do with AMP.
     """
-    names = {
-        target.attr
-        for kind in (ast.Assign, ast.AnnAssign)
-        for node in shape.made_at.function.of_kind(kind)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if node.value is shape.made_at.node and isinstance(target, ast.Attribute)
-    }
+    function, dict_made = shape.made_at.function, shape.made_at.node
+    bound = [(target, node.value) for node in function.of_kind(ast.Assign) for target in node.targets]
+    bound += [(node.target, node.value) for node in function.of_kind(ast.AnnAssign) if node.value is not None]
+    names = {target.attr for target, value in bound if value is dict_made and isinstance(target, ast.Attribute)}
     return any(
         not found["key"] or found["key"][:1] not in b"'\"" or found["key"][1:-1] == key.encode()
         for name in names
