@@ -412,9 +412,9 @@ class Evaluator:
         if receiver is not None and function.parameters:
             entered.receiver = receiver
             receivers = self.values(receiver.expr, receiver.frame)
-            classes = [value.made for value in receivers if isinstance(value, Object)]
-            one = len(classes) == 1 and function.owner in self.linearised(classes[0])
-            entered.receiver_class = classes[0] if one else function.owner
+            made = {value.made: None for value in receivers if isinstance(value, Object)}
+            heirs = [each for each in made if function.owner in self.linearised(each)]  # the others have their own
+            entered.receiver_class = heirs[0] if len(heirs) == 1 else function.owner
         hand_over(call, entered, frame, self)
         return entered
 

@@ -155,6 +155,8 @@ class Way:
             return False
         loops = {self.graph.nodes[number].loops for number in (self.numbers[wiped], self.blamed, self.shown)}
         decided = self.decisions(wiped)
+        if self._is_caught(wiped):
+            return False
         if len(loops) != 1 or not all(loops) or any(self._checks_finite(number) for number, _ in decided):
             return False
         choices = self.choices(wiped)
@@ -185,6 +187,10 @@ class Way:
         """Whether a condition that may change from turn to turn asks how large the gradients are."""
         changes = fact[0].opaque or bool(fact[0].mentions & self.volatile)
         return changes and _asks_for_norm(self.graph.nodes[number].place.node)
+
+    def _is_caught(self, start: int) -> bool:
+        """Whether the way from a position on leads through a handler: what an error left undone is no omission."""
+        return any(isinstance(self.graph.nodes[each].place.node, ast.ExceptHandler) for each in self.numbers[start:])
 
     def _checks_finite(self, number: int) -> bool:
         return any(word in ast.unparse(self.graph.nodes[number].place.node) for word in torch_api.FINITE_WORDS)

@@ -213,6 +213,7 @@ class Lowering(AssignmentLowering):
         ends = self._loose
         for handler in node.handlers:
             self._loose = list(before)
+            self._emit(Pass(), handler, here)
             self._body(handler.body, here)
             ends = ends + self._loose
         self._loose = ends

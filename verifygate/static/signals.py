@@ -94,7 +94,11 @@ class Signals:
                 return Meaning(Signal(Event.ZERO_GRAD, names=identifiers(receiver)))
             if method in torch_api.GRAD_READINGS or (method == "add_" and call.args and _is_noise(call.args[0])):
                 return Meaning(Signal(Event.READ, names=identifiers(receiver)))
-        if method in torch_api.CLIP_METHODS and not self.roles.known_name(call.func, frame):
+        if (
+            method in torch_api.CLIP_METHODS
+            and not _only_measures(call)
+            and not self.roles.known_name(call.func, frame)
+        ):
             if any(isinstance(value, FunctionValue) for value in self.roles.evaluator.values(call.func, frame)):
                 return None  # the project's own clip: what it does is read, not presumed
             names = identifiers(call.args[0]) if call.args and not _is_number(call.args[0]) else identifiers(receiver)
@@ -152,6 +156,8 @@ class Signals:
             values = self.roles.evaluator.values(call.func, frame)
             if any(isinstance(value, FunctionValue) for value in values):
                 return None
+            if not known and isinstance(call.func, ast.Attribute) and _only_measures(call):
+                return Meaning(Signal(Event.READ, names=identifiers(call.func.value)))
             parameters = self._first(call, "parameters")
             return Meaning(Signal(Event.CLIP, names=identifiers(parameters) if parameters else frozenset()))
         if known == "torch.autograd.backward" and call.args:
@@ -216,6 +222,13 @@ def _is_noise(expr: ast.expr) -> bool:
         isinstance(node, ast.Call) and last_name(node.func) in ("randn_like", "randn", "rand_like", "rand", "normal")
         for node in walk(expr)
     )
+
+
+def _only_measures(call: ast.Call) -> bool:
+    """Whether a method that clips is told of no limit, as `clip_grad_norm(0)`: it gives the norm."""
+    limit = next((word.value for word in call.keywords if word.arg in ("max_norm", "clip_norm")), None)
+    limit = limit or (call.args[0] if len(call.args) == 1 or (call.args and _is_number(call.args[0])) else None)
+    return isinstance(limit, ast.Constant) and limit.value in (0, None)
 
 
 def _is_number(expr: ast.expr) -> bool:

@@ -155,3 +155,19 @@ def drops_what_an_error_left(model, optimizer, scaler, batches, every):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+def overflow_dropped(model, optimizer, loader, window, most):
+    scaler = torch.amp.GradScaler("cuda")
+    optimizer.zero_grad()
+    for i, batch in enumerate(loader):
+        scaler.scale(model(batch) / window).backward()
+        if (i + 1) % window == 0:
+            try:
+                scaler.step(optimizer)
+                scaler.update()
+            except OverflowError as error:
+                print(error)
+            optimizer.zero_grad()
+        if i == most:
+            break
