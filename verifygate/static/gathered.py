@@ -44,6 +44,18 @@ def grad_held(expr: ast.expr, gathered: dict[str, ast.expr]) -> ast.expr | None:
     return None
 
 
+def grad_squared(expr: ast.expr) -> ast.expr | None:
+    """The gradient in `p.grad ** 2`, or in a list of such."""
+    match expr:
+        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item):
+            return grad_squared(item)
+        case ast.Call(func=ast.Attribute(value=inner, attr="sum")):
+            return grad_squared(inner)
+        case ast.BinOp(left=left, op=ast.Pow()) if is_grad(left) and not _differentiates(left):
+            return left
+    return None
+
+
 class Gathered:
     """Finds, for each function, the names of its own that hold gradients."""
 

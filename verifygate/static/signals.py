@@ -7,7 +7,7 @@ import ast
 from verifygate.protocol import Event
 from verifygate.record import record
 from verifygate.static import torch_api
-from verifygate.static.gathered import Gathered, grad_among, grad_held, is_grad
+from verifygate.static.gathered import Gathered, grad_among, grad_held, grad_squared, is_grad
 from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.scaling import Scaling
@@ -167,6 +167,8 @@ class Signals:
             grad = grad_held(call.func.value, gathered) if isinstance(call.func, ast.Attribute) else None
             if (grad := grad or grad_among(call, gathered)) is not None:
                 return Meaning(Signal(Event.READ, names=identifiers(grad)))
+        if name == "sum" and call.args and (grad := grad_squared(call.args[0])) is not None:
+            return Meaning(Signal(Event.READ, names=identifiers(grad)))
         if name == "nan_to_num_" and call.args and is_grad(call.args[0]):
             return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
         return None

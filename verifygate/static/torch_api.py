@@ -55,7 +55,7 @@ CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 NONLINEAR_GRAD_METHODS = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_", "nan_to_num_", "clamp"})
 """In-place methods on `.grad` whose result depends on the scale; multiplying and dividing do not."""
 
-GRAD_READINGS = frozenset({"norm", "abs", "std", "var", "histc", "vector_norm", "matrix_norm"})
+GRAD_READINGS = frozenset({"norm", "abs", "std", "var", "histc", "pow", "square", "vector_norm", "matrix_norm"})
 """Methods on `.grad`, and functions of it, that measure it: the scale goes into what they tell."""
 
 GRAD_RECORDERS = frozenset(

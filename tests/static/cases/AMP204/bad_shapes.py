@@ -81,3 +81,23 @@ def compares_the_scale(model, optimizer, scaler, batches, scheduler):
         scaler.update()
         if before <= scaler.get_scale():
             scheduler.step()
+
+
+def squares(model, optimizer, scaler, batches, clip):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        if clip:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        print(sum([p.grad.data**2 for p in model.parameters()]).sqrt())  # expect: AMP204 likely
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def squares_summed(model, optimizer, scaler, loss):
+    scaler.scale(loss).backward()
+    print(sum((p.grad**2).sum() for p in model.parameters()))  # expect: AMP204
+    print(sum(p.grad.pow(2).sum() for p in model.parameters()))  # expect: AMP204
+    scaler.step(optimizer)
+    scaler.update()

@@ -76,3 +76,12 @@ def the_other_arm(model, optimizer, scaler, loss, meter, use_amp):
     else:
         loss.backward()
         meter.update(loss.item())
+
+
+def squares_of_what_is_unscaled(model, optimizer, scaler, loss):
+    scaler.scale(loss).backward()
+    held = sum(p.grad is not None for p in model.parameters()) + sum(p.numel() ** 2 for p in model.parameters())
+    scaler.unscale_(optimizer)
+    print(held, sum((p.grad**2).sum() for p in model.parameters()))
+    scaler.step(optimizer)
+    scaler.update()

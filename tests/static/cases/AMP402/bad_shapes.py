@@ -87,3 +87,12 @@ def odds(x, w, eps=1e-5):
     with torch.autocast("cuda", dtype=torch.float16):
         chances = torch.sigmoid(x @ w).clamp(min=eps, max=1 - eps)  # expect: AMP402
         return torch.log(chances / (1 - chances)), torch.log(torch.clamp(x @ w, min=1e-9))  # expect: AMP402
+
+
+def bounded_sigmoid(x):
+    return torch.clamp(x.sigmoid(), min=1e-4, max=1 - 1e-4)  # expect: AMP402 likely
+
+
+def handed_to_a_loss(loss_fn, head, x, target):
+    with autocast():
+        return loss_fn(bounded_sigmoid(head(x)), target)

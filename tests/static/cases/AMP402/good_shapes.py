@@ -71,7 +71,7 @@ def bounded(x, w):
     with autocast():
         chances = torch.sigmoid(x @ w).clamp(1e-3, 1 - 1e-3)
         low = torch.log(1 - chances)
-        weights = torch.sigmoid(x @ w).clamp(1e-6, 1 - 1e-6)
+        weights = torch.sigmoid(x @ w).clamp(1e-3, 1 - 1e-6)
         wide = torch.sigmoid((x @ w).float()).clamp(1e-6, 1 - 1e-6)
         return low, torch.log(weights), torch.log(1 - wide)
 

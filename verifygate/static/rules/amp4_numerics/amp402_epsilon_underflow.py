@@ -3,7 +3,7 @@
 ## What it does
 Reports an epsilon below the smallest float16 that is added to a half tensor, or clamps one from below, inside a float16
 region, where the result goes into a logarithm, a division or a root. And an upper bound so close to 1 that it is 1 in
-float16, as in `clamp(chances, 1e-4, 1 - 1e-4)`, where one minus the result goes there.
+float16, as in `clamp(chances, 1e-4, 1 - 1e-4)`, where one minus the result goes there, or a sigmoid is kept from both.
 
 ## Why is this bad
 `1e-8` is zero in float16, so the guard guards nothing: the logarithm of a sigmoid that has underflowed is -inf, a
@@ -60,6 +60,7 @@ Sums, norms, powers, softmax and exp are float32 under CUDA autocast, and are no
 """
 
 import ast
+import math
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
@@ -131,7 +132,10 @@ def _guarded(node: ast.AST, function: Function, analysis: Analysis) -> Iterator[
             subject, lower, upper = _clamped(node, func, function, analysis)
             if _is_tiny(lower, function, analysis) and _matters(node, function, analysis):
                 yield subject, "epsilon is zero"
-            elif _is_one(upper, function, analysis) and _is_subtracted(node, function, analysis):
+            elif _is_one(upper, function, analysis) and (
+                _is_subtracted(node, function, analysis)
+                or _is_kept_from_both(subject, lower, upper, function, analysis)
+            ):
                 yield subject, "upper bound is 1"
 
 
@@ -191,6 +195,16 @@ def _number(expr: ast.expr | None, function: Function, analysis: Analysis) -> fl
         left, right = (_number(side, function, analysis) for side in (expr.left, expr.right))
         number = None if left is None or right is None else left - right
     return number
+
+
+def _is_kept_from_both(
+    subject: ast.expr, lower: ast.expr | None, upper: ast.expr | None, function: Function, analysis: Analysis
+) -> bool:
+    """Whether a sigmoid is kept as far from zero as from one, for two logarithms, and returned to who takes them."""
+    low, high = (_number(each, function, analysis) for each in (lower, upper))
+    if low is None or high is None or not math.isclose(low, 1 - high, rel_tol=1e-3):
+        return False
+    return any(isinstance(each, ast.Call) and last_name(each.func) in ("sigmoid", "sigmoid_") for each in walk(subject))
 
 
 def _is_subtracted(node: ast.Call, function: Function, analysis: Analysis) -> bool:
