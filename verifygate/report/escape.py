@@ -25,7 +25,7 @@ _ANSI = re.compile(
     "|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?"  # operating system commands: titles, links
     "|\x1b[@-Z\\\\-_]"  # other two-character escapes
 )
-_WHITE = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
+_WHITE = re.compile(r"\s+")
 _LINE_START = r"^(?:[=#:]|[-+](?=[\s-]|$)|\d+(?=[.)](?:\s|$)))"
 _SPAN = r"(`+)(?!`)(.+?)(?<!`)\1(?!`)"
 _LIVE = r"(?i)@(?=\w)|(?<!&)#(?=\d)|:(?=//)|\bwww(?=\.)"

@@ -311,9 +311,10 @@ class Walk:
             first = sightings[0]
             numbers = [number for number, _ in self._past.steps(first.node, first.state)]
             way = Way(self.graph, numbers, blamed, self._past.volatile)
-            certain = self._certain(sightings, way)
-            verdict, at_fault = way.verdict(rule) if certain is not None else ("", blamed)
-            if not verdict:
+            verdict, at_fault = way.verdict(rule)
+            # asked second: whether other paths are innocent takes far longer to find out
+            certain = self._certain(sightings, way) if verdict else None
+            if certain is None:
                 continue
             hits.setdefault(
                 (verdict, at_fault),
@@ -321,7 +322,7 @@ class Walk:
                     verdict,
                     self.graph.nodes[at_fault].place,
                     self.graph.nodes[first.node].place,
-                    bool(certain),
+                    certain,
                     told(self._path(first)),
                     first.optimizer,
                 ),

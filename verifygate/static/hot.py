@@ -20,20 +20,19 @@ from verifygate.static.spots import Loop, Spot, Test, spots_of
 from verifygate.static.syntax import children, walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
-_LOADER_NAME = re.compile(r"(loader|batches)s?$|(^|_)dl$|^(train|val|test)_?iter$", re.IGNORECASE)
+# Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
+_LOADER_NAME = re.compile(r"(?:loader|batches)s?$|(?:^|_)dl$|^(?:train|val|test)_?iter$")
 _HANDLES = frozenset(
     """add append build compile configure convert copy count create del delete export fetch freeze get init load log
     make on parse prepare print register remove restore save send set setup unwrap update upload wrap watch""".split()  # noqa: SIM905
 )
 """How the name of a function begins that does something about a model, and does not run it."""
 _MODEL_NAME = re.compile(
-    r"(^|_)(model|net|network|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
-    r"|^net_?[a-z]$",
-    re.IGNORECASE,
+    r"(?:^|_)(?:model|net|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
 )
-_COUNTER_NAME = re.compile(r"(^|_)(step|iter|iters|iteration|it|idx|count|counter|epoch|i|n_iter|batch_idx)(_|$)")
+_COUNTER_NAME = re.compile(r"(?:^|_)(?:step|iters?|iteration|it|idx|count|counter|epoch|i)(?:_|$)")
 _SWITCHED_OFF = re.compile(
-    r"debug|verbose|profil|dry_?run|sanity|(^|_)log(_|$|ging)|(^|_)should_|print|wandb|tensorboard", re.IGNORECASE
+    r"debug|verbose|profil|dry_?run|sanity|(?:^|_)log(?:_|$|ging)|(?:^|_)should_|print|wandb|tensorboard"
 )
 _STEADY_CALLS = frozenset(
     """isinstance hasattr is_tensor getattr bool len is_available is_initialized is_main_process get_rank get_world_size
@@ -75,6 +74,7 @@ class Hot:
         self._spots: dict[Function, list[Spot]] = {}
         self._steps: dict[Function, bool] = {}
         self._decides_a_step: dict[Test, bool] = {}
+        self._drawn: dict[Loop, list[tuple[ast.expr, Values]]] = {}
         self._names = {function.name for module in modules for function in module.functions.values()}
         self._names |= {"__call__"}
 
@@ -223,6 +223,11 @@ class Hot:
 
     def drawn_from(self, loop: Loop, function: Function) -> list[tuple[ast.expr, Values]]:
         """The names and calls that what a loop goes over is made of, also through `zip`, progress bars and `next`."""
+        if loop not in self._drawn:  # it is asked for each call in the loop
+            self._drawn[loop] = self._all_drawn(loop, function)
+        return self._drawn[loop]
+
+    def _all_drawn(self, loop: Loop, function: Function) -> list[tuple[ast.expr, Values]]:
         found = [] if isinstance(loop, ast.While) else self._made_of([loop.iter], function)
         if not _counts_turns(loop) or any(_is_loader(node, values) for node, values in found):
             return found
@@ -230,11 +235,11 @@ class Hot:
         nexts = [
             spot.node.args[0]
             for spot in self.spots(function)
-            if isinstance(spot.node, ast.Call)
+            if spot.loops
+            and spot.loops[-1] is loop
+            and isinstance(spot.node, ast.Call)
             and last_name(spot.node.func) == "next"
             and spot.node.args
-            and spot.loops
-            and spot.loops[-1] is loop
             and not any(_of_turn(each, own) for each in (spot.node.args[0], *_bound_to(spot.node.args[0], function)))
         ]
         return found + self._made_of(nexts, function)
@@ -271,7 +276,7 @@ class Hot:
         name = last_name(func)
         verb, underscore, _ = name.partition("_")
         handles = bool(underscore) and verb.lower() in _HANDLES
-        return bool(_MODEL_NAME.search(name)) and "oss" not in name and not handles
+        return bool(_MODEL_NAME.search(name.lower())) and "oss" not in name and not handles
 
     # -- what runs in every turn -------------------------------------------------------------------------------
 
@@ -327,7 +332,7 @@ class Hot:
                 own = (
                     isinstance(node, ast.Name) and name in bound
                 )  # `args.mask` is no variable of the loop named `mask`
-                if own or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name):
+                if own or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name.lower()):
                     return True
         return False
 
@@ -353,7 +358,7 @@ def _counts_turns(loop: Loop) -> bool:
 
 
 def _is_loader(node: ast.expr, values: Values) -> bool:
-    named = bool(_LOADER_NAME.search(last_name(node)))
+    named = bool(_LOADER_NAME.search(last_name(node).lower()))
     return named or any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values)
 
 

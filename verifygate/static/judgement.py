@@ -193,13 +193,13 @@ class Way:
         return any(isinstance(self.graph.nodes[each].place.node, ast.ExceptHandler) for each in self.numbers[start:])
 
     def _checks_finite(self, number: int) -> bool:
-        return any(word in ast.unparse(self.graph.nodes[number].place.node) for word in torch_api.FINITE_WORDS)
+        text = ast.unparse(self.graph.nodes[number].place.node)
+        return any(word in text for word in torch_api.FINITE_WORDS)
 
 
 def _asks_for_norm(test: ast.AST) -> bool:
-    return bool(re.search(r"norm|skip", ast.unparse(test), re.IGNORECASE)) or any(
-        word in ast.unparse(test) for word in torch_api.FINITE_WORDS
-    )
+    text = ast.unparse(test)
+    return bool(re.search(r"norm|skip", text, re.IGNORECASE)) or any(word in text for word in torch_api.FINITE_WORDS)
 
 
 def _is_in_a_handler(place: Place) -> bool:
@@ -209,7 +209,8 @@ def _is_in_a_handler(place: Place) -> bool:
 
 def _asks_the_scaler(test: ast.AST) -> bool:
     """Whether a condition looks up what the scaler remembers, so as to unscale once."""
-    return any(word in ast.unparse(test) for word in ("UNSCALED", "_per_optimizer_states"))
+    text = ast.unparse(test)
+    return any(word in text for word in ("UNSCALED", "_per_optimizer_states"))
 
 
 def _names(nodes: tuple[ast.AST, ...]) -> list[str]:

@@ -193,10 +193,11 @@ def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:
                 yield from names_in(argument, leaving_device=leaving_device)
         case ast.Attribute() if expr.attr in _HOST_FIELDS and not (leaving_device and expr.attr == "data"):
             return
-        case ast.Name() | ast.Attribute():
+        case ast.Name():
+            yield expr.id
+        case ast.Attribute():
             yield ast.unparse(expr)
-            if isinstance(expr, ast.Attribute):
-                yield from names_in(expr.value, leaving_device=leaving_device)
+            yield from names_in(expr.value, leaving_device=leaving_device)
         case ast.Compare() | ast.Lambda():
             return
         case ast.Subscript():

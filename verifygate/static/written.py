@@ -18,7 +18,7 @@ READERS = frozenset(
 )
 """Functions that are handed a dict and leave its keys alone."""
 _FILLERS = frozenset({"exec", "eval"})
-_FILLING = re.compile(r"load|fill|update|merge|populate|collect|into|inplace", re.IGNORECASE)
+_FILLING = re.compile(r"load|fill|update|merge|populate|collect|into|inplace")
 ADDERS = frozenset({"update", "setdefault", "__setitem__"})
 _LOOKS_INTO = frozenset({"get", "setdefault", "pop", "popitem", "values", "items", "copy"})
 _HANDS_ON = frozenset({"value", "item", "iteration", "entry", "context"})
@@ -38,7 +38,7 @@ class Stands(Enum):
 def fills(call: ast.Call) -> bool:
     """Whether an outside function may put keys into a dict that it is handed, by its name: `load_state_dict(state)`."""
     name = last_name(call.func)
-    return name in _FILLERS or _FILLING.search(name) is not None
+    return name in _FILLERS or _FILLING.search(name.lower()) is not None
 
 
 Names = dict[str, set[tuple[str, Stands]]]

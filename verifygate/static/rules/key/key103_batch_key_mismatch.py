@@ -112,11 +112,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 def _batch_name(loop: ast.For) -> str | None:
     """The variable that holds the batch: the target, or the second part of an enumerated one."""
+    text = ast.unparse(loop.iter)
+    if "zip(" in text:
+        return None
     match loop.target:
-        case ast.Name(id=name):
-            return None if "enumerate" in ast.unparse(loop.iter) or "zip(" in ast.unparse(loop.iter) else name
-        case ast.Tuple(elts=[_, ast.Name(id=name)]) if "enumerate(" in ast.unparse(loop.iter):
-            return None if "zip(" in ast.unparse(loop.iter) else name
+        case ast.Name(id=name) if "enumerate" not in text:
+            return name
+        case ast.Tuple(elts=[_, ast.Name(id=name)]) if "enumerate(" in text:
+            return name
     return None
 
 
