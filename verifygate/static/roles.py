@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from enum import StrEnum
+from functools import cached_property
 
 from verifygate.record import record
 from verifygate.static import torch_api
@@ -217,6 +218,29 @@ class Roles:
                         return True
                     known = True
         return not known and (_names_optimizer(name) or _names_optimizer(self._collection_name(expr, frame)))
+
+    def may_step_by_a_scaler(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether an optimizer may come from where it cannot be followed to, and the project has a class for such.
+
+        What a framework hands out for an optimizer steps by the scaler that the framework keeps to itself.
+        """
+        is_unknown = any(isinstance(value, Unknown) for value in self.evaluator.values(expr, frame))
+        return is_unknown and self.is_optimizer(expr, frame) and self._has_optimizers_that_scale
+
+    @cached_property
+    def _has_optimizers_that_scale(self) -> bool:
+        """Whether a class of optimizers of the project's own hands its step on to a scaler."""
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "step"
+            and self.scaler(call.func.value, self.evaluator.root_frame(step)) is not None
+            for module in self.evaluator.modules
+            if module.mentions(b"caler") and module.mentions(b"Optimizer")
+            for made in module.classes.values()
+            if (step := made.methods.get("step"))
+            and any(base.startswith("torch.optim.") for base in self.evaluator.outside_bases(made))
+            for call in step.calls
+        )
 
     def wraps_optimizers(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether `expr` is called an optimizer and of a class of the project's own that steps one, or several."""

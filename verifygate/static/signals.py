@@ -76,9 +76,9 @@ class Signals:
     ) -> Meaning | None:
         if method == "backward":
             return self._backward(call, receiver, frame)
-        if method == "step" and (
-            self._is_scalers_own(frame) or self._is_given_a_scaler(call, frame) or self._is_wrapped(receiver, frame)
-        ):
+        if method == "step" and (self._is_scalers_own(frame) or self._is_given_a_scaler(call, frame)):
+            return None
+        if method in ("step", "zero_grad") and self._is_wrapped(receiver, frame):
             return None
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
@@ -133,7 +133,7 @@ class Signals:
         """
         evaluator = self.roles.evaluator
         bindings, home = (isinstance(receiver, ast.Name) and evaluator.lookup(receiver.id, frame)) or ((), frame)
-        return any(
+        return self.roles.may_step_by_a_scaler(receiver, frame) or any(
             binding.kind == "item"
             and isinstance(binding.expr, ast.Call)
             and any(isinstance(each, ast.Name) and each.id == receiver.id for each in binding.expr.args)  # type: ignore[attr-defined]
