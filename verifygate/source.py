@@ -24,12 +24,17 @@ AMP_WORDS = Alternatives(
 MARK_WORDS = re.compile(rb"#\s*requirement:", re.IGNORECASE)
 """A file that does not match this marks no code as a requirement's."""
 
+SET_BY_NAME = Alternatives(r"setattr\(self,\s*[^\"'\s]|self\.__dict__(?:\[|\.update)|vars\(self\)(?:\[|\.update)")
+
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "__pypackages__"})
 """Folders of copies and of other people's code; virtual environments are told by their pyvenv.cfg."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
+LARGE_BYTES = 16 * 1024 * 1024
+"""Source text of which an analysis would take 200 MiB: of so much, or more, only what is needed is held."""
 
 
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+_IF = re.compile(rb"if[ \t]+")
 _GAP = rb"(?:[ \t]|\\\n)"
 _IMPORT = re.compile(
     rb"[ \t]*(?:from" + _GAP + rb"+([.\w]+?)(?:" + _GAP + rb"+|(?<=\.)))?import\b" + _GAP + rb"*"
@@ -44,15 +49,46 @@ class SourceUnreadableError(Exception):
 class SourceFile:
     """One file as it stood when it was read. `path` is POSIX and relative to the root (or as the user gave it)."""
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, path: str, data: bytes, origin: str = "") -> None:
         self.path = path
         self.data = data
+        self.size = len(data)
+        self._origin = origin
+        """Where it can be read again; empty where it cannot."""
+        self._hash = 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SourceFile) and (self.path, self.data) == (other.path, other.data)
 
     def __hash__(self) -> int:
         return hash((self.path, self.data))
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its bytes; once they were let go of, they are read again. Raises UsageError if they have changed."""
+        return self._read_again()
+
+    def glance(self) -> bytes:
+        """The same for a look or two: what was let go of is not held because of it."""
+        return self.data if "data" in self.__dict__ else self._read_again()
+
+    def let_go(self) -> None:
+        """Hold the bytes no longer, nor what is as large. What is asked of every file is told from them first."""
+        if not self._origin or not self.is_plain or self.sets_by_name:
+            return
+        self.is_script  # noqa: B018 - worked out once, and kept
+        self._hash = hash(self.data)
+        for name in ("data", "text", "lines", "definitions", "imports", "_texts"):
+            self.__dict__.pop(name, None)
+
+    def _read_again(self) -> bytes:
+        try:
+            data = Path(self._origin).read_bytes()
+        except OSError:
+            data = None
+        if data is None or hash(data) != self._hash:
+            raise UsageError("has changed while it was checked", where=self.path, remedy="check again")
+        return data
 
     @cached_property
     def digest(self) -> str:
@@ -68,6 +104,21 @@ class SourceFile:
     def has_marks(self) -> bool:
         """Whether a comment in it may say which requirement some code is there for."""
         return MARK_WORDS.search(self.data) is not None
+
+    @cached_property
+    def sets_by_name(self) -> bool:
+        """Whether some `self` in it gets attributes by names that the source does not tell."""
+        return SET_BY_NAME.found_in(self.data)
+
+    @cached_property
+    def is_script(self) -> bool:
+        """Whether a line at the top level begins with `if __name__`."""
+        data, at = self.data, self.data.find(b"__name__")
+        while at != -1:
+            if _IF.fullmatch(data, data.rfind(b"\n", 0, at) + 1, at):
+                return True
+            at = data.find(b"__name__", at + 1)
+        return False
 
     @cached_property
     def imports(self) -> tuple[tuple[bytes | None, bytes], ...]:
@@ -177,6 +228,11 @@ class Sources:
     def __len__(self) -> int:
         return len(self.files)
 
+    @cached_property
+    def are_large(self) -> bool:
+        """Whether memory counts for more than time."""
+        return sum(file.size for file in self.files) >= LARGE_BYTES
+
     def get(self, path: str) -> SourceFile | None:
         return self._by_path.get(path)
 
@@ -228,7 +284,7 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
                 unreadable.append((shown, "its name is no text in this locale: rename it, or set PYTHONUTF8=1"))
                 continue
             try:
-                found[path] = SourceFile(path, file.read_bytes())
+                found[path] = SourceFile(path, file.read_bytes(), os.fspath(file))
             except OSError as error:
                 unreadable.append((path, f"cannot be read: {error.strerror}"))
         unreadable += [
@@ -280,3 +336,13 @@ def _shown(file: Path, root: Path, given: str) -> str:
     if str(file).startswith(start) and ".." not in given:
         return file.as_posix()[len(start) :]
     return PurePosixPath(os.path.normpath(os.path.relpath(file, root))).as_posix()
+
+
+def give_back() -> None:
+    """Give the system the memory that was let go of: the C library keeps what lies below something still held."""
+    import ctypes  # for large sources alone
+
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return  # other C libraries do it by themselves, or not at all

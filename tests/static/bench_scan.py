@@ -4,8 +4,8 @@
 
 Each tool runs as a new process and in turns with the others, one run of each a round. What is printed is a Markdown
 table of ratios to the `ast.parse` of the same round: CPU seconds (user and system, with all that the process waited
-for) and peak memory (of its largest process). The exit status is 1 if `ast.parse` or `check` gave no answer, or if a
-file is missing from what `check` accounts for.
+for) and peak memory (of its largest process). The exit status is 1 if `ast.parse` or `check` gave no answer, if a file
+is missing from what `check` accounts for, or if a `check` as text took more memory than it may (`--memory`).
 """
 
 from __future__ import annotations
@@ -96,6 +96,9 @@ rules:
     message: the interface before torch 2.3
     pattern: torch.cuda.amp.GradScaler(...)
 """
+
+KIB = 1 if sys.platform != "darwin" else 1024
+"""How many of the system's units of memory make a KiB."""
 
 Count = Callable[[str, str], tuple[int, int]]
 """Standard output and error of a run, and how many files it analysed and how many it says it did not (-1: unsaid)."""
@@ -211,7 +214,9 @@ def tools(temporary: Path, torchfix: str | None, semgrep: str | None) -> tuple[l
     return found, missing
 
 
-def measure(tree: Path, temporary: Path, found: list[Tool], rounds: int, limit: int) -> tuple[list[str], list[str]]:
+def measure(
+    tree: Path, temporary: Path, found: list[Tool], rounds: int, limit: int, most: int
+) -> tuple[list[str], list[str]]:
     """The rows of the table for one tree, and what does not add up."""
     files = list(walk(tree))
     if not files:
@@ -234,6 +239,10 @@ def measure(tree: Path, temporary: Path, found: list[Tool], rounds: int, limit: 
         rows.append("| " + " | ".join([tree.name, str(len(files)), tool.name, *cells]) + " |")
         if complaint and tool in found[:4]:
             wrong.append(f"{tree.name}: {tool.name}: {complaint}")
+    check = next(tool for tool in found if tool.name == "verifygate check")
+    taken = max(run.memory for run in check.runs) / KIB / 1024
+    if taken > most:
+        wrong.append(f"{tree.name}: {check.name}: {taken:.0f} MiB of memory, and {most} are the most")
     total = sum(path.is_file() for path in tree.rglob("*.py"))
     if total != len(files):
         wrong_folders = f"{tree.name}: {total - len(files)} more files lie in folders that `check` skips by default"
@@ -265,6 +274,7 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=300, help="seconds of wall-clock time for one run")
+    parser.add_argument("--memory", type=int, default=200, help="MiB that a check may take, for any tree")
     parser.add_argument("--torchfix", help="the executable; found on PATH by default")
     parser.add_argument("--semgrep", help="the executable; found on PATH by default")
     given = parser.parse_args()
@@ -279,7 +289,7 @@ def main() -> int:
         print("| Tree | Files | Tool | Analysed | Not analysed | CPU, least | CPU, median | Memory |")
         print("|---|---|---|---|---|---|---|---|")
         for folder in given.folders:
-            rows, complaints = measure(folder.resolve(), Path(name), found, given.rounds, given.limit)
+            rows, complaints = measure(folder.resolve(), Path(name), found, given.rounds, given.limit, given.memory)
             print("\n".join(rows), flush=True)
             wrong += complaints
     versions = {tool.name.split(",")[0]: tool.version for tool in found}

@@ -73,10 +73,20 @@ def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, 
     monkeypatch.setattr(bench_scan, "told", lambda *_: (1, 0))
     found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool")
 
-    _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60)
+    _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60, 200)
 
     said = "2 files, 1 checked and 0 not analysed"
     assert wrong == [f"tree: verifygate check{which}: {said}" for which in ("", ", nothing changed")]
+
+
+def test_check_that_takes_too_much_memory_is_a_failure(tree: Path, tmp_path: Path):
+    found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool")
+
+    _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60, 1)
+
+    (said,) = wrong
+    assert said.startswith("tree: verifygate check: ")
+    assert said.endswith(" MiB of memory, and 1 are the most")
 
 
 def test_run_over_its_limit_is_stopped_and_said(tmp_path: Path):

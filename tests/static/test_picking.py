@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from verifygate.alternatives import Alternatives
+from verifygate.alternatives import Alternatives, _beginning
 from verifygate.config import StaticSettings
 from verifygate.source import SourceFile, Sources
 from verifygate.static import engine
@@ -81,6 +81,11 @@ def test_one_line_may_be_deep(code: str) -> None:
     while level := [child for node in level for child in children(node)]:
         depth += 1
     assert [deeper_than(ast.parse(code), levels) for levels in range(1, depth + 3)] == [True] * depth + [False] * 2
+
+
+def test_what_a_pattern_begins_with_is_plain_text_of_every_match() -> None:
+    begins = {r"\.back\(": b".back(", r"ab?c": b"a", r"a\w": b"a", r"/ *": b"", r"a b(?<=x)|": b"a b", "x{2}": b""}
+    assert {pattern: _beginning(pattern) for pattern in begins} == begins
 
 
 @pytest.mark.parametrize("pattern", sorted({each for rule in load_rules().values() for each in rule.rule.beside}))

@@ -86,7 +86,7 @@ class Accelerators:
         if path not in self._foreseen:
             files = frozenset[str]().union(*self.companions.programs(path))
             found = (self.sources.get(each) for each in files)
-            self._foreseen[path] = any(file is not None and _FORESEEN.found_in(file.data) for file in found)
+            self._foreseen[path] = any(file is not None and _FORESEEN.found_in(file.glance()) for file in found)
         return self._foreseen[path]
 
     def _switches(self, region: WrittenRegion) -> Iterator[str]:

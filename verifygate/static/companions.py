@@ -11,7 +11,6 @@ from functools import cached_property, lru_cache
 from verifygate.source import SourceFile, Sources
 
 _NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
-_IF = re.compile(rb"if[ \t]+")
 _MAX_ENTRIES = 60
 _LOADING = (b"import_module(", b"__import__(")
 _IMPORTS = b"import "
@@ -32,6 +31,7 @@ class Companions:
             for target in targets:
                 self._importers.setdefault(target, set()).add(path)
         self._closures: dict[str, frozenset[str]] = {}
+        self._distinct: dict[frozenset[str], frozenset[str]] = {}
         self._programs: dict[str, list[frozenset[str]]] = {}
         self._entries: dict[str, bool] = {}
 
@@ -50,7 +50,7 @@ class Companions:
         Those are the files that nothing imports and that are no scripts, with all that they import.
         """
         files = frozenset().union(*self.programs(path))
-        loads = (file.data for each in files if (file := self.sources.get(each)) is not None)
+        loads = (file.glance() for each in files if (file := self.sources.get(each)) is not None)
         if any(word in data for data in loads for word in _LOADING):
             files = files.union(*(self.closure(each) for each in self._loadable))
         return files
@@ -60,19 +60,20 @@ class Companions:
         return [
             file.path
             for file in self.sources
-            if not self._importers.get(file.path) and not _is_script(file.data) and _IMPORTS in file.data
+            if not self._importers.get(file.path) and not file.is_script and _IMPORTS in file.glance()
         ]
 
     def closure(self, entry: str) -> frozenset[str]:
         """The file and everything that it imports, directly or not."""
         if entry not in self._closures:
-            self._closures[entry] = frozenset(_reach(entry, self._imports))
+            found = frozenset(_reach(entry, self._imports))
+            self._closures[entry] = self._distinct.setdefault(found, found)  # files that import each other have one
         return self._closures[entry]
 
     def _is_entry(self, path: str) -> bool:
         if path not in self._entries:
             file = self.sources.get(path)
-            starts = file is not None and _is_script(file.data)
+            starts = file is not None and file.is_script
             self._entries[path] = starts or not self._importers.get(path, set()) - {path}
         return self._entries[path]
 
@@ -114,16 +115,6 @@ class Companions:
         if level:
             return tuple(above[level - 1 : level])
         return tuple(each for outer in above for each in (outer, f"{outer}/src" if outer else "src"))
-
-
-def _is_script(data: bytes) -> bool:
-    """Whether a line at the top level begins with `if __name__`."""
-    at = data.find(b"__name__")
-    while at != -1:
-        if _IF.fullmatch(data, data.rfind(b"\n", 0, at) + 1, at):
-            return True
-        at = data.find(b"__name__", at + 1)
-    return False
 
 
 def _place(path: str) -> str:

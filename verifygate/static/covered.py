@@ -242,7 +242,7 @@ class Covered:
             return False
         name = method.owner.node.name.encode()
         others = (self.companions.sources.get(path) for path in files - {method.module.path})
-        return any(file is not None and name in file.data for file in others)
+        return any(file is not None and name in file.glance() for file in others)
 
     def _files(self, path: str) -> frozenset[str]:
         if path not in self._programs:

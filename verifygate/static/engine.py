@@ -55,11 +55,17 @@ class Outcome:
 
 
 def analyse(
-    sources: Sources, settings: StaticSettings | Choice, *, with_constructs: bool = True, timings: Timings = OFF
+    sources: Sources,
+    settings: StaticSettings | Choice,
+    *,
+    with_constructs: bool = True,
+    lets_go: bool = False,
+    timings: Timings = OFF,
 ) -> Outcome:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
 
-    The list of constructs is for reports; whoever only wants findings saves it.
+    The list of constructs is for reports; whoever only wants findings saves it. `lets_go`: of large sources, only what
+    is looked at is held. Raises UsageError where a file that was let go of has changed when it is asked for.
     """
     asked = chosen(settings.select, settings.ignore)
     loaded = {code: each for code, each in asked.items() if not too_new(each, settings.torch_version)}
@@ -71,12 +77,16 @@ def analyse(
     with warnings.catch_warnings(), _room_for_nesting():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         analysis = _analysis(sources, timings)
+        written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
+        if lets_go and sources.are_large:
+            with timings.part("let go of what rules do not look at"):
+                analysis.program.let_go()
         matches = []
         for code, rule in loaded.items():
             with timings.part(f"{code} {rule.rule.name}"):
                 matches += [(rule, match) for match in rule.check(analysis)]
         found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
-        kept, silenced, idle, problems = _suppress(found, sources, set(loaded))
+        kept, silenced, idle, problems = _suppress(found, written, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
         with timings.part("parse what rules do not look at"):
@@ -106,7 +116,10 @@ def _analysis(sources: Sources, timings: Timings) -> Analysis:
         program = Program(sources, picker.named(), timings)
         analysis = Analysis(program, timings)
         beside = picker.beside(lambda rule: rule.looks_beside is None or rule.looks_beside(analysis))
-        return Analysis(program, timings) if program.look_at(beside) else analysis
+        if not program.look_at(beside):
+            return analysis
+        analysis.evaluator.forget()
+        return Analysis(program, timings)
 
 
 @contextmanager
@@ -193,42 +206,41 @@ def _column(sources: Sources, place: Place) -> int:
 
 
 def _suppress(
-    found: list[Finding], sources: Sources, active: set[str]
+    found: list[Finding], written: Iterable[suppressions.Directive], active: set[str]
 ) -> tuple[list[Finding], list[Suppression], list[Suppression], list[Finding]]:
     """Findings that stay, comments that silence one, comments that may silence a run's, and what is wrong with them."""
     names = {loaded.rule.name: code for code, loaded in load_rules().items()}
     kept, silenced, idle = list(found), [], []
     problems: list[Finding] = []
-    for file in sources:
-        for directive in suppressions.directives(file, tuple(load_rules())):
-            code = names.get(directive.rule, directive.rule.upper())
-            if directive.foreign and code not in load_rules():
-                continue
-            if problem := _problem(directive, code):
-                problems.append(problem)
-                continue
-            hit = [each for each in kept if each.path == file.path and each.rule == code and _covers(directive, each)]
-            kept = [each for each in kept if each not in hit]
-            silenced += [
-                Suppression(
-                    path=file.path,
-                    line=directive.comment_line,
-                    rule=code,
-                    reason=directive.reason or "(none: noqa)",
-                    finding=f"{each.path}:{each.line} {each.message}",
-                )
-                for each in hit
-            ]
-            if hit:
-                continue
-            if _seen_in_runs(code):
-                reason = directive.reason or "(none: noqa)"
-                idle.append(Suppression(
-                    path=file.path, line=directive.comment_line, rule=code, reason=reason, finding="",
-                    covers=directive.line,
-                ))  # fmt: skip
-            elif code in active and not directive.foreign:
-                problems.append(_complaint(directive, "GATE102", f"nothing here breaks {code}: remove the comment"))
+    for directive in written:
+        code = names.get(directive.rule, directive.rule.upper())
+        if directive.foreign and code not in load_rules():
+            continue
+        if problem := _problem(directive, code):
+            problems.append(problem)
+            continue
+        hit = [each for each in kept if each.path == directive.path and each.rule == code and _covers(directive, each)]
+        kept = [each for each in kept if each not in hit]
+        silenced += [
+            Suppression(
+                path=directive.path,
+                line=directive.comment_line,
+                rule=code,
+                reason=directive.reason or "(none: noqa)",
+                finding=f"{each.path}:{each.line} {each.message}",
+            )
+            for each in hit
+        ]
+        if hit:
+            continue
+        if _seen_in_runs(code):
+            reason = directive.reason or "(none: noqa)"
+            idle.append(Suppression(
+                path=directive.path, line=directive.comment_line, rule=code, reason=reason, finding="",
+                covers=directive.line,
+            ))  # fmt: skip
+        elif code in active and not directive.foreign:
+            problems.append(_complaint(directive, "GATE102", f"nothing here breaks {code}: remove the comment"))
     return kept, silenced, idle, [problem for problem in problems if problem.rule in active]
 
 
@@ -277,7 +289,7 @@ def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]
     """Every file that is no readable Python: none of them is ever silently clean."""
     reasons = dict(sources.unreadable) | analysis.program.failures
     rest = [file for file in sources if analysis.program.picked.get(file.path, ()) is not None]
-    small = sum(len(file.data) for file in rest) <= SYNTAX_CHECK_BYTES
+    small = sum(file.size for file in rest) <= SYNTAX_CHECK_BYTES
     for file in rest:
         try:
             if small:

@@ -69,16 +69,20 @@ class Evaluator:
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), Stars(program)
         self._inherited = Inherited(self)
 
+    def forget(self) -> None:
+        """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
+        for frame in (*self._module_frames.values(), *self._method_frames.values(), *self._heirs_frames.values()):
+            frame.forget()
+        vars(self).clear()
+
     def module_frame(self, module: Module) -> Frame:
-        frame = self._module_frames.get(module)
-        if frame is None:
+        if (frame := self._module_frames.get(module)) is None:
             frame = self._module_frames[module] = Frame(module.body)
         return frame
 
     def root_frame(self, function: Function) -> Frame:
         """A frame for a function entered from nowhere in particular."""
-        frame = self._method_frames.get(function)
-        if frame is None:
+        if (frame := self._method_frames.get(function)) is None:
             if function.node is function.module.tree:
                 return self.module_frame(function.module)
             enclosing = function.enclosing
@@ -420,8 +424,7 @@ class Evaluator:
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
-        known = frame.callees.get(call)
-        if known is not None:
+        if (known := frame.callees.get(call)) is not None:
             return known
         found: dict[Function, FunctionValue] = {}
         cuts = self.cuts

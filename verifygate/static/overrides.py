@@ -11,7 +11,6 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from verifygate.alternatives import Alternatives
 from verifygate.static.program import Class, Function
 from verifygate.static.syntax import walk
 from verifygate.static.values import Object
@@ -19,7 +18,6 @@ from verifygate.static.values import Object
 if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
-_BY_NAME = Alternatives(r"setattr\(self,\s*[^\"'\s]|self\.__dict__(?:\[|\.update)|vars\(self\)(?:\[|\.update)")
 MOST = 6
 """Of more classes that fill one method in, none is looked at: which of them runs is anybody's guess."""
 
@@ -79,7 +77,7 @@ class Overrides:
     def _setting(self) -> dict[str, bytes]:
         """Path -> text of the files in which some `self` gets attributes by name."""
         sources = self._evaluator.program.sources
-        return {file.path: file.data for file in sources if _BY_NAME.found_in(file.data)}
+        return {file.path: file.data for file in sources if file.sets_by_name}
 
     def _classes_with(self, name: str) -> list[Class]:
         if self._by_method is None:

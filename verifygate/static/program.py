@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
 from verifygate.record import field, record, replace
-from verifygate.source import SourceFile, Sources
+from verifygate.source import SourceFile, Sources, give_back
 from verifygate.spans import Span
 from verifygate.static.bodies import Definition, own_nodes, replaces, symbols_of
 from verifygate.static.companions import Companions
@@ -344,13 +344,14 @@ class Program:
     def _parsed(self, file: SourceFile) -> Module:
         """Raises UnparsableError."""
         looked_at = self.picked.get(file.path, frozenset())
+        slims = self.sources.are_large
         if looked_at is not None and file.definitions:
             on_failure = partial(self._found_whole, file)
             try:
-                return Module(file, parse_skeleton(file.data, file.definitions, on_failure), looked_at)
+                return Module(file, parse_skeleton(file.data, file.definitions, on_failure, slims=slims), looked_at)
             except UnparsableError:
                 pass  # what looked like a definition was none
-        return Module(file, parse(file), looked_at)
+        return Module(file, parse(file, slims=slims), looked_at)
 
     def parse_the_rest(self, file: SourceFile) -> None:
         """Parse what nobody has asked for of a file, to tell whether it can be. Raises UnparsableError."""
@@ -369,6 +370,14 @@ class Program:
             if top.__class__ is KINDS[span.kind] and top.lineno == line:
                 return top
         return empty_definition(span, line)
+
+    def let_go(self) -> None:
+        """Hold no longer the text of files that nobody has asked for: few are asked for later, and read again."""
+        self.companions  # noqa: B018 - it is told from every file
+        for file in self.sources:
+            if file.path not in self._modules:
+                file.let_go()
+        give_back()
 
     @property
     def parsed(self) -> list[Module]:

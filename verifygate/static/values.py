@@ -133,6 +133,11 @@ class Frame:
     def depth(self) -> int:
         return 1 + self.caller.depth if self.caller else 0
 
+    def forget(self) -> None:
+        """Let go of what is known: values hold frames, and those what they know."""
+        self.memo.clear()
+        self.callees.clear()
+
     def entered(self, function: Function) -> bool:
         """Whether the function is already being walked, here or in a caller."""
         return self.running(function) is not None

@@ -193,4 +193,4 @@ def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: 
     word = re.compile(whole(name).encode())
     others = {path for files in programs for path in files} - {function.module.path}
     files = (analysis.program.sources.get(path) for path in others)
-    return any(file is not None and word.search(file.data) for file in files)
+    return any(file is not None and word.search(file.glance()) for file in files)

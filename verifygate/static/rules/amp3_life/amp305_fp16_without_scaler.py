@@ -254,7 +254,7 @@ def _has_scaler(function: Function, analysis: Analysis) -> bool:
     """Whether any program that runs the function speaks of a GradScaler, and uses it."""
     files = frozenset().union(*analysis.companions.programs(function.module.path))
     sources = (analysis.program.sources.get(path) for path in files)
-    speaking = [file.path for file in sources if file is not None and b"GradScaler" in file.data]
+    speaking = [file.path for file in sources if file is not None and b"GradScaler" in file.glance()]
     modules = [analysis.program.module(path) for path in speaking]
     return any(
         module is None or _may_scale_otherwise(module, analysis) or not _builds_a_scaler(module) for module in modules

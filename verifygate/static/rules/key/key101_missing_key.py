@@ -200,7 +200,7 @@ def _is_one_of_many(method: Function, analysis: Analysis) -> bool:
         return False
     known = {method.module.path, *(made.module.path for made in above)}
     text = f"def {method.name}(".encode()
-    return any(text in file.data for file in analysis.program.sources if file.path not in known)
+    return any(text in file.glance() for file in analysis.program.sources if file.path not in known)
 
 
 def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
@@ -216,7 +216,7 @@ def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
         not found["key"] or found["key"][:1] not in b"'\"" or found["key"][1:-1] == key.encode()
         for name in names
         for file in analysis.program.sources
-        if name.encode() in file.data
+        if name.encode() in file.glance()
         for found in re.finditer(_FILLS % name.encode(), file.data)
         if file.is_code(found.start())
     )

@@ -1,0 +1,184 @@
+"""What an analysis holds: small trees, and of large sources no text and no answers that it is done with."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import verifygate
+from verifygate import source
+from verifygate.errors import UsageError
+from verifygate.source import Sources, read_sources
+from verifygate.static import engine
+from verifygate.static.choice import Choice
+from verifygate.static.engine import Outcome, analyse
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.program import Program
+from verifygate.static.slimming import slim
+from verifygate.static.syntax import deeper_than, walk
+from verifygate.timings import OFF
+
+TREE = {
+    "train.py": """
+import torch
+from net import Net
+
+def train(batches):
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters())
+    scaler = torch.amp.GradScaler()
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = net(batch)
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+""",
+    "net.py": """
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, batch):
+        return torch.log(batch.clamp(min=1e-8)).sum()  # what rules look for beside AMP code
+""",
+    "other.py": "def nothing_to_do_with_it():\n    return 1\n",
+    "settings.py": "class Settings:\n    def fill(self, name):\n        setattr(self, name, 1)\n",
+}
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Sources:
+    for name, text in TREE.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return read_sources(tmp_path, ["."])
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take any project for a large one, in which too much is left over to be parsed after all."""
+    monkeypatch.setattr(source, "LARGE_BYTES", 1)
+    monkeypatch.setattr(engine, "SYNTAX_CHECK_BYTES", 0)
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """As in a check: what is in a circle stays."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def checked(sources: Sources) -> Outcome:
+    return analyse(sources, Choice(), lets_go=True)
+
+
+def held(sources: Sources) -> list[str]:
+    return [file.path for file in sources if "data" in vars(file)]
+
+
+@pytest.mark.usefixtures("large")
+def test_the_text_of_bystanders_is_let_go_of(sources: Sources):
+    """All that is left is what was parsed, and what is searched again and again for names."""
+    found = checked(sources)
+
+    assert "AMP201" in {finding.rule for finding in found.findings}
+    assert held(sources) == ["net.py", "settings.py", "train.py"]
+
+
+def test_a_small_project_is_held(sources: Sources):
+    checked(sources)
+
+    assert held(sources) == sorted(TREE)
+
+
+@pytest.mark.usefixtures("large")
+def test_whoever_needs_the_sources_afterwards_has_them(sources: Sources):
+    analyse(sources, Choice())
+
+    assert held(sources) == sorted(TREE)
+
+
+def test_letting_go_changes_no_answer(tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch):
+    plain = checked(sources)
+    monkeypatch.setattr(source, "LARGE_BYTES", 1)
+
+    assert checked(read_sources(tmp_path, ["."])) == plain
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("change", [lambda file: file.write_text("x = 1\n"), Path.unlink])
+def test_a_file_that_changes_meanwhile_is_no_answer(tmp_path: Path, sources: Sources, change):
+    checked(sources)
+    file = sources.get("other.py")
+    assert file is not None
+    assert (file.glance(), held(sources)) == (TREE["other.py"].encode(), ["net.py", "settings.py", "train.py"])
+    change(tmp_path / "other.py")
+
+    with pytest.raises(UsageError, match=r"other\.py: has changed while it was checked \(check again\)"):
+        file.data  # noqa: B018 - asked for
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_the_answers_by_which_files_were_picked_are_gone(sources: Sources):
+    """They are a second of each frame and value, and hold each other."""
+    before = {id(each) for each in evaluators()}  # of other tests, which nobody collected
+
+    analysis = engine._analysis(sources, OFF)
+
+    assert analysis.program.picked.keys() >= {"net.py", "train.py"}
+    assert [each for each in evaluators() if id(each) not in before] == [analysis.evaluator]
+
+
+def evaluators() -> list[Evaluator]:
+    return [each for each in gc.get_objects() if isinstance(each, Evaluator)]
+
+
+def sizes(tree: ast.AST) -> int:
+    """The bytes of a tree's nodes with what only they have: dicts, empty lists, and large numbers."""
+    found: dict[int, object] = {}
+    for node in walk(tree):
+        found[id(node)] = node
+        found[id(vars(node))] = vars(node)
+        found |= {id(each): each for each in vars(node).values() if each.__class__ in (int, list)}
+    return sum(map(sys.getsizeof, found.values()))
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(verifygate.__file__).parent.glob("static/*.py")), ids=lambda path: path.stem
+)
+def test_a_slim_tree_is_the_same_tree(path: Path):
+    code = path.read_bytes()
+    plain, slimmed = ast.parse(code), ast.parse(code)
+
+    assert not slim(slimmed, 250)
+    assert ast.dump(slimmed, include_attributes=True) == ast.dump(plain, include_attributes=True)
+    assert ast.unparse(slimmed) == ast.unparse(plain)
+    assert sizes(slimmed) < 0.7 * sizes(plain)
+
+
+@pytest.mark.parametrize(
+    "code", ["", "x", "f(a)[b]", "-" * 30 + "x", "[x for x in [y for y in z]]", "def f(*, a=1): 0"]
+)
+def test_slimming_tells_how_deep_a_tree_is(code: str):
+    levels = range(1, 40)
+    assert [slim(ast.parse(code), each) for each in levels] == [deeper_than(ast.parse(code), each) for each in levels]
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_project_has_slim_trees(sources: Sources):
+    """Also of definitions that are parsed when somebody looks into them."""
+    program = Program(sources, {"net.py": frozenset()})
+    module = program.module("net.py")
+    assert module is not None
+    made = module.tree.body[-1]
+    assert isinstance(made, ast.ClassDef)
+    assert made.body
+
+    assert sizes(made) < 0.7 * sizes(ast.parse(TREE["net.py"]).body[-1])
