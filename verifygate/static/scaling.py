@@ -10,6 +10,7 @@ from verifygate.static.values import Frame
 
 _READ_OUT = frozenset({"item", "detach", "float", "str", "print"})
 """Calls that give a number or a text, and no loss that a backward could start from."""
+_MAX_FOLLOWED = 3
 
 
 class Scaling:
@@ -33,6 +34,19 @@ class Scaling:
             if scaler is not None:
                 return scaler
         return None
+
+    def reaches_scale(self, expr: ast.expr, frame: Frame, followed: int = 0) -> bool:
+        """Whether an expression asks for the scale, in itself or in what its names are given, by callers too."""
+        for node in walk(expr):
+            if isinstance(node, ast.Attribute) and node.attr == "get_scale":
+                return True
+            if not isinstance(node, ast.Name) or followed >= _MAX_FOLLOWED:
+                continue
+            given = frame.arguments.get(node.id)
+            bound = (given.expr, given.frame) if given is not None else (self._bound(node, frame), frame)
+            if bound[0] is not node and self.reaches_scale(*bound, followed + 1):
+                return True
+        return False
 
     def _got(self, factor: ast.expr, frame: Frame) -> Scaler | None:
         match self._bound(factor, frame):

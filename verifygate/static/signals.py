@@ -97,6 +97,7 @@ class Signals:
         if (
             method in torch_api.CLIP_METHODS
             and not _only_measures(call)
+            and not self._has_scaled_limit(call, frame)
             and not self.roles.known_name(call.func, frame)
         ):
             if any(isinstance(value, FunctionValue) for value in self.roles.evaluator.values(call.func, frame)):
@@ -147,10 +148,15 @@ class Signals:
         given = (*call.args, *(word.value for word in call.keywords))
         return any(self.roles.scaler(each, frame) is not None for each in given)
 
+    def _has_scaled_limit(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether a clip is told of the scale: its limit grows with the gradients."""
+        given = (*call.args, *(word.value for word in call.keywords))
+        return any(self.scaling.reaches_scale(each, frame) for each in given)
+
     def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
         known = self.roles.known_name(call.func, frame)
         name = known.rpartition(".")[2] or last_name(call.func)
-        if name in torch_api.CLIP_FUNCTIONS and "get_scale" in ast.unparse(call):
+        if name in torch_api.CLIP_FUNCTIONS and self._has_scaled_limit(call, frame):
             return Meaning(None)  # a threshold that is scaled as well: clipping before unscale_ is right then
         if name in torch_api.CLIP_FUNCTIONS:
             values = self.roles.evaluator.values(call.func, frame)

@@ -85,3 +85,17 @@ def loading(loader, model):
     with torch.autocast("cuda"):
         model(batch)
     return waited
+
+
+def told_to_a_writer(model, criterion, optimizer, loader, writer):
+    spent = 0.0
+    for step, (inputs, targets) in enumerate(loader):
+        begun = time.time()
+        with torch.autocast("cuda"):
+            loss = criterion(model(inputs.cuda()), targets.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        writer.add_scalar("loss", loss.data, step)
+        spent += time.time() - begun
+    print(spent)
