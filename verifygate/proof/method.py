@@ -75,6 +75,15 @@ def _told_invariance(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     return Judgement((("told at small | large scale", said(bad), said(good)),), differs and _same(good, "told"))
 
 
+def _told_of_the_same(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    distance = _distance(bad[0], good[0])
+    rows = (
+        ("told", _short(bad[0]["told"]), _short(good[0]["told"])),
+        ("largest weight difference", _number(distance), "0 (the measure)"),
+    )
+    return Judgement(rows, distance == 0 and bad[0]["told"] != good[0]["told"])
+
+
 def _inf_injection(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     def finite(run: Seen) -> str:
         return "finite" if run["finite"] else "inf or NaN"
@@ -231,6 +240,11 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "what the code prints and returns from loss scale 2^8 and from 2^16: right code tells the same numbers",
             _TWO_SCALES,
             _told_invariance,
+        ),
+        "told-of-the-same": Method(
+            "what the code prints and returns of the same weights, which both trainings end in",
+            _ONCE,
+            _told_of_the_same,
         ),
         "inf-injection": Method(
             "an inf put into one gradient: right code keeps finite weights and halves the scale",

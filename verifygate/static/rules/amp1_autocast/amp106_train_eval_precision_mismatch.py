@@ -1,0 +1,226 @@
+"""The evaluation computes its loss in another precision than the training that it is compared with.
+
+## What it does
+Reports an evaluation that runs the model of a training loop, and works out the same loss, where one of the two is in
+an autocast region and the other is not, or where their regions cast to different dtypes.
+
+## Why is this bad
+Training loss and validation loss are then no longer two readings of one quantity: the gap between them, by which people
+judge overfitting, stop early and choose checkpoints, holds the difference of two precisions as well. What is evaluated
+in float32 is also not what was trained, costs about twice the memory and the time, and may hide an overflow that the
+deployed half-precision model has.
+
+## What happens at run time
+Silent. Seen on torch 2.13 (CPU): of weights that are the same to the last bit an evaluation outside the region tells
+another loss than one inside, in the fourth digit.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return evaluate(model, loss_fn, batches)
+
+
+@torch.no_grad()
+def evaluate(model, loss_fn, batches):
+    total = 0.0
+    for inputs, targets in batches:
+        total += loss_fn(model(inputs), targets)
+    return float(total)
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return evaluate(model, loss_fn, batches, device)
+
+
+@torch.no_grad()
+def evaluate(model, loss_fn, batches, device):
+    total = 0.0
+    for inputs, targets in batches:
+        with torch.autocast(device, dtype=torch.float16):
+            total += loss_fn(model(inputs), targets)
+    return float(total)
+```
+
+## Fix safety
+No automatic fix: the reported numbers change, and evaluating in float32 may be meant. Then say so in a suppression.
+
+## What it cannot see
+Whether anybody compares the numbers: both loops work out one loss, that is all. So findings are likely, never certain.
+Metrics that are no losses, and evaluations in files without a word of AMP or of loading data, are not looked at.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from verifygate.model import Severity
+from verifygate.record import record
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.hot import HotLoop
+from verifygate.static.program import Function
+from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.spots import Spot
+from verifygate.static.tensors import is_loss_call
+
+RULE = Rule(
+    code="AMP106",
+    name="train-eval-precision-mismatch",
+    severity=Severity.LOW,
+    summary="the evaluation computes its loss in another precision than the training",
+    remedy="run the evaluation in the same autocast region as the training",
+    words=("autocast",),
+    proof="told-of-the-same",
+)
+
+_OTHER_WAYS = r"(?i)autocast|amp\b|scaler|half|b?f(?:loat|p)?_?16|precision|accelerat|deepspeed|fabric"
+
+_CASTS = frozenset({"half", "bfloat16"})
+
+
+@record
+class _Forward:
+    """A call that runs a model, and the region around it."""
+
+    call: ast.Call
+    function: Function
+    region: WrittenRegion | None
+
+    @property
+    def place(self) -> Place:
+        return Place(self.function, self.call)
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Each evaluating loop, beside the training loops of the same model and the same loss."""
+    loops = [loop for loop in analysis.hot.loops if loop.trains or _evaluates(loop, analysis)]
+    forwards = {loop: list(_forwards(loop, analysis)) for loop in loops}
+    losses = {loop: _losses(loop, analysis) for loop in loops}
+    for evaluation in loops:
+        matches = (
+            _match(trained, measured, analysis)
+            for training in loops
+            if training.trains and not evaluation.trains and losses[training] & losses[evaluation]
+            for trained in forwards[training]
+            for measured in forwards[evaluation]
+            if _models(trained, analysis) & _models(measured, analysis)
+        )
+        if match := next(filter(None, matches), None):
+            yield match
+
+
+def _match(trained: _Forward, measured: _Forward, analysis: Analysis) -> Match | None:
+    """What differs between the two, where anything does."""
+    text = statement_text(measured.place)
+    if trained.region is not None and measured.region is not None:
+        dtypes = [analysis.written_regions.half_types(each) for each in (trained.region, measured.region)]
+        if dtypes[0] & dtypes[1] or "?" in dtypes[0] | dtypes[1]:
+            return None
+        one, other = (" or ".join(sorted(each)) for each in dtypes)
+        message = f"`{text}` evaluates in {other}, the same model is trained in {one}"
+    elif trained.region is not None:
+        message = f"`{text}` evaluates outside autocast, the same model is trained inside"
+    elif measured.region is not None and _is_plain(trained):
+        message = f"`{text}` evaluates inside autocast, the same model is trained outside"
+    else:
+        return None
+    steps = [(trained.place, "in training")]
+    steps += [(each.region.place, "its region") for each in (trained, measured) if each.region is not None]
+    return Match(measured.place, message, certain=False, steps=tuple(steps))
+
+
+def _evaluates(loop: HotLoop, analysis: Analysis) -> bool:
+    """Whether a loop that does not train is there to measure: autograd is off around it, or its model in eval mode.
+
+    Where weights are cast instead, evaluation has a precision of its own.
+    """
+    if any(last_name(call.func) in _CASTS for call in loop.function.calls):
+        return False
+    spots = [*_spots(loop, analysis), *analysis.hot.sites(loop.function)]
+    return any(spot.without_gradients for spot in spots) or any(
+        last_name(call.func) == "eval" for call in loop.function.calls
+    )
+
+
+def _spots(loop: HotLoop, analysis: Analysis) -> Iterator[Spot]:
+    """What a turn of a loop may run, in some turns or in all, and what it calls in all of them."""
+    yield from (spot for spot in analysis.hot.spots(loop.function) if loop.node in spot.loops)
+    yield from (spot for spot in loop.turns if spot.function is not loop.function)
+
+
+def _losses(loop: HotLoop, analysis: Analysis) -> frozenset[str]:
+    """The names of the functions by which a turn works out its losses; `.loss` where the model gives its own."""
+    found = set()
+    for spot in _spots(loop, analysis):
+        match spot.node:
+            case ast.Call() as call if is_loss_call(call):
+                found.add(last_name(call.func))
+            case ast.Assign(targets=[target], value=ast.Call(func=func)) if analysis.hot.is_model(func, spot.function):
+                found |= {".loss"} if "loss" in ast.unparse(target).lower() else set()
+            case ast.Assign(value=ast.Attribute(attr="loss") | ast.Subscript(slice=ast.Constant(value="loss"))):
+                found.add(".loss")
+    return frozenset(found)
+
+
+def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
+    """The calls that run a model, one for each name of a model: those in a region first."""
+    by_name: dict[str, list[_Forward]] = {}
+    for spot in _spots(loop, analysis):
+        call, function = spot.node, spot.function
+        if not isinstance(call, ast.Call) or is_loss_call(call) or not analysis.hot.is_model(call.func, function):
+            continue
+        if any(analysis.written_regions.by_function.get(each) for each in analysis.callers.callees(call, function)):
+            continue  # the model sees to its precision itself
+        cover = analysis.covered.cover(call, function)
+        if cover is None and analysis.covered.written_around(call, function):
+            continue  # in an island: meant so
+        forward = _Forward(call, function, cover.region if cover else None)
+        by_name.setdefault(last_name(call.func), []).append(forward)
+    for forwards in by_name.values():
+        yield next((each for each in forwards if each.region is not None), forwards[0])
+
+
+def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:
+    """The canonical paths of the model that a call runs: of a parameter, what each caller gives for it."""
+    function, func, evaluator = forward.function, forward.call.func, analysis.evaluator
+    found = {analysis.roles.path(func, evaluator.root_frame(function))}
+    name = func.id if isinstance(func, ast.Name) else ""
+    for site in analysis.callers.sites(function) if name else ():
+        frame = evaluator.root_frame(site.caller)
+        for callee in evaluator.callees(site.call, frame):
+            entered = evaluator.enter(callee, site.call, frame) if callee.function is function else None
+            if entered is not None and (bound := entered.arguments.get(name)):
+                found.add(analysis.roles.path(bound.expr, bound.frame))
+    return frozenset(path.removesuffix(".module") for path in found)
+
+
+def _is_plain(trained: _Forward) -> bool:
+    """Whether nothing about a training loop outside autocast speaks of another way to a lower precision."""
+    return not re.search(_OTHER_WAYS, ast.unparse(trained.function.node))
