@@ -422,9 +422,22 @@ def calls_by_name(modules: Iterable[Module]) -> dict[str, list[tuple[ast.Call, F
     sites: dict[str, list[tuple[ast.Call, Function]]] = {}
     for module in modules:
         for function in (module.body, *module.functions.values()):
+            also = _stand_ins(function)
             for node in function.calls:
-                sites.setdefault(simple_name(node.func), []).append((node, function))
+                name = simple_name(node.func)
+                for each in (name, *also.get(name, ())):
+                    sites.setdefault(each, []).append((node, function))
     return sites
+
+
+def _stand_ins(function: Function) -> dict[str, set[str]]:
+    """Variable that is set once -> the names of what it stands for: `step = warm_up if early else full`."""
+    found: dict[str, set[str]] = {}
+    for node in function.of_kind(ast.Assign):
+        if len(node.targets) == 1 and isinstance(target := node.targets[0], ast.Name):
+            arms = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
+            found[target.id] = set() if target.id in found else set(map(simple_name, arms)) - {"", target.id}
+    return found
 
 
 def simple_name(node: ast.expr) -> str:
