@@ -10,6 +10,7 @@ import ast
 from collections.abc import Hashable, Sequence
 
 from verifygate.static.arguments import hand_over
+from verifygate.static.generators import handed_back
 from verifygate.static.inherited import Inherited
 from verifygate.static.overrides import Overrides
 from verifygate.static.parameters import Parameters
@@ -143,9 +144,8 @@ class Evaluator:
                         found += [value for callee in callees for value in self._called(callee, expr, frame)]
                 return found
             case ast.Call():
-                return [
-                    value for callee in self.values(expr.func, frame) for value in self._called(callee, expr, frame)
-                ]
+                called = self.values(expr.func, frame)
+                return [value for callee in called for value in self._called(callee, expr, frame)]
             case ast.Constant():
                 return [Literal(expr.value)]
             case ast.IfExp():
@@ -385,7 +385,7 @@ class Evaluator:
                 inside = self.enter(callee, call, frame)
                 if inside is None:
                     return _NOTHING_KNOWN
-                return [value for result in callee.function.returns for value in self.values(result, inside)]
+                return [value for result in handed_back(callee.function) for value in self.values(result, inside)]
             case ClassValue():
                 return [Object(callee.made, Bound(call, frame))]
             case Partial():

@@ -229,7 +229,7 @@ class Hot:
 
     def _all_drawn(self, loop: Loop, function: Function) -> list[tuple[ast.expr, Values]]:
         found = [] if isinstance(loop, ast.While) else self._made_of([loop.iter], function)
-        if not _counts_turns(loop) or any(_is_loader(node, values) for node, values in found):
+        if not _counts_turns(loop, function) or any(_is_loader(node, values) for node, values in found):
             return found
         own = [] if isinstance(loop, ast.While) else [ast.unparse(loop.target)]
         nexts = [
@@ -350,11 +350,12 @@ def _bound_to(expr: ast.expr, function: Function) -> Iterator[ast.expr]:
     return (binding.expr for binding in bindings if binding.expr is not None)
 
 
-def _counts_turns(loop: Loop) -> bool:
-    """Whether a loop only counts its turns, and draws in its body what it goes over."""
+def _counts_turns(loop: Loop, function: Function) -> bool:
+    """Whether a loop only counts its turns, also with a progress bar, and draws in its body what it goes over."""
     if isinstance(loop, ast.While):
         return True
-    return isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in ("range", "count", "trange")
+    counted = (loop.iter, *_bound_to(loop.iter, function))
+    return any(isinstance(each, ast.Call) and last_name(each.func) in ("range", "count", "trange") for each in counted)
 
 
 def _is_loader(node: ast.expr, values: Values) -> bool:
