@@ -133,7 +133,7 @@ def _losses_after(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[a
             if _follows(region.block, node, function, analysis.nesting):
                 _rename(node, names)
         elif isinstance(node, ast.Call) and _is_loss(node, function, analysis):
-            given = [name for argument in node.args if (name := _taken_from(argument)) in names]
+            given = [name for argument in node.args if (name := _taken_from(_reshaped(argument))) in names]
             if given and _follows(region.block, node, function, analysis.nesting):
                 yield node, given[0]
 
@@ -145,8 +145,11 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
     for target, binding in bound_targets(region.nodes):
         if not isinstance(target, ast.Name):
             continue
-        names.discard(target.id)
         call = binding.expr
+        if binding.kind == "value" and call is not None and _taken_from(_reshaped(call)) in names:
+            names.add(target.id)
+            continue
+        names.discard(target.id)
         if binding.kind not in ("value", "item") or not isinstance(call, ast.Call) or "loss" in target.id.lower():
             continue
         if re.search(_LOSS, last_name(call.func)) or not isinstance(call.func, ast.Name | ast.Attribute):
@@ -218,12 +221,16 @@ def _taken_from(expr: ast.expr) -> str:
     return expr.id if isinstance(expr, ast.Name) else ""
 
 
+def _reshaped(expr: ast.expr) -> ast.expr:
+    """What an expression is a view or a mean of: of the same dtype."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in _SAME_DTYPE:
+        expr = expr.func.value
+    return expr
+
+
 def _rename(node: ast.Assign, names: set[str]) -> None:
     """Follow the outputs through an assignment after the region: parts and views of one are outputs, no more."""
-    value = node.value
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SAME_DTYPE:
-        value = value.func.value
-    source = _taken_from(value)
+    source = _taken_from(_reshaped(node.value))
     for target in node.targets:
         for part in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
             if isinstance(part, ast.Name):
