@@ -25,7 +25,7 @@ def _source(item: ast.expr | None, function: Function) -> ast.expr | None:
         case ast.Call(args=[drawn_from, *_]) if simple_name(item.func) == "next":
             return drawn_from
         case ast.Name(id=name):
-            loops = (*function.of_kind(ast.For), *function.of_kind(ast.AsyncFor))
+            loops = [each for each in function.loops if not isinstance(each, ast.While)]
             over = [each.iter for each in loops if isinstance(each.target, ast.Name) and each.target.id == name]
             bound = function.scope.names.get(name, ())
             if len(over) == len(bound) == 1:

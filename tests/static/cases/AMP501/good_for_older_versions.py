@@ -22,3 +22,19 @@ class Scale:
             self.scaler = torch.amp.GradScaler("cuda")
         else:
             self.scaler = torch.cuda.amp.GradScaler()
+
+
+def by_its_short_name(device, **options):
+    try:
+        return torch.autocast(device_type=device, **options)
+    except RuntimeError:
+        try:
+            from torch.cuda.amp import autocast
+
+            return autocast(**options)
+        except ImportError:
+            return None
+
+
+def short_scaler(device):
+    return torch.GradScaler(device) if hasattr(torch, "GradScaler") else torch.cuda.amp.GradScaler()

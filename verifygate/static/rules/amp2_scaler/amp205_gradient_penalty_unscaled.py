@@ -105,6 +105,11 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for call, function in analysis.calls:
         if "grad" not in last_name(call.func) or not _is_penalty(call, function, analysis):
             continue
+        if stale := _read_on_loading(function, analysis):
+            message = f"`{statement_text(stale)}` reads the scale once, on loading the file: each update changes it"
+            steps = ((stale, "the scale is read"), (Place(function, call), "inner derivative"))
+            yield Match(Place(function, call), message, steps=steps, remedy="ask for `scaler.get_scale()` in each step")
+            continue
         if _stays_scaled(call, function, analysis):
             place = Place(function, call)
             message = f"`{statement_text(place)}` differentiates scaled outputs, and nothing divides by the scale"
@@ -140,6 +145,22 @@ def _stays_scaled(call: ast.Call, function: Function, analysis: Analysis) -> boo
         return False
     around = (function, *(site.caller for site in analysis.callers.sites(function)))
     return not any(re.search(_KNOWS_SCALE, ast.unparse(each.node)) for each in around)
+
+
+def _read_on_loading(function: Function, analysis: Analysis) -> Place | None:
+    """Where a file reads the scale as it is loaded, if the function takes it from there."""
+    if not any(each.method == "update" for each in analysis.scaler_calls):
+        return None
+    frame, module = analysis.evaluator.root_frame(function), function.module.body
+    for name in sorted({node.id for node in walk(function.node) if isinstance(node, ast.Name)}):
+        bindings, home = analysis.evaluator.lookup(name, frame) or ([], frame)
+        exprs = [each.expr for each in bindings if each.kind == "value" and each.expr is not None]
+        if home.function is not module or module is function or not len(exprs) == len(bindings) == 1:
+            continue
+        asks = any(isinstance(node, ast.Attribute) and node.attr == "get_scale" for node in walk(exprs[0]))
+        if asks and not analysis.nesting.loops(exprs[0], module):
+            return Place(module, exprs[0])
+    return None
 
 
 def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> list[Place]:

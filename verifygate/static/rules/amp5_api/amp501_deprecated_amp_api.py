@@ -104,7 +104,7 @@ def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analys
         elif isinstance(each.node, ast.IfExp) and each.part in ("body", "orelse"):
             others = [each.node.orelse if each.part == "body" else each.node.body]
         calls = (inner for other in others for inner in walk(other) if isinstance(inner, ast.Call))
-        if any(analysis.roles.known_name(call.func, frame) == new for call in calls):
+        if any(analysis.roles.known_name(call.func, frame) in (new, new.replace(".amp.", ".")) for call in calls):
             return True
     return False
 
