@@ -73,6 +73,7 @@ CLASSES = {
     "bf16-with-scaler": "AMP304",
     "scaler-with-bf16": "AMP304",
     "fp16-without-scaler": "AMP305",
+    "scaler-misconstructed": "AMP306",
     "fsdp-torch-clip": "AMP307",
     "sharded-needs-sharded-scaler": "AMP307",
     "half-model-with-scaler": "AMP401",

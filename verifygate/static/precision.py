@@ -217,6 +217,20 @@ class Precision:
         negated = "not " in first or "!=" in first
         return holds and not negated and bool(re.search(_BFLOAT, first)) and not re.search(_FLOAT, first)
 
+    @staticmethod
+    def asks_for_either(text: str, holds: bool) -> bool:
+        """Whether a condition that holds has bfloat16 for an alternative of its own: `use_fp16 or use_bf16`."""
+        parts = text.partition(" ; ")[0].split(" or ")
+        halves = [bool(re.search(_BFLOAT, part)) for part in parts if not re.search(r"\bnot |!=", part)]
+        others = [bool(re.search(_FLOAT, part)) for part in parts if not re.search(_BFLOAT, part)]
+        return holds and any(halves) and any(others)
+
+    @staticmethod
+    def asks_for_float16_only(text: str, holds: bool) -> bool:
+        """Whether a condition that holds says float16, and nothing says bfloat16."""
+        first = text.partition(" ; ")[0]
+        return holds and bool(re.search(_FLOAT, first)) and not re.search(_BFLOAT, first)
+
     def is_on_for_bfloat16_only(self, region: WrittenRegion) -> bool:
         """Whether a region is on only where a setting says bfloat16, whatever it computes in then."""
         enabled = region.region.enabled

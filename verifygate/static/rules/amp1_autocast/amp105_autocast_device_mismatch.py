@@ -2,9 +2,10 @@
 
 ## What it does
 Reports a region whose device type is written out, where the same function moves the tensors of the region to another
-type of device, or to one of several of which autocast covers only some (`mps` beside `cuda`); and a device type that
-is turned into `"cpu"` for tensors on `mps`. Regions switched by a condition on the device are left alone, and so is
-`autocast("cuda")` over a plain fallback to the CPU: there AMP is meant to be off.
+type of device, or to one of several of which autocast covers only some (`mps` beside `cuda`); a device type that is
+turned into `"cpu"` for tensors on `mps`; and a `torch.device` given where its type is asked for. Regions switched by a
+condition on the device are left alone, and so is `autocast("cuda")` over a plain fallback to the CPU: there AMP is
+meant to be off.
 
 ## Why is this bad
 Autocast changes only operations on tensors of its own device type. For all others the region does nothing: training
@@ -12,7 +13,8 @@ runs in float32 at full memory and half the speed, while settings and logs say m
 
 ## What happens at run time
 Silent. Seen on torch 2.13: under `autocast("xpu", dtype=torch.float16)` a linear layer on CPU tensors gives float32.
-`autocast("cuda")` on a machine without CUDA warns once and switches itself off.
+`autocast("cuda")` on a machine without CUDA warns once and switches itself off. `torch.autocast(torch.device("cuda"))`
+raises a ValueError since torch 2.1.
 
 ## Example
 ```python
@@ -59,16 +61,19 @@ Devices from a command line or a configuration, and tensors that another functio
 """
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.devices import ANY, Devices
+from verifygate.static.graph import Place
 from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.syntax import walk
 from verifygate.static.torch_api import AUTOCASTS
-from verifygate.static.values import Bound, Frame, Made, Unknown
+from verifygate.static.values import Bound, Frame, Known, Made, Unknown
 
 RULE = Rule(
     code="AMP105",
@@ -81,12 +86,14 @@ RULE = Rule(
     proof="dtype-census",
 )
 
+_MODELS = r"(?i)(^|_)(model|module|net|network|inputs?|outputs?|images?|tensor|logits|x)\d*$"
 _DEVICE_WORDS = ("cuda", "mps", "cpu", "device", "is_available")
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Active regions that nothing about the device switches."""
     devices = Devices(analysis.roles)
+    yield from _given_a_device(analysis)
     for region in analysis.written_regions.all:
         frame = analysis.evaluator.root_frame(region.function)
         if not region.is_active or region.region.device is None or _is_switched(region, frame, analysis):
@@ -94,6 +101,34 @@ def check(analysis: Analysis) -> Iterable[Match]:
         message, certain = _mismatch(region, frame, devices)
         if message:
             yield Match(region.place, message, certain=certain)
+
+
+def _given_a_device(analysis: Analysis) -> Iterator[Match]:
+    """`torch.autocast(model.device)`: an object where the word for its type is asked for."""
+    for function in analysis.functions:
+        frame = analysis.evaluator.root_frame(function)
+        for call in function.calls:
+            first = call.args[0] if call.args else None
+            first = next((word.value for word in call.keywords if word.arg == "device_type"), first)
+            if first is None or last_name(call.func) != "autocast" or not isinstance(first, ast.Name | ast.Attribute):
+                continue
+            names = {value.name for value in analysis.evaluator.values(call.func, frame) if isinstance(value, Known)}
+            if not names or any(AUTOCASTS.get(name, "") is not None for name in names):
+                continue
+            values = analysis.evaluator.values(first, frame)
+            certain = bool(values) and all(isinstance(v, Made) and v.name == "torch.device" for v in values)
+            if certain or _is_place_of_a_module(first, frame, analysis):
+                message = f"`{ast.unparse(first)}` is a torch.device, autocast asks for its type: it raises"
+                remedy = f"pass `{ast.unparse(first)}.type`"
+                yield Match(Place(function, call), message, certain=certain, remedy=remedy)
+
+
+def _is_place_of_a_module(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """`model.device`: what says where a model or a tensor is; a setting of that name may be a text."""
+    if not (isinstance(expr, ast.Attribute) and expr.attr == "device" and isinstance(expr.value, ast.Name)):
+        return False
+    unknown = all(isinstance(value, Unknown | Made) for value in analysis.evaluator.values(expr, frame))
+    return unknown and re.search(_MODELS, expr.value.id) is not None
 
 
 def _is_switched(region: WrittenRegion, frame: Frame, analysis: Analysis) -> bool:

@@ -3,7 +3,8 @@
 ## What it does
 Reports a region with `enabled=False` inside an active one, in one function, that computes with what a call in the
 outer region returned, where nothing in the island casts anything, neither written there nor in the functions it calls.
-And one after an active region, where the island computes a loss of what the region left behind.
+And one after an active region, where the island computes a loss of what the region left behind. Also, wherever the
+region is, an operation of which one side is cast and the other, the same chain of calls on another tensor, is not.
 
 ## Why is this bad
 Switching autocast off casts nothing back. What the outer region made is half precision, and operations in the island
@@ -53,7 +54,7 @@ No automatic fix: which of the inputs are half precision is not certain.
 
 ## What it cannot see
 Islands whose region is in another function, and what dtype a call returns: findings are likely, never certain.
-An island in which anything is cast is taken to be careful.
+An island in which anything is cast is taken to be careful, but for two sides of one operation.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -61,10 +62,11 @@ An island in which anything is cast is taken to be careful.
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
@@ -90,6 +92,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for region in analysis.written_regions.all:
         if region.is_active or not region.calls:
             continue
+        yield from _forgotten_twins(region)
         around = region.around or _before(region, analysis)
         if around is None or not around.is_active:
             continue
@@ -99,6 +102,30 @@ def check(analysis: Analysis) -> Iterable[Match]:
             which = "outer region" if region.around else "region before"
             message = f"nothing casts `{used[0]}`, which the {which} may leave in half precision"
             yield Match(region.place, message, certain=False)
+
+
+def _forgotten_twins(island: WrittenRegion) -> Iterator[Match]:
+    """`a.float().sigmoid() * b.sigmoid()`: who casts the one side means the other as well."""
+    for node in island.nodes:
+        sides = [_chain(node.left), _chain(node.right)] if isinstance(node, ast.BinOp) else []
+        if not sides or None in sides:
+            continue
+        (one, casts), (other, others) = sides  # type: ignore[misc]
+        if one != other and "float" in casts + others:
+            plain = [name for name, calls in ((one, casts), (other, others)) if "float" not in calls]
+            same = [[call for call in calls if call != "float"] for calls in (casts, others)]
+            if len(plain) == 1 and same[0] and same[0] == same[1]:
+                message = f"the other side of this operation is cast, `{plain[0]}` is not and may be half precision"
+                yield Match(Place(island.function, node), message, certain=False)
+
+
+def _chain(expr: ast.expr) -> tuple[str, list[str]] | None:
+    """The variable at the start of a chain of method calls, and the calls, without their arguments."""
+    calls: list[str] = []
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute):
+        calls.append(expr.func.attr)
+        expr = expr.func.value
+    return (expr.id, calls) if isinstance(expr, ast.Name) else None
 
 
 def _before(island: WrittenRegion, analysis: Analysis) -> WrittenRegion | None:

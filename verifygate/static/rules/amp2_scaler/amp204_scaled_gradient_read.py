@@ -2,7 +2,8 @@
 
 ## What it does
 Reports norms, histograms and noise on `.grad` between a scaled backward and the `unscale_` or step that divides, and
-`.item()` or `float()` of a variable that holds `scaler.scale(loss)`. A function that reckons with
+`.item()` or `float()` of a variable that holds `scaler.scale(loss)`, and such a variable that a function returns after
+its backward. A function that reckons with
 `get_scale()` does its own arithmetic and is left alone.
 
 ## Why is this bad
@@ -52,7 +53,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: where else `unscale_` is called decides where the reading may stand.
 
 ## What it cannot see
-Gradients read through hooks, or inside libraries. A scaled loss that is handed to another function before it is read.
+Gradients read through hooks, or inside libraries. A scaled loss that is handed to another function before it is read;
+what is done with one that is returned.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-gradients
@@ -107,6 +109,10 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
         for node in (binding.node,)
     )
     until = next((line for line in bound if line > holder.lineno), None)
+    if until is None and (left := _returned(name, holder, function)) is not None:
+        message = f"`{name}` is returned as the loss while it is multiplied by the loss scale"
+        steps = ((Place(function, holder), "scaled"), (Place(function, left), "returned"))
+        yield Match(Place(function, holder), message, certain=False, steps=steps)
     for node in function.calls:
         if not (_reads(node, name) and node.lineno > holder.lineno):
             continue
@@ -114,6 +120,26 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
             place = Place(function, node)
             message = f"`{statement_text(place)}` reads a loss that is multiplied by the loss scale"
             yield Match(place, message, steps=((Place(function, holder), "scaled"), (place, "read")))
+
+
+def _returned(name: str, holder: ast.Assign, function: Function) -> ast.Return | None:
+    """Where a function hands out a scaled loss whose backward it has run itself: nobody has to derive it any more."""
+    derived = [
+        node.lineno
+        for node in function.calls
+        if isinstance(node.func, ast.Attribute)
+        and node.func.attr == "backward"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == name
+        and node.lineno > holder.lineno
+    ]
+    for node in function.of_kind(ast.Return):
+        if node.value is None or not derived or node.lineno <= min(derived):
+            continue
+        parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        if any(isinstance(part, ast.Name) and part.id == name for part in parts):
+            return node
+    return None
 
 
 def _reads(node: ast.Call, name: str) -> bool:

@@ -47,14 +47,22 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: whether the loss should be scaled, or the scaler should not be there, is a decision.
 
 ## What it cannot see
-Losses scaled by hand. With several optimizers, a backward is held against one only where no scaled backward follows.
+Losses scaled by hand. A dropped `scale(loss)` whose loss another function derives. With several optimizers, a backward
+is held against one only where no scaled backward follows.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
+import ast
+from collections.abc import Iterator
+
 from verifygate.model import Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.program import Function
+from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
+from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP206",
@@ -67,4 +75,35 @@ RULE = Rule(
     proof="scale-invariance",
 )
 
-check = ProtocolMatch("AMP206", lambda text: f"`{text}` is not scaled, but the scaler divides its gradients")
+_breaches = ProtocolMatch("AMP206", lambda text: f"`{text}` is not scaled, but the scaler divides its gradients")
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Backwards of the protocol, and scaled losses that nobody takes."""
+    found = list(_breaches(analysis))
+    yield from found
+    told = {match.place.function for match in found}
+    for call in analysis.scaler_calls:
+        if call.method == "scale" and call.function not in told and _goes_on_unscaled(call):
+            text = statement_text(call.place)
+            message = f"`{text}` changes nothing: what it returns is dropped, and the loss goes on unscaled"
+            yield Match(call.place, message, certain=call.is_certain)
+
+
+def _goes_on_unscaled(call: ScalerCall) -> bool:
+    """Whether the result of `scale` is dropped, and gradients of the loss itself are taken after that."""
+    loss = call.call.args[0] if len(call.call.args) == 1 else None
+    statements = call.function.of_kind(ast.Expr)
+    dropped = any(node.value is call.call for node in statements)
+    return dropped and isinstance(loss, ast.Name) and _is_derived(loss.id, call.call.lineno, call.function)
+
+
+def _is_derived(name: str, line: int, function: Function) -> bool:
+    """Whether gradients of a variable are taken behind a line: `loss.backward()`, `autograd.grad(loss, ...)`."""
+    for node in function.calls:
+        if node.lineno <= line or not isinstance(node.func, ast.Attribute):
+            continue
+        taken = [node.func.value] if node.func.attr == "backward" else node.args[:1] if node.func.attr == "grad" else []
+        if any(isinstance(part, ast.Name) and part.id == name for each in taken for part in walk(each)):
+            return True
+    return False

@@ -139,20 +139,29 @@ def _in_function(
         if not asks:
             yield from _beside(node, function, steps, analysis, sure=not stepping)
         elif not stepping:
+            yield from _beside(node, function, steps, analysis, sure=True, only_before=True)
             yield from _waits_for_the_same_scale(node, function, analysis)
 
 
 def _beside(
-    node: ast.Call, function: Function, steps: list[ScalerCall], analysis: Analysis, *, sure: bool
+    node: ast.Call,
+    function: Function,
+    steps: list[ScalerCall],
+    analysis: Analysis,
+    *,
+    sure: bool,
+    only_before: bool = False,
 ) -> Iterator[Match]:
+    """A schedule in the same turn as a step; where skips are asked about, only one that goes before the step."""
     loops = _turns(node, node.func.value, function, analysis)  # type: ignore[attr-defined]
     beside = [call for call in steps if _in_one_turn(loops, call, analysis) and _on_one_way(node, call, analysis)]
     if not beside or not (loops or function.symbol):
         return
     place = Place(function, node)
-    before = all(node.lineno < call.call.lineno for call in beside) and _in_one_block(node, beside[0], analysis)
+    along = [call for call in beside if _in_one_block(node, call, analysis)]
+    before = bool(along) and all(node.lineno < call.call.lineno for call in along)
     told = last_name(node.func) in _PER_BATCH
-    if before or not told:
+    if before or not (told or only_before):
         how = "before the optimizer does" if before else "also where the scaler skipped the optimizer's step"
         yield Match(
             place, f"`{statement_text(place)}` advances the schedule {how}", certain=sure and before and not told
@@ -173,6 +182,8 @@ def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysi
 def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> bool:
     """Whether each turn of the loops runs the scaler's step, once or once for each of several objectives."""
     around = _turns(step.call, step.optimizer, step.function, analysis)
+    while len(loops) > len(around) and _repeats(loops[0]):
+        loops = loops[1:]
     inner = around[: len(around) - len(loops)]
     if around[len(inner) :] != loops:
         return False
@@ -181,6 +192,11 @@ def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> boo
         and _turns_per_step(loops[0], step.function, analysis)
         and not any(_turns_per_step(loop, step.function, analysis) or _goes_over(loop, _EPOCH) for loop in inner)
     )
+
+
+def _repeats(loop: Loop) -> bool:
+    """`for _ in range(n)`: a schedule told of several steps at once."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range"
 
 
 def _turns_per_step(loop: Loop, function: Function, analysis: Analysis) -> bool:
@@ -212,8 +228,13 @@ def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
     """Whether both stand under the same conditions, so that one turn runs both, if there is a schedule and a scaler."""
     objects = [ast.unparse(_called_on(call)) for call in (node, step.call)]
     there = {*objects, *(f"{each} is not None" for each in objects)}
+    kinds = tuple(f"isinstance({each}, " for each in objects)
     own, its = (
-        [(ast.unparse(test), holds) for test, holds in conditions if ast.unparse(test) not in there]
+        [
+            (text, holds)
+            for test, holds in conditions
+            if (text := ast.unparse(test)) not in there and not text.startswith(kinds)
+        ]
         for conditions in (analysis.nesting.conditions(call, step.function) for call in (node, step.call))
     )
     return own == its

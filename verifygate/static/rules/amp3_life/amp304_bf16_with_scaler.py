@@ -100,6 +100,11 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     if not misnamed and any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
         yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
         return
+    if any(precision.asks_for_either(text, holds) for text, holds in conditions) and not any(
+        precision.asks_for_float16_only(text, holds) for text, holds in conditions
+    ):
+        yield Match(place, "the scaler is on for bfloat16 as well, which needs none", certain=False, steps=steps)
+        return
     allowed = any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
     asked = not allowed and any(
         precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, use, analysis)
