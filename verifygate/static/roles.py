@@ -187,7 +187,7 @@ class Roles:
                     live = Scaler(ScalerKind.LIVE)
                 case Literal(value=None):
                     idle = True
-                case Unknown():
+                case Unknown() | Made(name="builtins.getattr"):
                     unknown = True
                 case Object() | Items() | Literal():
                     other = True

@@ -70,7 +70,9 @@ from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
+from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import walk
+from verifygate.static.torch_api import CLIP_FUNCTIONS
 from verifygate.static.values import FunctionValue
 
 RULE = Rule(
@@ -90,6 +92,7 @@ _by_protocol = ProtocolMatch(
     "AMP201", lambda text: f"`{text}` clips gradients that are still multiplied by the loss scale"
 )
 _REGISTERS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
+_MULTIPLIES = re.compile(r"\.grad\b[^\n]*\.(mul|clamp|div)_?\(|\.grad\b[^\n]*\*=")
 _CLAMPS = re.compile(r"(?i)_?(clamp|clip)")
 _IN_HOOKS = "call `scaler.unscale_(optimizer)` after backward() and clip there: a hook sees scaled gradients only"
 
@@ -102,11 +105,52 @@ def looks_beside(analysis: Analysis) -> bool:
 def check(analysis: Analysis) -> Iterator[Match]:
     """Clips by the protocol, and hooks that clip in the midst of a scaled backward."""
     yield from _by_protocol(analysis)
+    yield from _left_to_callers(analysis)
     if not looks_beside(analysis):
         return
     for call, function in analysis.calls:
         if last_name(call.func) in _REGISTERS and any(_clamps(*each) for each in _hooks(call, function, analysis)):
             yield from _registered(call, function, analysis)
+
+
+def _left_to_callers(analysis: Analysis) -> Iterator[Match]:
+    """A method that clips and lets the scaler step, and that nothing in sight calls: what went before is not walked.
+
+    Another method of its class scales, and no file of the program has a word of `unscale_`.
+    """
+    scaling = {call.function.owner for call in analysis.scaler_calls if call.method == "scale"} - {None}
+    for step in analysis.scaler_calls:
+        function = step.function
+        if step.method != "step" or function.owner not in scaling or analysis.callers.sites(function):
+            continue
+        clips = [call for call in function.calls if _clips(call, function, analysis)]
+        before = [call for call in clips if call.lineno < step.call.lineno and _on_one_way(call, step, analysis)]
+        derives = any(last_name(call.func) in ("backward", "scale") for call in function.calls)
+        if before and not derives and not _speaks_of_unscaling(function.module.path, analysis):
+            place = Place(function, before[0])
+            message = f"`{statement_text(place)}` clips before the step of a scaler that has not unscaled"
+            yield Match(place, message, certain=False, steps=((place, "the clip"), (step.place, "the step")))
+
+
+def _clips(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether a call is to one of torch's clips, or to a function of that name that multiplies gradients."""
+    if last_name(call.func) not in CLIP_FUNCTIONS or len(call.args) + len(call.keywords) < 2:
+        return False
+    callees = analysis.callers.callees(call, function)
+    return all(_MULTIPLIES.search(ast.unparse(callee.node)) for callee in callees)
+
+
+def _on_one_way(call: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
+    """Whether one run may come by both: they do not stand in the two arms of one `if`."""
+    arms = {id(test): holds for test, holds in analysis.nesting.conditions(call, step.function)}
+    conditions = analysis.nesting.conditions(step.call, step.function)
+    return all(arms.get(id(test), holds) == holds for test, holds in conditions)
+
+
+def _speaks_of_unscaling(path: str, analysis: Analysis) -> bool:
+    files = frozenset().union(*analysis.companions.programs(path))
+    sources = (analysis.program.sources.get(each) for each in files)
+    return any(file is not None and b"unscale_" in file.glance() for file in sources)
 
 
 def _registered(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:

@@ -61,7 +61,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: the forward has to move into the region.
 
 ## What it cannot see
-Forwards in another function; `no_sync` entered by hand or through a framework.
+Forwards in another function, but for those whose loss is handed over; `no_sync` entered by hand or through a framework.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
@@ -102,12 +102,78 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for function in analysis.functions:
         for node in function.withs:
             for item in node.items:
-                context = _named(item.context_expr, function)
-                if (unsynced := _unsynced(context)) is not None:
+                for context in _contexts(item.context_expr, function):
+                    if (unsynced := _unsynced(context)) is None:
+                        continue
                     place = Place(function, context)
-                    said = _judge(node, place, unsynced[0], unsynced[1], analysis)
-                    if said:
+                    if said := _judge(node, place, unsynced[0], unsynced[1], analysis):
                         yield Match(place, f"`{statement_text(place)}` {said}")
+                    elif said := _judge_by_others(node, place, unsynced[1], analysis):
+                        yield Match(place, f"`{statement_text(place)}` {said}", certain=False)
+
+
+def _contexts(expr: ast.expr, function: Function) -> list[ast.expr]:
+    """The context of a `with`, or what its name may stand for: `context = model.no_sync if ... else nullcontext`."""
+    if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and not expr.args:
+        bound = (binding.expr for binding in function.scope.names.get(expr.func.id, ()))
+        return [each for each in bound if isinstance(each, ast.IfExp)]
+    return [_named(expr, function)]
+
+
+def _judge_by_others(block: ast.With | ast.AsyncWith, place: Place, chosen: list[_Fact], analysis: Analysis) -> str:
+    """The same, where another function runs the forward or steps; empty where nothing is wrong."""
+    function = place.function
+    if any(_is_off_by_one(*fact, block, function, analysis) for fact in chosen):
+        return "leaves out the first micro-batch of a window, and not the last one, which steps"
+    derived = {node.id for call in _own_calls(block) for node in walk(call) if isinstance(node, ast.Name)}
+    given = derived & {parameter.arg for parameter in function.parameters}
+    inside = any(not _is_backward(node) for node in _own_calls(block))
+    sites = analysis.callers.sites(function)
+    if _calls(block, "backward") and any("loss" in name for name in given) and not inside and sites:
+        held = (context for site in sites for context in analysis.nesting.contexts(site.call, site.caller))
+        if not any("no_sync" in ast.unparse(_named(context, function)) for context in held):
+            return "comes after the forward, which decides on the all-reduce"
+    return ""
+
+
+def _is_off_by_one(test: ast.expr, holds: bool, block: ast.AST, function: Function, analysis: Analysis) -> bool:
+    """`index % n != 0` for an index counted from 0, where a step of the same class is at `(index + 1) % n == 0`."""
+    match test:
+        case ast.Compare(
+            left=ast.BinOp(left=ast.Name(id=index), op=ast.Mod(), right=length),
+            ops=[ast.NotEq() | ast.Eq() as op],
+            comparators=[ast.Constant(value=0)],
+        ) if isinstance(op, ast.NotEq) == holds and _counts_from_zero(index, block, function, analysis):
+            name = last_name(length)
+        case _:
+            return False
+    others = [each for each in analysis.functions if each.module is function.module and each.owner is function.owner]
+    return bool(name) and any(
+        _is_end_of_window(fact, name) for each in others for fact, _ in _step_facts(each, analysis)
+    )
+
+
+def _is_end_of_window(test: ast.expr, length: str) -> bool:
+    match test:
+        case ast.Compare(
+            left=ast.BinOp(left=ast.BinOp(op=ast.Add(), right=ast.Constant(value=1)), op=ast.Mod(), right=other),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=0)],
+        ):
+            return last_name(other) == length
+    return False
+
+
+def _counts_from_zero(index: str, block: ast.AST, function: Function, analysis: Analysis) -> bool:
+    """Whether a variable is that of an `enumerate` without a start, around a place."""
+    for loop in analysis.nesting.loops(block, function):
+        match loop:
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=name), *_]),
+                iter=ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]),
+            ) if name == index:
+                return True
+    return False
 
 
 def _judge(
@@ -199,7 +265,7 @@ def _own_calls(block: ast.With | ast.AsyncWith) -> Iterator[ast.Call]:
 
 
 def _is_backward(call: ast.Call) -> bool:
-    return last_name(call.func) in ("backward", "scale", "div", "item", "float")
+    return last_name(call.func) in ("backward", "scale", "scale_loss", "div", "item", "float")
 
 
 def _calls(block: ast.With | ast.AsyncWith, method: str) -> bool:
@@ -216,6 +282,7 @@ def _unsynced(context: ast.expr) -> tuple[ast.expr, list[_Fact]] | None:
         for arm, holds in ((context.body, True), (context.orelse, False)):
             if (found := _unsynced(arm)) is not None:
                 return found[0], [(context.test, holds), *found[1]]
-    elif isinstance(context, ast.Call) and isinstance(context.func, ast.Attribute) and context.func.attr == "no_sync":
-        return context.func.value, []
+    called = context.func if isinstance(context, ast.Call) else context
+    if isinstance(called, ast.Attribute) and called.attr == "no_sync":
+        return called.value, []
     return None

@@ -240,11 +240,19 @@ def _runs_a_model(expr: ast.expr, tensors: set[str], function: Function, analysi
 
 
 def _steps(function: Function, analysis: Analysis) -> bool:
-    """Whether an optimizer steps in the function."""
+    """Whether an optimizer steps in the function, or is given it as the closure that it steps by."""
+    return _step_of(function, "", analysis) or (
+        function.enclosing is not None and _step_of(function.enclosing, function.name, analysis)
+    )
+
+
+def _step_of(function: Function, closure: str, analysis: Analysis) -> bool:
+    """Whether an optimizer steps in a function: by a closure of that name, where there is one."""
     frame = analysis.evaluator.root_frame(function)
     return any(
         isinstance(node.func, ast.Attribute)
         and last_name(node.func) == "step"
+        and (not closure or any(isinstance(given, ast.Name) and given.id == closure for given in node.args))
         and analysis.roles.is_optimizer(node.func.value, frame)
         for node in function.calls
     )
