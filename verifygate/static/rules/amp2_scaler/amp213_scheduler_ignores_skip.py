@@ -54,7 +54,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: it is advice, and the gate on the scale needs a place of its own.
 
 ## What it cannot see
-Schedulers that step further from the optimizer than the caller of the method that steps it, or that are told the count.
+Schedulers that step further from the optimizer than the caller of the method that steps it, but for hooks at the end of
+a step, or that are told the count.
 
 ## References
 - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
@@ -82,6 +83,7 @@ RULE = Rule(
     summary="a per-step schedule advances when the scaler skipped the step",
     remedy="step the scheduler after `scaler.update()`, and only where the scale did not shrink",
     words=("GradScaler", "unscale_", "scaler"),
+    beside=(r"def (?:after_step|after_train_iter|on_train_batch_end|on_batch_end)\(", r"sched\w*(?:\[.*\])?\.step\("),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="warning-seen",
 )
@@ -91,8 +93,15 @@ _ASKS = r"(?i)(?<!^get)(?<!^)_scale\b|found_inf|overflow|was_run|step_taken|_ste
 _NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
+_HOOKS = frozenset({"after_step", "after_train_iter", "on_train_batch_end", "on_batch_end"})
+"""Methods by which frameworks, and those of the project's own, tell that a step is over."""
 _EPOCH = r"(?i)(?<!per_)epoch"
 _BATCHES = r"(?i)step|iter|batch|update|loader"
+
+
+def looks_beside(analysis: Analysis) -> bool:
+    """Hooks matter where a scaler steps."""
+    return any(call.method == "step" for call in analysis.scaler_calls)
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -110,6 +119,38 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for function, calls in above.items():
         stepping = [callee for call in calls for callee in analysis.callers.callees(call.call, function)]
         yield from _in_function(function, calls, stepping, analysis)
+    if looks_beside(analysis):
+        yield from _in_hooks(analysis)
+
+
+def _in_hooks(analysis: Analysis) -> Iterator[Match]:
+    """Schedules that a hook for the end of each step advances, in a program whose trainer steps by a scaler."""
+    steps = [call for call in analysis.scaler_calls if call.method == "step" and call.function.owner is not None]
+    for function in analysis.functions:
+        if function.name not in _HOOKS or function.owner is None or not _is_hook(function.owner, analysis):
+            continue
+        asks = any(re.search(_ASKS, name) or "get_scale" in name for name, _ in _names(function))
+        scaled = next((step for step in steps if _in_one_program(step, function, analysis)), None)
+        if asks or scaled is None:
+            continue
+        for node in function.calls:
+            if _is_scheduler_step(node, function, analysis):
+                place = Place(function, node)
+                message = f"`{statement_text(place)}` advances the schedule also where the scaler skipped the step"
+                steps_shown = ((scaled.place, "the scaler's step"), (place, "the hook"))
+                yield Match(place, message, certain=False, steps=steps_shown)
+
+
+def _is_hook(made: Class, analysis: Analysis) -> bool:
+    bases = [base for each in analysis.evaluator.linearised(made) for base in each.node.bases]
+    return any(re.search(r"Hook|Callback", last_name(base)) for base in bases)
+
+
+def _in_one_program(step: ScalerCall, function: Function, analysis: Analysis) -> bool:
+    path = function.module.path
+    return step.function.owner is not function.owner and any(
+        path in files for files in analysis.companions.programs(step.function.module.path)
+    )
 
 
 def _calls_of(function: Function, step: ScalerCall, analysis: Analysis) -> Iterator[ScalerCall]:
