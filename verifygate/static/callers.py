@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate.record import record
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
+from verifygate.static.values import Bound, Frame
 
 
 @record
@@ -37,6 +39,26 @@ class Callers:
             frame = self._evaluator.root_frame(caller)
             self._callees[call] = [callee.function for callee in self._evaluator.callees(call, frame)]
         return self._callees[call]
+
+    def entries(self, function: Function) -> Iterator[tuple[Site, Frame]]:
+        """The calls that may run the function, each with the frame in which it does."""
+        for site in self.sites(function):
+            for entered in self.entered(site.call, site.caller):
+                if entered.function is function:
+                    yield site, entered
+
+    def entered(self, call: ast.Call, caller: Function) -> Iterator[Frame]:
+        """The frames in which a call, which stands in `caller`, runs the project's functions."""
+        home = self._evaluator.root_frame(caller)
+        for callee in self._evaluator.callees(call, home):
+            if (entered := self._evaluator.enter(callee, call, home)) is not None:
+                yield entered
+
+    def given(self, parameter: str, function: Function) -> Iterator[tuple[Site, Bound]]:
+        """What the calls of a function give for one of its parameters."""
+        for site, entered in self.entries(function):
+            if bound := entered.arguments.get(parameter):
+                yield site, bound
 
     @cached_property
     def _sites(self) -> dict[Function, list[Site]]:

@@ -182,16 +182,11 @@ class Precision:
     def _given(self, binding: Binding, home: Frame, through: ast.Call | None) -> list[Bound]:
         """What the one call of a function gives a parameter, or that of many which is meant."""
         sites = self.callers.sites(home.function)
-        sites = [site for site in sites if site.call is through] or sites
+        meant = [site.call for site in sites if site.call is through] or [site.call for site in sites]
+        if len(meant) != 1:
+            return []
         name = binding.node.arg  # type: ignore[attr-defined]
-        found = []
-        for site in sites if len(sites) == 1 else ():
-            frame = self.evaluator.root_frame(site.caller)
-            for callee in self.evaluator.callees(site.call, frame):
-                entered = self.evaluator.enter(callee, site.call, frame) if callee.function is home.function else None
-                if entered is not None and (bound := entered.arguments.get(name)):
-                    found.append(bound)
-        return found
+        return [bound for site, bound in self.callers.given(name, home.function) if site.call is meant[0]]
 
     def conditions(self, use: Use) -> list[tuple[str, bool]]:
         """What must hold for the scaler to be built and on: each explained, and whether it holds or fails."""

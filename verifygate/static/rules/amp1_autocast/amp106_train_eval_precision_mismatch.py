@@ -209,15 +209,10 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
 
 def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:
     """The canonical paths of the model that a call runs: of a parameter, what each caller gives for it."""
-    function, func, evaluator = forward.function, forward.call.func, analysis.evaluator
-    found = {analysis.roles.path(func, evaluator.root_frame(function))}
-    name = func.id if isinstance(func, ast.Name) else ""
-    for site in analysis.callers.sites(function) if name else ():
-        frame = evaluator.root_frame(site.caller)
-        for callee in evaluator.callees(site.call, frame):
-            entered = evaluator.enter(callee, site.call, frame) if callee.function is function else None
-            if entered is not None and (bound := entered.arguments.get(name)):
-                found.add(analysis.roles.path(bound.expr, bound.frame))
+    function, func = forward.function, forward.call.func
+    found = {analysis.roles.path(func, analysis.evaluator.root_frame(function))}
+    for _, bound in analysis.callers.given(func.id, function) if isinstance(func, ast.Name) else ():
+        found.add(analysis.roles.path(bound.expr, bound.frame))
     return frozenset(path.removesuffix(".module") for path in found)
 
 

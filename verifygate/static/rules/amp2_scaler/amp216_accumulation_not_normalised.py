@@ -301,12 +301,8 @@ def _undivided_twin(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
 def _leading_to(scale: ScalerCall, analysis: Analysis) -> Iterator[_LossCall]:
     """The call of `scale` itself, and the calls of the function it stands in."""
     yield scale.call, scale.function, scale.frame
-    for site in analysis.callers.sites(scale.function):
-        home = analysis.evaluator.root_frame(site.caller)
-        for callee in analysis.evaluator.callees(site.call, home):
-            frame = analysis.evaluator.enter(callee, site.call, home) if callee.function is scale.function else None
-            if frame is not None:
-                yield site.call, site.caller, frame
+    for site, frame in analysis.callers.entries(scale.function):
+        yield site.call, site.caller, frame
 
 
 def _plain_backwards(function: Function) -> Iterator[ast.Call]:

@@ -3,10 +3,11 @@
 ## What it does
 Reports `clip_grad_norm_` and `clip_grad_value_` over a variable that holds a generator (`model.parameters()`,
 `filter`, `chain`, `map`, a generator expression) which something before it has consumed: an optimizer, a list, a
-loop, another clip, or the same clip in an earlier turn of a loop.
+loop, another clip, or the same clip in an earlier turn of a loop; and what goes through a generator after a clip has.
 
 ## Why is this bad
-A generator gives its items once. The clip gets none, so nothing is clipped, and the norm it returns is 0.
+A generator gives its items once. The clip gets none, so nothing is clipped, and the norm it returns is 0. What comes
+after a clip gets none either: a decay of the weights, say, that never happens.
 
 ## What happens at run time
 `clip_grad_norm_` is silent and returns 0; `clip_grad_value_` raises (torch 2.13).
@@ -51,7 +52,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: `list(...)` where the variable is bound is right nearly always, but changes what a clip does.
 
 ## What it cannot see
-Generators handed to other functions, and attributes that hold one.
+What a function of the project does with a generator, but for a loop over it; attributes that hold a generator which no
+optimizer has gone through. Parameters of functions that nothing in sight calls.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
@@ -67,7 +69,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Class, Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.values import FunctionValue
+from verifygate.static.values import Frame, FunctionValue
 
 RULE = Rule(
     code="AMP219",
@@ -81,45 +83,58 @@ RULE = Rule(
 )
 
 _LAZY = frozenset({"builtins.filter", "builtins.map", "itertools.chain", "itertools.chain.from_iterable"})
+_CONSUMERS = frozenset({"list", "tuple", "sum", "set", "sorted", "max", "min"})
 _PEEKS = frozenset({"print", "isinstance", "type", "id", "iter"})
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """Clips over generators: local ones, and those that an object keeps."""
+    """Clips over generators that a variable or an object holds, and what goes through one after a clip."""
     for call, function in analysis.calls:
         if last_name(call.func) not in torch_api.CLIP_FUNCTIONS:
             continue
         named = next((word.value for word in call.keywords if word.arg == "parameters"), None)
         match call.args[0] if call.args else named:
-            case ast.Name(id=name):
-                consumed = _consumed(call, name, function, analysis)
+            case ast.Name(id=name) if (surely := _holds_generator(name, function, analysis)) is not None:
+                empty = _finds_empty(call, name, function, analysis)
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if function.owner is not None:
-                consumed = _consumed_of_object(name, function, function.owner, analysis)
+                surely, empty = True, (call, _consumed_of_object(name, function, function.owner, analysis))
             case _:
                 continue
+        node, consumed = empty
         if consumed:
-            place = Place(function, call)
-            yield Match(place, f"`{statement_text(place)}` gets no parameters: {consumed}")
+            place = Place(function, node)
+            yield Match(place, f"`{statement_text(place)}` gets no parameters: {consumed}", certain=surely)
 
 
-def _consumed(call: ast.Call, name: str, function: Function, analysis: Analysis) -> str:
-    """What used the generator up before the clip; empty where nothing surely did, or where it is no generator."""
+def _holds_generator(name: str, function: Function, analysis: Analysis) -> bool | None:
+    """Whether a variable holds a generator: True for surely, False where only some callers give one, else None."""
     bindings = function.scope.names.get(name, [])
-    if len(bindings) != 1 or bindings[0].kind != "value" or name in function.scope.outer:
-        return ""
-    bound = bindings[0]
-    if bound.expr is None or not _is_generator(bound.expr, function, analysis):
-        return ""
-    conditions = set(analysis.nesting.conditions(call, function))
-    turns = analysis.nesting.loops(bound.node, function)
+    if len(bindings) != 1 or name in function.scope.outer:
+        return None
+    held = bindings[0]
+    if held.kind == "value" and held.expr is not None:
+        return True if _is_generator(held.expr, function, analysis) else None
+    if held.kind != "parameter":
+        return None
+    bounds = analysis.callers.given(name, function)
+    given = [_is_generator(bound.expr, bound.frame.function, analysis) for _, bound in bounds]
+    return all(given) if any(given) else None
+
+
+def _finds_empty(clip: ast.Call, name: str, function: Function, analysis: Analysis) -> tuple[ast.AST, str]:
+    """What gets nothing of a generator, the clip or what goes through it next, and why; empty where neither surely."""
+    bound = function.scope.names[name][0].node
     for node in function.own_nodes:
         line = getattr(node.iter if isinstance(node, ast.comprehension) else node, "lineno", 0)
-        if not bound.node.lineno < line < call.lineno or not _uses_up(node, name):  # type: ignore[attr-defined]
+        if node is clip or line <= bound.lineno or not _uses_up(node, name, function, analysis):  # type: ignore[attr-defined]
             continue
-        if set(analysis.nesting.conditions(node, function)) <= conditions:
-            return f"line {line} has used up the generator `{name}`"
-    again = [loop for loop in analysis.nesting.loops(call, function) if loop not in turns]
-    return f"after the first turn of the loop the generator `{name}` is used up" if again else ""
+        first, second = (node, clip) if line < clip.lineno else (clip, node)
+        before, after = (set(analysis.nesting.conditions(each, function)) for each in (first, second))
+        if before <= after:
+            return second, f"line {min(line, clip.lineno)} has used up the generator `{name}`"
+    turns = analysis.nesting.loops(bound, function)
+    again = [loop for loop in analysis.nesting.loops(clip, function) if loop not in turns]
+    return clip, f"after the first turn of the loop the generator `{name}` is used up" if again else ""
 
 
 def _consumed_of_object(name: str, function: Function, owner: Class, analysis: Analysis) -> str:
@@ -174,12 +189,27 @@ def _is_generator(expr: ast.expr, function: Function, analysis: Analysis) -> boo
     return not any(isinstance(value, FunctionValue) for value in values)
 
 
-def _uses_up(node: ast.AST, name: str) -> bool:
+def _uses_up(node: ast.AST, name: str, function: Function, analysis: Analysis) -> bool:
+    """Whether a node goes through all that a variable holds: a loop, or a call of what loops over it."""
     if isinstance(node, ast.For | ast.comprehension):
         return isinstance(node.iter, ast.Name) and node.iter.id == name
     if not isinstance(node, ast.Call) or last_name(node.func) in _PEEKS:
         return False
     given = [*node.args, *(word.value for word in node.keywords)]
-    known = last_name(node.func) in torch_api.CLIP_FUNCTIONS | {"list", "tuple", "sum", "set", "sorted", "max", "min"}
-    makes_optimizer = "optim" in ast.unparse(node.func).lower()
-    return (known or makes_optimizer) and any(isinstance(each, ast.Name) and each.id == name for each in given)
+    if not any(isinstance(each, ast.Name) and each.id == name for each in given):
+        return False
+    known = last_name(node.func) in torch_api.CLIP_FUNCTIONS | _CONSUMERS or "optim" in ast.unparse(node.func).lower()
+    return known or any(_loops_over_given(name, entered) for entered in analysis.callers.entered(node, function))
+
+
+def _loops_over_given(name: str, entered: Frame) -> bool:
+    """Whether a function loops over the parameter for which a call of it gives a variable."""
+    parameters = {
+        parameter
+        for parameter, bound in entered.arguments.items()
+        if isinstance(bound.expr, ast.Name) and bound.expr.id == name
+    }
+    function = entered.function
+    drawn = [loop.iter for loop in function.of_kind(ast.For)]
+    drawn += [loop.iter for loop in function.of_kind(ast.comprehension)]
+    return any(isinstance(each, ast.Name) and each.id in parameters for each in drawn)

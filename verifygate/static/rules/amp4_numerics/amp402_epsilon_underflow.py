@@ -160,13 +160,7 @@ def _may_be_half(subject: ast.expr, function: Function, analysis: Analysis) -> b
     names = {each.id for each in walk(subject) if isinstance(each, ast.Name)}
     if not names & {*function.scope.names}:
         return False
-    for site in analysis.callers.sites(function):
-        home = analysis.evaluator.root_frame(site.caller)
-        for callee in analysis.evaluator.callees(site.call, home):
-            entered = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
-            if entered is not None and analysis.halves.may_be_half(subject, entered):
-                return True
-    return False
+    return any(analysis.halves.may_be_half(subject, entered) for _, entered in analysis.callers.entries(function))
 
 
 def _is_parameter(name: ast.Name, function: Function) -> bool:

@@ -137,13 +137,9 @@ def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: A
         return None
     if not _always_runs(node, function, analysis):
         return None
-    for site in analysis.callers.sites(function):
-        home = analysis.evaluator.root_frame(site.caller)
-        for callee in analysis.evaluator.callees(site.call, home):
-            frame = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
-            shapes = analysis.shapes.lacking(key, node.value, frame) if frame is not None else None
-            if shapes:
-                return _match(node, key, shapes, function, Place(site.caller, site.call))
+    for site, frame in analysis.callers.entries(function):
+        if shapes := analysis.shapes.lacking(key, node.value, frame):
+            return _match(node, key, shapes, function, Place(site.caller, site.call))
     return None
 
 

@@ -236,12 +236,8 @@ def _handed(analysis: Analysis, call: ast.Call, function: Function) -> Iterator[
     bindings = function.scope.names.get(given.id, []) if isinstance(given, ast.Name) else []
     if [binding.kind for binding in bindings] != ["parameter"]:
         return
-    for site in analysis.callers.sites(function):
-        home = analysis.evaluator.root_frame(site.caller)
-        for callee in analysis.evaluator.callees(site.call, home):
-            entered = analysis.evaluator.enter(callee, site.call, home) if callee.function is function else None
-            if entered is not None and (bound := entered.arguments.get(given.id)):  # type: ignore[attr-defined]
-                yield site.call, site.caller, bound.expr
+    for site, bound in analysis.callers.given(given.id, function):  # type: ignore[attr-defined]
+        yield site.call, site.caller, bound.expr
 
 
 def _shapes(analysis: Analysis, given: ast.expr, function: Function, frame: Frame) -> list[Shape] | None:
