@@ -108,7 +108,6 @@ from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.values import Frame
 
 RULE = Rule(
     code="AMP302",
@@ -166,7 +165,7 @@ def _is_without_optimizer(place: Place, analysis: Analysis) -> bool:
     """Whether the state is that of a parameter for which every call gives None: it is never kept."""
     match place.node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
-            given = [each.arguments.get(name) for each in _entered(place.function, analysis)]
+            given = [each.arguments.get(name) for _, each in analysis.callers.entries(place.function)]
             default = place.function.default(name)
             return bool(given) and all(_is_none(default if each is None else each.expr) for each in given)
     return False
@@ -177,23 +176,13 @@ def _is_given_scaler(function: Function, analysis: Analysis) -> bool:
     rest = None if isinstance(function.node, ast.Module) else function.node.args.kwarg
     if rest is None or not any(_keeps_states_of(rest.arg, loop) for loop in function.of_kind(ast.For)):
         return False
-    return any("scaler" in name.lower() for each in _entered(function, analysis) for name in each.arguments)
+    return any("scaler" in name.lower() for _, each in analysis.callers.entries(function) for name in each.arguments)
 
 
 def _keeps_states_of(rest: str, loop: ast.For) -> bool:
     goes_over = any(isinstance(node, ast.Name) and node.id == rest for node in ast.walk(loop.iter))
     reads = (node for node in ast.walk(loop) if isinstance(node, ast.Attribute))
     return goes_over and any(node.attr == "state_dict" for node in reads)
-
-
-def _entered(function: Function, analysis: Analysis) -> Iterator[Frame]:
-    """The function as each call in the project enters it."""
-    evaluator = analysis.evaluator
-    for site in analysis.callers.sites(function):
-        home = evaluator.root_frame(site.caller)
-        for callee in evaluator.callees(site.call, home):
-            if callee.function is function and (frame := evaluator.enter(callee, site.call, home)) is not None:
-                yield frame
 
 
 def _is_none(expr: ast.expr | None) -> bool:
