@@ -60,29 +60,28 @@ class Devices:
                 case _:
                     yield ANY
 
-    def placed(self, region: WrittenRegion, frame: Frame) -> frozenset[str]:
-        """The device types to which the function of a region moves what goes into the region; not what comes out."""
+    def placed(self, region: WrittenRegion, frame: Frame) -> list[tuple[ast.AST, frozenset[str]]]:
+        """What moves something that goes into a region, in its function, and to which types; not what comes out."""
         used = frozenset(node.id for node in region.nodes if isinstance(node, ast.Name) and not _is_stored(node))
         used |= {node.attr for node in region.nodes if isinstance(node, ast.Attribute)}
         results = {node.id for node in region.nodes if isinstance(node, ast.Name) and _is_stored(node)}
         end = getattr(region.block, "end_lineno", None) or 0
-        found: frozenset[str] = frozenset()
+        found: list[tuple[ast.AST, frozenset[str]]] = []
         for node in region.function.own_nodes:
             if getattr(node, "lineno", 0) > end:
                 continue
             if isinstance(node, ast.Assign) and node not in region.nodes:
                 value = node.value.elt if isinstance(node.value, ast.ListComp) else node.value
                 targets = frozenset[str]().union(*(identifiers(target) for target in node.targets))
-                if isinstance(value, ast.Call) and targets & used:
-                    found |= self._placement(value, frame)
+                if isinstance(value, ast.Call) and targets & used and (types := self._placement(value, frame)):
+                    found.append((node, types))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
                 moved = node.func.value
                 if isinstance(moved, ast.Name | ast.Attribute) and last_name(moved) in used - results:
                     types = self._placement(node, frame)
-                    if (
-                        types != {"cpu"} or node not in region.calls
-                    ):  # what goes to the CPU in the region goes out of it
-                        found |= types
+                    # what goes to the CPU in the region goes out of it
+                    if types and (types != {"cpu"} or node not in region.calls):
+                        found.append((node, types))
         return found
 
     def _placement(self, call: ast.Call, frame: Frame) -> frozenset[str]:

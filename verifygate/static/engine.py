@@ -21,6 +21,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.choice import Choice
 from verifygate.static.constructs import constructs
 from verifygate.static.graph import Place
+from verifygate.static.guards import is_expected_to_fail as expected
 from verifygate.static.parsing import UnparsableError
 from verifygate.static.picking import Picker
 from verifygate.static.program import Program
@@ -84,7 +85,8 @@ def analyse(
         matches = []
         for code, rule in loaded.items():
             with timings.part(f"{code} {rule.rule.name}"):
-                matches += [(rule, match) for match in rule.check(analysis)]
+                found_by = (match for match in rule.check(analysis) if not expected(match.place, analysis.nesting))
+                matches += [(rule, match) for match in found_by]
         found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
         kept, silenced, idle, problems = _suppress(found, written, set(loaded))
         kept, switched_off = _switch_off(kept, settings)

@@ -190,7 +190,7 @@ class Evaluator:
         if found is None:
             return [Known(f"builtins.{name}")]
         bindings, home = found
-        return [value for binding in bindings for value in self._bound(binding, home)]
+        return [value for binding in bindings for value in self.given_by(binding, home)]
 
     def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None:
         """The bindings of a name and the frame they belong to; None for a builtin or an unbound name."""
@@ -205,7 +205,7 @@ class Evaluator:
         module = self._stars.binder(name, frame.function.module)
         return (module.body.scope.names[name], self.module_frame(module)) if module else None
 
-    def _bound(self, binding: Binding, frame: Frame) -> Sequence[Value]:
+    def given_by(self, binding: Binding, frame: Frame) -> Sequence[Value]:
         """The values that one binding gives a name."""
         module = frame.function.module
         match binding.kind:
@@ -298,7 +298,7 @@ class Evaluator:
                 home = self._frame_of(owner, made) if owner else self.module_frame(base.module)
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
                     home = receiver.frame
-                found += self._bound(binding, home)
+                found += self.given_by(binding, home)
                 is_field = owner is None and isinstance(binding.node, ast.AnnAssign)
                 if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made or base)):
                     found.append(UNKNOWN)  # a default: a dataclass's constructor, or a loop over names, may set it

@@ -110,12 +110,13 @@ class Walk:
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
         self._alive = self.graph.alive()
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
-        for number, node in enumerate(self.graph.nodes):
+        for node in self.graph.nodes:
             if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
                 self._scalers.setdefault(node.payload.optimizer, set()).add(node.payload.scaler)
+        for number, node in enumerate(self.graph.nodes):
             if isinstance(node.payload, Assign):  # the variable of a loop over a collection stays the one watched
                 names = (name for name in self.graph.optimizers if name not in node.members)
-                self._bound_anew[number] = [name for name in names if is_below(name, node.payload.target)]
+                self._bound_anew[number] = [name for name in names if self._goes_with(node.payload, name)]
         start = State(tuple((name, Track()) for name in sorted(self.graph.optimizers)))
         queue = deque([(0, start)])
         self.parents[(0, start)] = None
@@ -129,6 +130,16 @@ class Walk:
                 self.parents[step] = (number, state)
                 queue.append(step)
         return self._hits()
+
+    def _goes_with(self, assign: Assign, optimizer: str) -> bool:
+        """Whether assigning to a name brings another optimizer: itself, or in a new object that holds its scaler.
+
+        Such an object's optimizer is known by a parameter of the constructor, which nobody runs here.
+        """
+        if is_below(optimizer, assign.target) or assign.counts:
+            return is_below(optimizer, assign.target)
+        scalers = self._scalers.get(optimizer, ())
+        return any(each.startswith(f"{assign.target}.") for each in scalers) and not self.graph.runs(optimizer)
 
     # -- one step ----------------------------------------------------------------------------------------------
 

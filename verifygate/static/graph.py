@@ -234,6 +234,11 @@ class Graph:
             found[number] = names
         return found
 
+    def runs(self, path: str) -> bool:
+        """Whether a path is that of a local variable of a function that is part of it."""
+        home = path.rpartition(":")[0]
+        return any(home == f"{function.module.path}:{function.symbol}" for function in self.functions)
+
     def prune(self) -> None:
         """Take out what can change nothing: assignments of which nothing depends, conditions on which nothing does.
 
@@ -254,7 +259,8 @@ class Graph:
         asked = {
             number: node.payload.atom for number in ways if isinstance((node := self.nodes[number]).payload, Branch)
         }
-        used = _with_holders({*self.optimizers, *(path for atom in asked.values() for path in atom.mentions)})
+        read = (path for atom in asked.values() for path in atom.mentions)
+        used = _with_holders({*self.optimizers, *self.scalers, *read})
         for number, edges in ways.items():
             payload = self.nodes[number].payload
             if number in asked:

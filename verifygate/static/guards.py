@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from verifygate.static.graph import Place
+from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.syntax import walk
+
+_EXPECTS = re.compile(r"raises|warns")
+"""`pytest.raises`, `self.assertRaisesRegex`, `self.assertWarns`; names in small letters."""
+
+
+def is_expected_to_fail(place: Place, nesting: Nesting) -> bool:
+    """Whether a test runs the place to see it raise or warn."""
+    if not place.function.module.mentions(b"aises", b"arns"):
+        return False
+    return any(_EXPECTS.search(last_name(each).lower()) for each in nesting.contexts(place.node, place.function))
 
 
 def guarded(node: ast.Subscript, key: str, function: Function) -> bool:

@@ -14,6 +14,8 @@ from functools import cached_property
 from verifygate.record import record
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
+from verifygate.static.program import Class
+from verifygate.static.reaching import reaching
 from verifygate.static.scopes import Binding
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Items, Known, Literal, Made, Object, Unknown, Value, given_field
@@ -112,6 +114,9 @@ class Roles:
         bindings, home = found
         function = home.function
         own = f"{function.module.path}:{function.symbol}:{expr.id}"
+        if len(bindings) != 1 and bindings[0].kind == "parameter":  # `optimizer = Wrapper(optimizer)`
+            last = reaching(expr.id, expr, function)
+            bindings = bindings[:1] if last == bindings[:1] else bindings
         if len(bindings) != 1 and not _go_over_the_same(bindings):
             return own
         binding = bindings[0]
@@ -122,9 +127,13 @@ class Roles:
         if binding.kind == "value" and isinstance(binding.expr, _PURE):
             return self.path(binding.expr, home, aliases + 1)
         if binding.kind == "item":
-            for value in self.evaluator.values(binding.expr, home):
-                if isinstance(value, Items) and binding.position < len(value.elements):
-                    return self.path(value.elements[binding.position], value.frame, aliases + 1)
+            given = {
+                self.path(value.elements[binding.position], value.frame, aliases + 1)
+                for value in self.evaluator.values(binding.expr, home)
+                if isinstance(value, Items) and binding.position < len(value.elements)
+            } - {"None"}
+            if given:
+                return given.pop() if len(given) == 1 else own  # one of several: which, depends
             if isinstance(binding.expr, _PURE):
                 return f"{self.path(binding.expr, home, aliases + 1)}[{binding.position}]"
         if binding.kind in ("iteration", "entry") and isinstance(binding.expr, _PURE):
@@ -231,15 +240,37 @@ class Roles:
     def _has_optimizers_that_scale(self) -> bool:
         """Whether a class of optimizers of the project's own hands its step on to a scaler."""
         return any(
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "step"
-            and self.scaler(call.func.value, self.evaluator.root_frame(step)) is not None
+            self._steps_by_a_scaler(made)
             for module in self.evaluator.modules
             if module.mentions(b"caler") and module.mentions(b"Optimizer")
             for made in module.classes.values()
-            if (step := made.methods.get("step"))
-            and any(base.startswith("torch.optim.") for base in self.evaluator.outside_bases(made))
+            if any(base.startswith("torch.optim.") for base in self.evaluator.outside_bases(made))
+        )
+
+    def _steps_by_a_scaler(self, made: Class) -> bool:
+        """Whether the class has a `step` of its own, which hands on to a scaler."""
+        step = made.methods.get("step")
+        return step is not None and any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "step"
+            and self.scaler(call.func.value, self.evaluator.root_frame(step)) is not None
             for call in step.calls
+        )
+
+    def is_led_by_its_wrapper(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether a name that was an optimizer's is by now that of an object of the project's that has a scaler.
+
+        `model, optimizer = configure(model, optimizer)`: what its `step` does is read there.
+        """
+        found = self.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
+        if found is None or len(found[0]) < 2:
+            return False
+        bindings, home = found
+        last = reaching(expr.id, expr, frame.function) if home is frame else None  # type: ignore[attr-defined]
+        return any(
+            isinstance(value, Object) and any(map(self._steps_by_a_scaler, self.evaluator.linearised(value.made)))
+            for binding in last or bindings
+            for value in self.evaluator.given_by(binding, home)
         )
 
     def wraps_optimizers(self, expr: ast.expr, frame: Frame) -> bool:
@@ -308,8 +339,9 @@ class Roles:
 
     def _says_autocast(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression names autocast, or calls what was bound once to something that does."""
-        if "autocast" in ast.unparse(expr):
-            return True
+        written = ast.unparse(expr)
+        if "autocast" in written:
+            return "fp8" not in written  # that one casts inside its own modules, and keeps its own copies
         if not (isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name)):
             return False
         bindings, _ = self.evaluator.lookup(expr.func.id, frame) or ([], frame)

@@ -13,6 +13,8 @@ from verifygate.static.syntax import walk
 from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Items, Known, Values, dict_items
 from verifygate.static.written import ADDERS, READERS, Written, fills
 
+_MAY_BE_DICT = ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Dict
+
 
 @record(eq=False, frozen=False)
 class Shape:
@@ -166,7 +168,7 @@ class Shapes:
         if last_name(call.func) in READERS:
             return
         handed = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
-        handed = [each for each in handed if isinstance(each, ast.Name | ast.Attribute | ast.Subscript | ast.Starred)]
+        handed = [each for each in handed if isinstance(each, _MAY_BE_DICT)]
         dicts = [values for each in handed if _holds_dict(values := self.evaluator.values(each, frame))]
         if not dicts:
             return  # nothing that could grow

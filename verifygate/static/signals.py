@@ -80,6 +80,8 @@ class Signals:
             return None
         if method in ("step", "zero_grad") and self._is_wrapped(receiver, frame):
             return None
+        if method in ("step", "zero_grad") and self.roles.is_led_by_its_wrapper(receiver, frame):
+            return None
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
             closure = self._first(call, "closure")

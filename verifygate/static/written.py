@@ -17,8 +17,7 @@ READERS = frozenset(
     zip map filter min max sum copy deepcopy dumps dump pprint save info debug warning log""".split()  # noqa: SIM905
 )
 """Functions that are handed a dict and leave its keys alone."""
-_FILLERS = frozenset({"exec", "eval"})
-_FILLING = re.compile(r"load|fill|update|merge|populate|collect|into|inplace")
+_FILLING = re.compile(r"load|fill|update|merge|populate|collect|into|inplace|exec|^eval$")
 ADDERS = frozenset({"update", "setdefault", "__setitem__"})
 _LOOKS_INTO = frozenset({"get", "setdefault", "pop", "popitem", "values", "items", "copy"})
 _HANDS_ON = frozenset({"value", "item", "iteration", "entry", "context"})
@@ -37,8 +36,7 @@ class Stands(Enum):
 
 def fills(call: ast.Call) -> bool:
     """Whether an outside function may put keys into a dict that it is handed, by its name: `load_state_dict(state)`."""
-    name = last_name(call.func)
-    return name in _FILLERS or _FILLING.search(name.lower()) is not None
+    return _FILLING.search(last_name(call.func).lower()) is not None
 
 
 Names = dict[str, set[tuple[str, Stands]]]

@@ -98,7 +98,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         frame = analysis.evaluator.root_frame(region.function)
         if not region.is_active or region.region.device is None or _is_switched(region, frame, analysis):
             continue
-        message, certain = _mismatch(region, frame, devices)
+        message, certain = _mismatch(region, frame, devices, analysis)
         if message:
             yield Match(region.place, message, certain=certain)
 
@@ -149,7 +149,7 @@ def _spelled_out(bound: Bound, analysis: Analysis) -> str:
     return " ".join(texts)
 
 
-def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices) -> tuple[str, bool]:
+def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices, analysis: Analysis) -> tuple[str, bool]:
     """What is wrong with the device type of a region, or the empty string; and whether that is certain."""
     device = region.region.device
     if isinstance(device, Bound) and not isinstance(device.expr, ast.Constant):
@@ -165,13 +165,32 @@ def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices) -> tuple[st
     if len(types) != 1 or ANY in types:
         return "", False
     (own,) = types
-    placed = devices.placed(region, frame)
+    moves = devices.placed(region, frame)
+    placed = frozenset[str]().union(*(types for _, types in moves))
+    if own == "cpu" and not _always_runs([node for node, _ in moves], region, analysis):
+        placed |= {"cpu"}  # where tensors are unless something moves them
     others = sorted(placed - {own, "cpu", ANY})
     if placed and own not in placed and ANY not in placed:
         return f"autocast for `{own}` over tensors on {_listed(sorted(placed))}: it changes nothing there", True
     if others and own in placed:
         return f"autocast for `{own}` over tensors that may be on {_listed(others)}: it changes nothing there", False
     return "", False
+
+
+def _always_runs(nodes: list[ast.AST], region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether one of some nodes runs in any case before the region is entered: in one arm or the other."""
+    nesting, function = analysis.nesting, region.function
+    around = nesting.conditions(region.block, function)
+    ways = [[each for each in nesting.conditions(node, function)[::-1] if each not in around] for node in nodes]
+    return _leave_no_way_out(ways)
+
+
+def _leave_no_way_out(ways: list[list[tuple[ast.expr, bool]]]) -> bool:
+    """Whether, of lists of conditions that hold (outermost first), one holds in any case."""
+    if [] in ways or not ways:
+        return [] in ways
+    test = ways[0][0][0]
+    return all(_leave_no_way_out([way[1:] for way in ways if way[0] == (test, holds)]) for holds in (True, False))
 
 
 def _maps_mps_to_cpu(device: Bound, devices: Devices) -> bool:

@@ -48,14 +48,22 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: a clip that starts to work changes the training.
 
 ## What it cannot see
-Clips of parameters that no optimizer in sight steps; clips after `optimizer.zero_grad()`.
+Clips of parameters that no optimizer in sight steps; clips after `optimizer.zero_grad()`. One whose norm a test
+compares with another is left alone.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
 """
 
+import ast
+from collections.abc import Iterator
+
 from verifygate.model import Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.graph import Place
+from verifygate.static.roles import last_name
+from verifygate.static.rule import Match, ProtocolMatch, Rule
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP211",
@@ -72,6 +80,25 @@ RULE = Rule(
     proof="final-weights",
 )
 
-check = ProtocolMatch(
+_ALL = ProtocolMatch(
     "AMP211", lambda text: f"`{text}` comes after the step that used these gradients: it has no effect"
 )
+_COMPARES = ("allclose", "isclose", "equal", "assertEqual", "assertAlmostEqual", "assert_close", "assert_allclose")
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Clips after the step, but for those whose norm is compared with another: that is all they are for."""
+    return (match for match in _ALL(analysis) if not _is_compared(match.place, analysis))
+
+
+def _is_compared(clip: Place, analysis: Analysis) -> bool:
+    around = next((each.node for each in analysis.nesting.around(clip.node, clip.function)), None)
+    targets = around.targets if isinstance(around, ast.Assign) else []
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return any(
+        isinstance(node, ast.Name) and node.id in names
+        for call in clip.function.calls
+        if names and last_name(call.func) in _COMPARES
+        for argument in call.args
+        for node in walk(argument)
+    )

@@ -218,7 +218,9 @@ def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: An
     nodes = tuple(nodes)
     frame = analysis.evaluator.root_frame(function)
     for target, binding in bound_targets(nodes):
-        makes = isinstance(binding.expr, ast.Call) and re.search(_MAKES, last_name(binding.expr.func))
+        makes = isinstance(binding.expr, ast.Call) and (
+            re.search(_MAKES, last_name(binding.expr.func)) or _is_given_parameters(binding.expr)
+        )
         if (
             makes
             and "state" not in last_name(target)
@@ -237,6 +239,11 @@ def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: An
             ):
                 return True
     return False
+
+
+def _is_given_parameters(call: ast.Call) -> bool:
+    """Whether a call gets what a model trains, first of all: `kind(model.parameters(), lr=1e-3)`."""
+    return bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0]) == "parameters"
 
 
 def _trains(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, depth: int) -> bool:

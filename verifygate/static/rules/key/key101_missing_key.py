@@ -78,7 +78,9 @@ _DECIDERS = (
     | ast.SetComp | ast.DictComp | ast.GeneratorExp
 )  # fmt: skip
 
-_FILLS = rb"(?<!\bself)(?<!\bcls)\.%s(?:\[(?P<key>[^\]\n]+)\][ \t]*=(?!=)|\.(?:update|setdefault)\()"
+_PUTS = rb"%s(?:\[(?P<key>[^\]\n]+)\][ \t]*=(?!=)|\.(?:update|setdefault)\()"
+_FILLS = rb"(?<!\bself)(?<!\bcls)\." + _PUTS
+_FILLS_IMPORTED = rb"\b" + _PUTS
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -200,20 +202,25 @@ def _is_one_of_many(method: Function, analysis: Analysis) -> bool:
 
 
 def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
-    """Whether a dict is an attribute, and any file puts the key, or a computed one, into such an attribute of another.
+    """Whether any file puts the key, or a computed one, into such an attribute of another, or into an imported dict.
 
     `engine.state.metrics[name] = value`: told by the text, since what fills it may have nothing to do with AMP.
     """
     function, dict_made = shape.made_at.function, shape.made_at.node
     bound = [(target, node.value) for node in function.of_kind(ast.Assign) for target in node.targets]
     bound += [(node.target, node.value) for node in function.of_kind(ast.AnnAssign) if node.value is not None]
-    names = {target.attr for target, value in bound if value is dict_made and isinstance(target, ast.Attribute)}
+    targets = [target for target, value in bound if value is dict_made]
+    fills = [(_FILLS, target.attr) for target in targets if isinstance(target, ast.Attribute)]
+    if not function.symbol:
+        fills += [(_FILLS_IMPORTED, target.id) for target in targets if isinstance(target, ast.Name)]
+    home = function.module.path
+    stem = home.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2].encode()
     return any(
         not found["key"] or found["key"][:1] not in b"'\"" or found["key"][1:-1] == key.encode()
-        for name in names
+        for pattern, name in fills
         for file in analysis.program.sources
-        if name.encode() in file.glance()
-        for found in re.finditer(_FILLS % name.encode(), file.data)
+        if name.encode() in file.glance() and (pattern is _FILLS or (file.path != home and stem in file.glance()))
+        for found in re.finditer(pattern % name.encode(), file.data)
         if file.is_code(found.start())
     )
 

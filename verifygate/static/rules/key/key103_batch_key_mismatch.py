@@ -211,8 +211,8 @@ def _reads(
         for callee in analysis.evaluator.callees(node, frame):
             entered = analysis.evaluator.enter(callee, node, frame)
             for parameter, bound in (entered.arguments if entered else {}).items():
-                scope = callee.function.scope
-                if not (isinstance(bound.expr, ast.Name) and bound.expr.id == name) or len(scope.names[parameter]) > 1:
+                bindings = callee.function.scope.names.get(parameter, ())  # none for what `*args` takes
+                if not (isinstance(bound.expr, ast.Name) and bound.expr.id == name) or len(bindings) != 1:
                     continue
                 if _touches(callee.function, parameter):
                     continue

@@ -1,0 +1,7 @@
+"""Another table of that name."""
+
+KINDS = {}
+
+
+def register(name, kind):
+    KINDS[name.upper()] = kind

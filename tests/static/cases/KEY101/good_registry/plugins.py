@@ -1,0 +1,4 @@
+def register(name, kind):
+    from kinds import KINDS
+
+    KINDS[name.upper()] = kind
