@@ -75,6 +75,16 @@ class Covered:
         found = [region for region in self.regions.by_function.get(function, ()) if node in self._inside(region)]
         return found[-1] if found else None
 
+    def trains_not(self, region: WrittenRegion) -> bool:
+        """Whether nothing is trained in a region: it is a test's, or no gradients are kept."""
+        contexts = [region.context, *self.nesting.contexts(region.context, region.function)]
+        if region.block is not region.function.node:
+            contexts += [item.context_expr for item in region.block.items]  # type: ignore[attr-defined]
+        contexts += getattr(region.function.node, "decorator_list", ())
+        return region.function.module.file.is_test or any(
+            last_name(each) in ("no_grad", "inference_mode") for each in contexts
+        )
+
     def _inside(self, region: WrittenRegion) -> frozenset[ast.AST]:
         if region not in self._sets:
             self._sets[region] = frozenset(region.nodes)
@@ -90,7 +100,8 @@ class Covered:
         found: dict[Function, Cover] = {}
         for certain in (True, False):
             queue: deque[tuple[Function, Cover]] = deque()
-            for region in sorted(self.regions.all, key=lambda each: each.region.made is None):  # of a known make first
+            # those of a known make first, and those that train
+            for region in sorted(self.regions.all, key=lambda each: (each.region.made is None, self.trains_not(each))):
                 if region.is_active:
                     self._calls(region.calls, region.function, Cover(region, True), queue, follow_only=certain)
                     queue.extend((each, Cover(region, True)) for each in self._decorated_with(region))

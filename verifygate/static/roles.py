@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
 
@@ -339,7 +340,7 @@ class Roles:
 
     def _says_autocast(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression names autocast, or calls what was bound once to something that does."""
-        written = ast.unparse(expr)
+        written = " ".join(_words(expr))
         if "autocast" in written:
             return "fp8" not in written  # that one casts inside its own modules, and keeps its own copies
         if not (isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name)):
@@ -417,6 +418,14 @@ def last_name(expr: ast.expr) -> str:
         case ast.Call():
             return last_name(expr.func)
     return ""
+
+
+def _words(expr: ast.AST) -> Iterator[str]:
+    """The names and keys in an expression; not its texts: `self.subTest("under autocast")` enters none."""
+    for node in walk(expr):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+                yield name
 
 
 def identifiers(expr: ast.AST) -> frozenset[str]:

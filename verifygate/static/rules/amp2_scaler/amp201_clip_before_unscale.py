@@ -195,11 +195,22 @@ def _clamps(gradient: str, body: list[ast.AST]) -> bool:
         return False
     for node in body:
         if isinstance(node, ast.Call) and _CLAMPS.match(last_name(node.func)) and _names(gradient, node):
+            if _is_led_by_another(node.func):
+                continue
             given = [*node.args, *(word.value for word in node.keywords)]
             bounds = [each for each in given if not _names(gradient, each)]
             if not bounds or not all(isinstance(each, ast.Constant) and not each.value for each in bounds):
                 return True
     return False
+
+
+def _is_led_by_another(func: ast.expr) -> bool:
+    """Whether a clip of that name is a method of what knows about the scale: `accelerator.clip_grad_norm_(...)`."""
+    return (
+        isinstance(func, ast.Attribute)
+        and func.attr in CLIP_FUNCTIONS
+        and last_name(func.value) not in ("utils", "clip_grad", "nn")
+    )
 
 
 def _names(gradient: str, expr: ast.expr) -> bool:

@@ -181,6 +181,8 @@ def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenR
     cover = analysis.covered.cover(call, function)
     if cover is None or cover.certain or not re.search(_PENALTY, function.name):
         return None
+    if analysis.covered.trains_not(cover.region):
+        return None  # what is in sight of it needs no penalty
     if any(_scales(site.call) for site in analysis.callers.sites(function)):
         return None
     return cover.region if analysis.precision.of_region(cover.region) == {Dtype.FLOAT16} else None

@@ -70,6 +70,7 @@ what names CUDA is certain.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
@@ -98,12 +99,15 @@ _WAITS = frozenset(
     """item cpu numpy tolist synchronize elapsed_time wait barrier nonzero
     add_scalar add_scalars add_histogram""".split()  # noqa: SIM905 - TensorBoard's writer reads the tensor
 )
+_CPU_REGION = rb"cpu\.amp|autocast\(\s*(?:device_type\s*=\s*)?[\"']cpu[\"']"
+_OTHER_DEVICES = rb"(?i)(?<![a-z])(?:gpu|[nx]pu|mps|device(?!_type))"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Spans in one block from a first to a second read of a clock, with GPU work and no wait between."""
     for module in analysis.hot.modules:
-        if b"cuda" not in module.file.data and not module.file.mentions_amp:
+        data = module.file.data
+        if b"cuda" not in data and (not module.file.mentions_amp or _is_for_the_cpu(data)):
             continue
         for function in (module.body, *module.functions.values()):
             frame = analysis.evaluator.root_frame(function)
@@ -111,6 +115,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 continue
             for start, name in _starts(analysis, function, frame):
                 yield from _span(analysis, start, name, frame)
+
+
+def _is_for_the_cpu(data: bytes) -> bool:
+    """Whether a file has regions for the CPU, and no word of a device that works while nobody waits."""
+    return bool(re.search(_CPU_REGION, data)) and not re.search(_OTHER_DEVICES, data)
 
 
 def _starts(analysis: Analysis, function: Function, frame: Frame) -> Iterator[tuple[Spot, str]]:
