@@ -30,3 +30,18 @@ def island_after(model, criterion, optimizer, scaler, batches, device):
             scaler.scale(sum(losses.values())).backward()
             scaler.step(optimizer)
             scaler.update()
+
+
+class Detector(torch.nn.Module):
+    """Layers that are attributes."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = torch.nn.Linear(8, 8)
+        self.head = torch.nn.Linear(8, 2)
+
+    def forward(self, inputs):
+        with autocast():
+            features = self.encoder(inputs)
+            with autocast(enabled=False):  # expect: AMP108 likely
+                return self.head(features)

@@ -15,3 +15,7 @@ def build(args, use_amp):
         torch.amp.GradScaler("cuda", growth_factor=1.0),  # expect: AMP306
         torch.amp.GradScaler("cuda", backoff_factor=2),  # expect: AMP306
     ]
+
+
+def worked_out():
+    return torch.amp.GradScaler(2.0**14)  # expect: AMP306

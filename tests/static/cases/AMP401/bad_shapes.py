@@ -53,3 +53,35 @@ def own_optimizer(model, batches):
         scaler.scale(model(batch)).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def moved_and_cast(model, batches, criterion):
+    model = model.cuda().half()  # expect: AMP401
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        scaler.scale(criterion(model(inputs.half()), targets)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def made_half(batches, criterion):
+    net = torch.nn.Linear(8, 8).to(torch.float16).cuda()  # expect: AMP401
+    optimizer = torch.optim.AdamW(net.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        scaler.scale(criterion(net(inputs.half()), targets)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def a_second_name(model, optimizer, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    fast = model.half()  # expect: AMP401 likely
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(fast(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()

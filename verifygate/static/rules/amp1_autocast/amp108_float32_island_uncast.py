@@ -167,6 +167,7 @@ def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysi
         ):
             values = analysis.evaluator.values(call.func, frame)
             is_method = isinstance(call.func, ast.Attribute) and call.func.attr not in ("forward", "model", "net")
+            is_method = is_method and not analysis.hot.is_model(call.func, island.function)
             if not is_method and not any(isinstance(value, Known) for value in values):
                 names.add(target.id)
     return names

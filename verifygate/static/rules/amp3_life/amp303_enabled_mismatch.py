@@ -2,11 +2,11 @@
 
 ## What it does
 Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
-the source under a float16 region that is on, two settings that have nothing to do with each other, a setting that is
-changed for the region after the scaler's was computed from it, and a scaler for CUDA, which is off where there is none,
-under a region in float16 on whatever device the model is, in a program that knows of others than CUDA and the CPU. Of
-low severity are a scaler that is on, or may be, where a setting turns the region off, and one whose losses come from a
-region that is always off in a program that has no other.
+the source, or by a setting, under a float16 region that is always on, two settings that have nothing to do with each
+other, a setting that is changed for the region after the scaler's was computed from it, and a scaler for CUDA, which is
+off where there is none, under a region in float16 on whatever device the model is, in a program that knows of others
+than CUDA and the CPU. Of low severity are a scaler that is on, or may be, where a setting turns the region off, and one
+whose losses come from a region that is always off in a program that has no other.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -122,7 +122,7 @@ def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         return None
     if use.scaler.off:
         return _off(use, region, analysis)
-    return _by_another(use, region, analysis) or _stays_on(use, region, analysis)
+    return _by_another(use, region, analysis) or _stays_on(use, region, analysis) or _left_alone(use, region, analysis)
 
 
 def _elsewhere(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
@@ -221,6 +221,32 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         certain=False,
         severity=Severity.LOW,
         steps=steps if made[0] is use.call else ((Place(made[1], made[0]), "built here"), *steps),
+    )
+
+
+def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A float16 region that is always on, whose scaler a setting turns off."""
+    enabled = use.scaler.enabled
+    if region.region.enabled is not None or region.region.made is None or region.region.instead:
+        return None
+    if enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute):
+        return None
+    if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
+        return None
+    text = analysis.precision.explained(enabled.expr, enabled.frame, _ONE_STEP)
+    if re.search(_ASKS_FOR_DEVICE, text) or not (words := _words(text)) & _SPEAK_OF_IT:
+        return None
+    if analysis.precision.of_region(region) != {Dtype.FLOAT16}:
+        return None
+    near = {region.function, use.function, *(site.caller for site in analysis.callers.sites(region.function))}
+    branches = (node for function in near for node in (*function.of_kind(ast.If), *function.of_kind(ast.IfExp)))
+    if any(_words(ast.unparse(node.test)) & words for node in branches):  # type: ignore[attr-defined]
+        return None  # something asks for the setting: it may choose a way without the region
+    return Match(
+        Place(use.function, use.call),
+        f"without `{ast.unparse(enabled.expr)}` the scaler is off, the float16 region whose loss it scales stays on",
+        certain=False,
+        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
 
 

@@ -95,9 +95,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]:
     """The first positional argument: the initial scale of the old constructors, the device of the new one."""
     argument = scaler.call.args[0]
-    values = analysis.evaluator.values(argument, analysis.evaluator.root_frame(scaler.function))
+    frame = analysis.evaluator.root_frame(scaler.function)
+    values = analysis.evaluator.values(argument, frame)
     only = next(iter(values)) if len(values) == 1 else None
-    literal = only.value if isinstance(only, Literal) else None
+    literal = only.value if isinstance(only, Literal) else analysis.halves.number(argument, frame)
     text = ast.unparse(argument)
     name = getattr(argument, "attr", getattr(argument, "id", ""))
     if old and isinstance(literal, bool | str):

@@ -78,6 +78,7 @@ RULE = Rule(
     proof="raised-error",
 )
 
+_GIVE_THE_MODEL = frozenset({"half", "to", "cuda", "cpu", "train", "eval", "requires_grad_"})
 _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
 
@@ -91,7 +92,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         steps = _steps(function, analysis) if casts else []
         for cast in casts:
             later = [step for step in steps if step[0].lineno > Place(function, cast).line]
-            if later and not _is_undone(cast, function) and not analysis.nesting.conditions(cast, function):
+            if later and not _is_undone(cast, function, analysis) and not analysis.nesting.conditions(cast, function):
                 place = Place(function, cast)
                 yield Match(
                     place,
@@ -102,23 +103,32 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 
 def _casts_to_half(node: ast.Call, function: Function, analysis: Analysis) -> bool:
-    if not (isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name | ast.Attribute)):
+    if not isinstance(node.func, ast.Attribute):
         return False
     frame = analysis.evaluator.root_frame(function)
     half = node.func.attr == "half" and not node.args
     if node.func.attr == "to":
         given = [*node.args, *(word.value for word in node.keywords)]
         half = any(analysis.roles.known_name(each, frame) in ("torch.float16", "torch.half") for each in given)
-    return half and analysis.hot.is_model(node.func.value, function) and _keeps(node, function, analysis)
+    return half and analysis.hot.is_model(_model_of(node), function) and bool(_kept_as(node, function, analysis))
 
 
-def _keeps(call: ast.Call, function: Function, analysis: Analysis) -> bool:
-    """Whether the model itself changes: a statement of its own, or an assignment to its own name."""
-    outer = next(analysis.nesting.around(call, function)).node
-    if isinstance(outer, ast.Expr):
-        return True
-    receiver = ast.unparse(call.func.value)  # type: ignore[attr-defined]
-    return isinstance(outer, ast.Assign) and any(ast.unparse(target) == receiver for target in outer.targets)
+def _model_of(cast: ast.Call) -> ast.expr:
+    """What is cast: `model` of `model.cuda().half()`."""
+    found: ast.expr = cast
+    while isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and found.func.attr in _GIVE_THE_MODEL:
+        found = found.func.value
+    return found
+
+
+def _kept_as(cast: ast.Call, function: Function, analysis: Analysis) -> str:
+    """The name of the model, which a cast changes in place; of a new model, the one it gets, empty for none."""
+    model = _model_of(cast)
+    if not isinstance(model, ast.Call):
+        return ast.unparse(model)
+    around = (each.node for each in analysis.nesting.around(cast, function))
+    outer = next(node for node in around if not isinstance(node, ast.Attribute | ast.Call))
+    return ast.unparse(outer.targets[0]) if isinstance(outer, ast.Assign) else ""
 
 
 def _steps(function: Function, analysis: Analysis) -> list[tuple[ast.Call, bool]]:
@@ -153,7 +163,7 @@ def _is_unscaled_for(step: ast.Call, frame: Frame, analysis: Analysis) -> bool |
     return found[0] if len(set(found)) == 1 else None
 
 
-def _is_undone(cast: ast.AST, function: Function) -> bool:
-    """Whether the same model is made float again, or another one takes its name."""
-    receiver = ast.unparse(cast.func.value)  # type: ignore[attr-defined]
-    return any(node.attr == "float" and ast.unparse(node.value) == receiver for node in function.of_kind(ast.Attribute))
+def _is_undone(cast: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether the same model is made float again."""
+    name = _kept_as(cast, function, analysis)
+    return any(node.attr == "float" and ast.unparse(node.value) == name for node in function.of_kind(ast.Attribute))
