@@ -81,6 +81,7 @@ class Way:
         stepped = rule == "AMP209"
         decided = self.decisions(self._since)
         guards = [n for n, fact in decided if self._checks_finite(n) or (not stepped and self._asks_for_norm(n, fact))]
+        guards = [number for number in guards if not _raises(self.graph.nodes[number].place)]
         if guards and rule in _BY_GUARD:
             return _BY_GUARD[rule], guards[-1]
         if rule in _UNSCALED_OR_NOT and any(
@@ -200,6 +201,14 @@ class Way:
 def _asks_for_norm(test: ast.AST) -> bool:
     text = ast.unparse(test)
     return bool(re.search(r"norm|skip", text, re.IGNORECASE)) or any(word in text for word in torch_api.FINITE_WORDS)
+
+
+def _raises(place: Place) -> bool:
+    """Whether a check raises where it strikes: whatever comes after it has been led past nothing."""
+    return any(
+        place.node in walk(each.test) and isinstance(each.body[-1], ast.Raise) and not each.orelse
+        for each in place.function.of_kind(ast.If)
+    )
 
 
 def _is_in_a_handler(place: Place) -> bool:

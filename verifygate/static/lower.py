@@ -12,6 +12,7 @@ from verifygate.static.assignments import AssignmentLowering
 from verifygate.static.builder import Activation, Edges, TooLargeError
 from verifygate.static.conditions import expand, fact_of, gradients_there, is_about_all, is_finite_check
 from verifygate.static.graph import (
+    Among,
     Atom,
     Backward,
     Branch,
@@ -327,13 +328,26 @@ class Lowering(AssignmentLowering):
             ends: Edges = []
             start = self._loose
             for index, callee in enumerate(callees):
-                atom = Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True)
+                atom = self._chosen(callee, call, here) or Atom(
+                    f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True
+                )
                 self._loose = list(start)
                 branch = self._emit(Branch(atom), call, here)
                 self._loose = [(branch, (atom, True))]
                 self._inline(callee, call, here)
                 ends += self._loose
             self._loose = ends
+
+    def _chosen(self, callee: FunctionValue, call: ast.Call, here: Activation) -> Atom | None:
+        """Of which class the method is that an object runs by its own: always of the same one, as it has one class."""
+        own = here.frame.function
+        match call.func:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if own.owner and callee.function.owner:
+                if not own.is_static and own.parameters[:1] and own.parameters[0].arg == name:
+                    asked = f"{self.roles.path(call.func.value, here.frame)}.{attr}"
+                    made = f"{callee.function.module.path}:{callee.function.symbol}"
+                    return Atom(f"{asked} is {made}", among=Among(asked, frozenset({made})))
+        return None
 
     def _meaning(self, meaning: Meaning, call: ast.Call, here: Activation) -> None:
         if meaning.closure is not None:
