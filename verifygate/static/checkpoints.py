@@ -12,6 +12,7 @@ from verifygate.static.graph import Place
 from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.values import Object
 
 _COLLECTS = r"(?i)optim\w*_?state"
 _SAVES = r"(?i)save|write_ckpt|dump_ckpt"
@@ -114,9 +115,28 @@ class Checkpoints:
         for call in function.calls:
             if not last_name(call.func).endswith("Checkpointer") or "scaler" in ast.unparse(call).lower():
                 continue
-            if any(word.arg is not None and self._is_optimizer(word.value, function) for word in call.keywords):
+            given = [word.value for word in call.keywords if word.arg is not None]
+            if any(self._is_optimizer(each, function) or self._steps_by_a_scaler(each, function) for each in given):
                 yield call
                 return  # of several, one is where the scaler's state belongs
+
+    def _steps_by_a_scaler(self, expr: ast.expr, function: Function) -> bool:
+        """Whether something is a trainer of the project's own that lets a scaler step: its state is saved for it.
+
+        One that derives from a library's AMP trainer has the scaler's state from there.
+        """
+        evaluator = self.roles.evaluator
+        return any(
+            isinstance(value, Object)
+            and not any("AMP" in base for base in evaluator.outside_bases(value.made))
+            and any(
+                last_name(call.func) == "step" and "scaler" in ast.unparse(call.func).lower()
+                for made in evaluator.linearised(value.made)
+                for method in made.methods.values()
+                for call in method.calls
+            )
+            for value in evaluator.values(expr, evaluator.root_frame(function))
+        )
 
     def _is_state(self, call: ast.Call, function: Function) -> bool:
         """`optimizer.state_dict()`, or a call of what collects the states of all optimizers."""

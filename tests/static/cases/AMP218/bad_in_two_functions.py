@@ -42,3 +42,16 @@ class Trainer:
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+class Accumulating:
+    """Nothing between two steps is synchronised."""
+
+    def iteration(self, inputs, targets):
+        context = self.model.no_sync if self.distributed else contextlib.nullcontext  # expect: AMP218 likely
+        with context():
+            for part, target in zip(inputs.chunk(self.window), targets.chunk(self.window)):
+                loss = self.loss_fn(self.model(part), target) / self.window
+                self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()

@@ -42,3 +42,22 @@ class Trainer:
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+class Accumulating:
+    def iteration(self, inputs, targets):
+        *parts, last = zip(inputs.chunk(self.window), targets.chunk(self.window))
+        with self.model.no_sync():
+            for part, target in parts:
+                self.scaler.scale(self.loss_fn(self.model(part), target) / self.window).backward()
+        self.scaler.scale(self.loss_fn(self.model(last[0]), last[1]) / self.window).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    def iteration_reduced_by_hand(self, inputs, targets):
+        with self.model.no_sync():
+            for part, target in zip(inputs.chunk(self.window), targets.chunk(self.window)):
+                self.scaler.scale(self.loss_fn(self.model(part), target) / self.window).backward()
+        self.all_reduce_gradients()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()

@@ -157,13 +157,12 @@ def _is_remainder(node: ast.AST) -> bool:
 
 
 def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
-    """A batch in parts: a backward in each turn of `for _ in range(N)`, the step after the loop."""
+    """A batch in parts: a backward in each turn of `for _ in range(N)`, or for each chunk, the step after the loop."""
     loops = analysis.nesting.loops(scale.call, scale.function)
-    match loops[0] if loops else None:
-        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[count])) as loop:
-            window = ast.unparse(count)
-        case _:
-            return
+    loop = loops[0] if loops and isinstance(loops[0], ast.For) else None
+    window = _parts_of(loop.iter) if loop is not None else ""
+    if loop is None or not window:
+        return
     after = [
         call
         for call in analysis.scaler_calls
@@ -177,6 +176,20 @@ def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     if after and not zeroes and not shared:
         message = f"`{statement_text(scale.place)}` adds up the losses of `{window}` parts that nothing divides by it"
         yield Match(scale.place, message, certain=False)
+
+
+def _parts_of(iterated: ast.expr) -> str:
+    """The N of `range(N)`, `batch.chunk(N)` or `zip(inputs.chunk(N), targets.chunk(N))`; empty for anything else."""
+    match iterated:
+        case ast.Call(func=ast.Name(id="range"), args=[count]):
+            return ast.unparse(count)
+        case ast.Call(func=ast.Attribute(attr="chunk", value=ast.Name(id="torch")), args=[_, count, *_]):
+            return ast.unparse(count)
+        case ast.Call(func=ast.Attribute(attr="chunk"), args=[count, *_]):
+            return ast.unparse(count)
+        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=[first, *_]):
+            return _parts_of(first)
+    return ""
 
 
 def _shifted(step: ScalerCall, analysis: Analysis) -> Iterator[Match]:

@@ -125,6 +125,8 @@ def _judge_by_others(block: ast.With | ast.AsyncWith, place: Place, chosen: list
     function = place.function
     if any(_is_off_by_one(*fact, block, function, analysis) for fact in chosen):
         return "leaves out the first micro-batch of a window, and not the last one, which steps"
+    if _holds_all_before_a_step(block, function):
+        return "keeps every micro-batch before the step from being synchronised"
     derived = {node.id for call in _own_calls(block) for node in walk(call) if isinstance(node, ast.Name)}
     given = derived & {parameter.arg for parameter in function.parameters}
     inside = any(not _is_backward(node) for node in _own_calls(block))
@@ -134,6 +136,17 @@ def _judge_by_others(block: ast.With | ast.AsyncWith, place: Place, chosen: list
         if not any("no_sync" in ast.unparse(_named(context, function)) for context in held):
             return "comes after the forward, which decides on the all-reduce"
     return ""
+
+
+def _holds_all_before_a_step(block: ast.With | ast.AsyncWith, function: Function) -> bool:
+    """Whether all backwards of a function stand in a loop in the region, and a step comes after it."""
+    inside = {node for statement in block.body for node in walk(statement)}
+    looped = {node for loop in function.of_kind(ast.For) if loop in inside for node in walk(loop)}
+    backwards = [call for call in function.calls if last_name(call.func) == "backward"]
+    after = [call for call in function.calls if call.lineno > (block.end_lineno or 0)]
+    steps = any(last_name(call.func) == "step" and re.search(_STEPS, ast.unparse(call)) for call in after)
+    reduces = any(re.search(r"(?i)reduce|sync", last_name(call.func)) for call in after)
+    return steps and not reduces and bool(backwards) and all(call in looped for call in backwards)
 
 
 def _is_off_by_one(test: ast.expr, holds: bool, block: ast.AST, function: Function, analysis: Analysis) -> bool:

@@ -89,9 +89,9 @@ those of runs without AMP load as before. Unsafe where nothing in the project lo
 not known. No fix where a function would have to be given the scaler first.
 
 ## What it cannot see
-Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer by name, and states collected by
-walking over attributes. Anything in the program that keeps something under a key that says "scaler" counts as saving
-it.
+Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer or the trainer by name, and
+states collected by walking over attributes. Anything in the program that keeps something under a key that says
+"scaler" counts as saving it.
 
 ## References
 - https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html#saving-resuming
