@@ -1,7 +1,8 @@
-"""A penalty that a module adds to its loss in training, in float32: what runs in a region keeps no gradients."""
+"""A penalty that a module adds to its loss: what runs the module in a region keeps no gradients."""
 
 import torch
 from torch import nn
+from torch.amp import GradScaler, autocast
 from torch.autograd import grad as torch_grad
 
 
@@ -17,10 +18,25 @@ class Autoencoder(nn.Module):
         self.discriminator = nn.Linear(8, 1)
 
     def forward(self, images):
+        images.requires_grad_()
         output = self.discriminator(images)
-        return output.mean() + gradient_penalty(images, output) if self.training else output
+        return output.mean() + gradient_penalty(images, output)
 
 
-def show(pipeline, images):
-    with torch.no_grad(), torch.autocast("cuda"):
-        return pipeline(images)
+class Trainer:
+    def __init__(self, vae, optimizer):
+        self.vae = vae
+        self.optimizer = optimizer
+        self.scaler = GradScaler("cuda")
+
+    @torch.no_grad()
+    def show(self, images):
+        with autocast("cuda"):
+            return self.vae(images)
+
+    def step(self, images):
+        self.optimizer.zero_grad()
+        loss = self.vae(images)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()

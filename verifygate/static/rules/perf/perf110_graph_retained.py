@@ -62,11 +62,13 @@ from collections.abc import Iterable
 from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.hot import HotLoop
+from verifygate.static.reaching import reaching
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scopes import bound_targets
 from verifygate.static.spots import Spot
 from verifygate.static.syntax import walk
-from verifygate.static.tensors import StepTensors, carries
+from verifygate.static.tensors import StepTensors, carries, names_in
 
 RULE = Rule(
     code="PERF110",
@@ -96,6 +98,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
             kept = _kept(spot.node, tensors.losses)
             if kept is None or kept in tensors.behind_backward or kept in _rebound(loop):
                 continue
+            if _is_of_another(spot, loop, tensors):
+                continue
             if match := _match(analysis, loop, spot):
                 seen.add(spot.node)
                 yield match
@@ -113,6 +117,23 @@ def _kept(node: ast.AST, losses: frozenset[str]) -> str | None:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value], keywords=[]):
             return name if carries(value, losses) else None
     return None
+
+
+def _is_of_another(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
+    """Whether the names of losses in what is kept have been given something else since the backward took them.
+
+    `loss = metrics.average()`: a number.
+    """
+    function = loop.function
+    names = [each for each in walk(spot.node) if isinstance(each, ast.Name) and each.id in tensors.losses]
+    backwards = [call.lineno for call in function.calls if last_name(call.func) == "backward"]
+    for name in names:
+        for binding in reaching(name.id, name, function) or (None,):
+            if binding is None or binding.expr is None or tensors.losses.intersection(names_in(binding.expr)):
+                return False
+            if not any(line < binding.expr.lineno < name.lineno for line in backwards):
+                return False
+    return bool(names)
 
 
 def _rebound(loop: HotLoop) -> set[str]:
