@@ -14,6 +14,9 @@ from verifygate.static.scaling import Scaling
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Items, Object
 
+_NO_LIMIT = 1e6
+"""From here on a limit of a clip is there to be told the norm: norms of gradients are some ten thousand at most."""
+
 
 @record
 class Meaning:
@@ -167,7 +170,8 @@ class Signals:
             if not known and isinstance(call.func, ast.Attribute) and _only_measures(call):
                 return Meaning(Signal(Event.READ, names=identifiers(call.func.value)))
             parameters = self._first(call, "parameters")
-            return Meaning(Signal(Event.CLIP, names=identifiers(parameters) if parameters else frozenset()))
+            event = Event.READ if known and _is_without_end(call) else Event.CLIP
+            return Meaning(Signal(event, names=identifiers(parameters) if parameters else frozenset()))
         if known == "torch.autograd.backward" and call.args:
             return Meaning(self.backward(call.args[0], frame))
         if name in torch_api.GRAD_READINGS | torch_api.GRAD_RECORDERS:
@@ -239,6 +243,18 @@ def _only_measures(call: ast.Call) -> bool:
     limit = next((word.value for word in call.keywords if word.arg in ("max_norm", "clip_norm")), None)
     limit = limit or (call.args[0] if len(call.args) == 1 or (call.args and _is_number(call.args[0])) else None)
     return isinstance(limit, ast.Constant) and limit.value in (0, None)
+
+
+def _is_without_end(call: ast.Call) -> bool:
+    """Whether the limit of a clip is one that no gradient reaches: `clip_grad_norm_(parameters, float("inf"))`."""
+    limit = next((word.value for word in call.keywords if word.arg == "max_norm"), None)
+    limit = limit or (call.args[1] if len(call.args) > 1 else None)
+    match limit:
+        case ast.Constant(value=int() | float() as number):
+            return number >= _NO_LIMIT
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as text)]):
+            return text.lower().startswith("inf")
+    return limit is not None and last_name(limit) == "inf"
 
 
 def _is_number(expr: ast.expr) -> bool:

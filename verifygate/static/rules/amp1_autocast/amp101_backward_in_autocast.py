@@ -123,12 +123,13 @@ def _guessed(analysis: Analysis) -> Iterator[Match]:
 
 
 def _backwards(function: Function, analysis: Analysis) -> Iterator[ast.Call]:
-    """The backwards of tensors in a method of a module."""
+    """The backwards of tensors in a method of a module; `accelerator.backward(loss)` is another protocol's."""
     if function.owner is None or not function.module.mentions(b".backward("):
         return
     for node in function.calls:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
             bases = analysis.evaluator.outside_bases(function.owner)
             receiver = ast.unparse(node.func.value)
-            if any(base.startswith("torch.nn.") for base in bases) and receiver not in ("super()", "self"):
+            foreign = receiver in ("super()", "self") or (node.args and "loss" not in receiver.lower())
+            if any(base.startswith("torch.nn.") for base in bases) and not foreign:
                 yield node
