@@ -186,8 +186,10 @@ class Covered:
         direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
         files = self._files(region.function.module.path)
         guess = ("forward" if direct else name, direct and loss, files)
-        if guess in self._guessed:
-            return []  # all of them are in the queue already
+        if guess in self._guessed:  # all of them are in the queue already, but for one that was left out
+            left = [method for method in self._left_out.get(guess, ()) if method is not function]
+            self._left_out[guess] = [] if left else self._left_out.get(guess, [])
+            return left
         values = self.evaluator.values(call.func, self.evaluator.root_frame(function))
         if not any(isinstance(value, Unknown) for value in values):
             return []
@@ -201,7 +203,8 @@ class Covered:
         if direct and not loss:
             found += [method for method in self._own_losses if method.module.path in files]
             found += [method for method in candidates if method not in found and self._is_used_unseen(method, files)]
-        return found
+        self._left_out[guess] = [method for method in found if method is function]  # no module runs itself
+        return [method for method in found if method is not function]
 
     def _overriding(self, abstract: list[Function], region: WrittenRegion) -> list[Function]:
         """The methods of the program that stand in for methods which are there to be overridden."""
@@ -220,6 +223,11 @@ class Covered:
     @cached_property
     def _guessed(self) -> set[tuple[str, bool, frozenset[str]]]:
         return set()
+
+    @cached_property
+    def _left_out(self) -> dict[tuple[str, bool, frozenset[str]], list[Function]]:
+        """A guess -> the method that made it, if it is among what is guessed: another call may run it."""
+        return {}
 
     @cached_property
     def _own_losses(self) -> list[Function]:

@@ -79,8 +79,9 @@ No automatic fix: `custom_fwd(device_type=..., cast_inputs=torch.float32)` is ri
 plain `custom_fwd` for functions of torch's own operations; which of them is the author's to say.
 
 ## What it cannot see
-Whether the function is reached inside a region, and which dtypes an extension implements: findings are likely, never
-certain. Functions that only reshape, gather or communicate are left alone, and those that a test runs in float16.
+Whether the function is reached inside a region, where not all of its calls can be followed, and which dtypes an
+extension implements: findings are likely, never certain. Functions that only reshape, gather or communicate are left
+alone, and those that a test runs in float16.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions
@@ -137,9 +138,19 @@ def check(analysis: Analysis) -> Iterable[Match]:
             reason = _reason(forward, backward, analysis)
             if not reason or re.search(_CASTS, ast.unparse(made.node)) or _is_tested_in_half(made, analysis):
                 continue
-            if not any(re.search(_CASTS_BEFORE, ast.unparse(site.node)) for site in _sites(made, analysis)):
+            sites = _sites(made, analysis)
+            if not any(re.search(_CASTS_BEFORE, ast.unparse(site.node)) for site in sites) and not (
+                sites and all(_stays_outside(site, analysis) for site in sites)
+            ):
                 message = f"`{made.symbol}` {reason} without `custom_fwd` and `custom_bwd`"
                 yield Match(Place(forward, made.node.bases[0]), message, certain=False)
+
+
+def _stays_outside(site: Function, analysis: Analysis) -> bool:
+    """Whether the calls of what applies the function are known, and no region covers them or is open around it."""
+    if site in analysis.covered.reached or analysis.written_regions.by_function.get(site):
+        return False
+    return bool(analysis.callers.sites(site))
 
 
 def _is_tested_in_half(made: Class, analysis: Analysis) -> bool:
