@@ -52,7 +52,8 @@ the device computes in it.
 A loss that a function outside the project back-propagates, regions whose dtype comes from a configuration, and a loss
 that another model works out from what the region gives: the gradients may all be that model's. Any mention of apex,
 deepspeed, accelerate or lightning in the file keeps the rule silent, and so does one of a scaler, but for one that is
-only built, saved and restored, or that only other functions use: there it is likely.
+only built, saved and restored, or that only other functions use: there it is likely. Of models that compute in float16
+by themselves, only those whose whole `forward` does, in programs in which no file has a word of a scaler.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -86,7 +87,10 @@ RULE = Rule(
     proof="gradient-flush",
 )
 
-_ANOTHER_PROTOCOL = re.compile(rb"apex|deepspeed|accelerat|lightning(?![a-z])|fabric|loss_scal|manual_backward")
+_ANOTHER_PROTOCOL = re.compile(
+    rb"apex|deepspeed|(?:import|from)\s+accelerate\b|accelerator|lightning(?![a-z])|fabric|loss_scal|manual_backward"
+)
+_TRAINS = re.compile(rb"loss\w*\.backward\(")
 _USES = frozenset({"scale", "unscale_", "step", "update"})
 _OF_TENSORS = frozenset({"to", "cuda", "cpu", "float", "long", "half", "detach", "clone", "view", "reshape", "squeeze"})
 """Methods that move, cast or reshape what is there: none of them runs a model."""
@@ -116,8 +120,47 @@ def check(analysis: Analysis) -> Iterable[Match]:
             certain=certain,
             steps=((region.place, "the region"), (Place(function, backward), "the backward")),
         )
+    yield from _in_a_model(analysis)
     yield from _inverted(analysis)
     yield from _for_cuda_only(analysis)
+
+
+def _in_a_model(analysis: Analysis) -> Iterable[Match]:
+    """Models that run in float16 by themselves, in programs that train and have no word of a scaler anywhere."""
+    for region in analysis.written_regions.all:
+        function = region.function
+        if not region.is_active or region.block is not function.node or function.name != "forward":
+            continue
+        if _without_gradients(region, analysis) or _dtypes(region, analysis) != {Dtype.FLOAT16}:
+            continue
+        for files in analysis.companions.programs(function.module.path):
+            if (backward := _plain_backward(files, function, analysis)) is not None:
+                yield Match(
+                    region.place,
+                    "this model computes in float16, and what trains it has no scaler: small gradients become zero",
+                    certain=False,
+                    steps=((region.place, "the region"), (backward, "the backward")),
+                )
+                break
+
+
+def _plain_backward(files: frozenset[str], forward: Function, analysis: Analysis) -> Place | None:
+    """A backward of a loss in a program that steps an optimizer and speaks of no way to scale.
+
+    First where the model is named.
+    """
+    known = [file for path in sorted(files) if (file := analysis.program.sources.get(path)) is not None]
+    if any(_ANOTHER_PROTOCOL.search(file.glance()) or b"scaler" in file.glance().lower() for file in known):
+        return None
+    trains = [file for file in known if _TRAINS.search(file.glance()) and b"zero_grad" in file.glance()]
+    name = forward.owner.node.name.encode() if forward.owner is not None else b""
+    trains.sort(key=lambda file: name not in file.glance())
+    for module in (analysis.program.module(file.path) for file in trains):
+        for function in module.holding(b"backward") if module is not None else ():
+            for node in function.calls:
+                if last_name(node.func) == "backward" and _steps(function, analysis):
+                    return Place(function, node)
+    return None
 
 
 def _dtypes(region: WrittenRegion, analysis: Analysis) -> frozenset[Dtype]:

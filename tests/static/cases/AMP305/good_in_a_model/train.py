@@ -1,0 +1,18 @@
+import torch
+from network import Network
+
+
+def train(batches, loss_fn):
+    model = Network(3).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for points, drag in batches:
+        optimizer.zero_grad()
+        loss = loss_fn(model(points), drag)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+if __name__ == "__main__":
+    train([], torch.nn.MSELoss())
