@@ -109,7 +109,7 @@ class Way:
 
     def _is_never_zeroed(self) -> bool:
         """Whether nothing on the way looks as if it zeroed by means that the walk does not know."""
-        if self._zeroed_before_the_step():
+        if self._nothing_uses_them():
             return False  # a backward for something else, an attack on the inputs say: what it left is dropped
         if self._left_what_zeroes():
             return False
@@ -131,19 +131,19 @@ class Way:
         payload = self.graph.nodes[number].payload
         return payload.event if isinstance(payload, Signal) else None
 
-    def _zeroed_before_the_step(self) -> bool:
-        """Whether a zero_grad comes after the breach and before anything uses the gradients."""
-        ahead, seen = [self.shown], {self.shown}
+    def _nothing_uses_them(self) -> bool:
+        """Whether a zero_grad comes after the breach before anything uses the gradients, or nothing ever does."""
+        ahead, seen, used = [self.shown], {self.shown}, False
         while ahead:
             for successor, _ in self.graph.nodes[ahead.pop()].successors:
-                payload = self.graph.nodes[successor].payload
-                event = payload.event if isinstance(payload, Signal) else None
+                event = self._event(successor)
                 if event is Event.ZERO_GRAD:
                     return True
+                used = used or event in _USES
                 if event not in _USES and successor not in seen:
                     seen.add(successor)
                     ahead.append(successor)
-        return False
+        return not used
 
     def _is_wiped_window(self) -> bool:
         """Whether a zero_grad of every turn throws away what an accumulation counts on.
