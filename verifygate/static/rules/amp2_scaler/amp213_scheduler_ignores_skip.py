@@ -158,7 +158,7 @@ def _calls_of(function: Function, step: ScalerCall, analysis: Analysis) -> Itera
     for site in analysis.callers.sites(function):
         if not _turns(step.call, step.optimizer, function, analysis):
             frame = analysis.evaluator.root_frame(site.caller)
-            yield ScalerCall(site.call, _called_on(site.call), "step", step.scaler, site.caller, frame)
+            yield ScalerCall(site.call, _called_on(site.call), "call", step.scaler, site.caller, frame)
 
 
 def _called_on(call: ast.Call) -> ast.expr:
@@ -222,7 +222,8 @@ def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysi
 
 def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> bool:
     """Whether each turn of the loops runs the scaler's step, once or once for each of several objectives."""
-    around = _turns(step.call, step.optimizer, step.function, analysis)
+    optimizer = step.optimizer if step.method == "step" else None  # a function that steps may be given the batch first
+    around = _turns(step.call, optimizer, step.function, analysis)
     while len(loops) > len(around) and _repeats(loops[0]):
         loops = loops[1:]
     inner = around[: len(around) - len(loops)]
