@@ -16,6 +16,7 @@ from verifygate.static.values import Object
 
 _COLLECTS = r"(?i)optim\w*_?state"
 _SAVES = r"(?i)save|write_ckpt|dump_ckpt"
+_CHECKPOINTER = r"Check_?[pP]ointer$|^Checkpoint(?:Manager)?$"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
 """How scalers are called, also by those who write it like a number; what is looked for is in small letters."""
@@ -44,7 +45,7 @@ class Checkpoints:
         self.sources = sources
         self.roles = roles
         self.nesting = nesting
-        self.functions = [function for function in functions if function.module.mentions(b"state", b"Checkpointer")]
+        self.functions = [function for function in functions if function.module.mentions(b"state", b"Checkpoint")]
         self._lines: dict[str, bytes] = {}
 
     @cached_property
@@ -110,13 +111,15 @@ class Checkpoints:
 
     def _collected_in(self, function: Function) -> Iterator[ast.Call]:
         """The call that builds a checkpointer, which saves all it is given by name: an optimizer, and no scaler."""
-        if not function.module.mentions(b"Checkpointer(") or function.module.mentions(b"add_checkpointable"):
+        if not function.module.mentions(b"Checkpoint") or function.module.mentions(b"add_checkpointable"):
             return
         for call in function.calls:
-            if not last_name(call.func).endswith("Checkpointer") or "scaler" in ast.unparse(call).lower():
+            if not re.search(_CHECKPOINTER, last_name(call.func)):
                 continue
-            given = [word.value for word in call.keywords if word.arg is not None]
-            if any(self._is_optimizer(each, function) or self._steps_by_a_scaler(each, function) for each in given):
+            kept = _handed(call, function)
+            if any("scaler" in ast.unparse(each).lower() for each in (call, *kept)):
+                continue
+            if any(self._is_optimizer(each, function) or self._steps_by_a_scaler(each, function) for each in kept):
                 yield call
                 return  # of several, one is where the scaler's state belongs
 
@@ -156,7 +159,7 @@ class Checkpoints:
 
     def _hands_over(self, call: ast.Call, function: Function) -> bool:
         """Whether a dict built here is handed to a function of the project that saves something."""
-        if not any(_is_dict(argument, function) for argument in (*call.args, *(word.value for word in call.keywords))):
+        if not any(_dicts(argument, function) for argument in (*call.args, *(word.value for word in call.keywords))):
             return False
         evaluator = self.roles.evaluator
         return any(_saves(each.function) for each in evaluator.callees(call, evaluator.root_frame(function)))
@@ -203,11 +206,18 @@ def _saves(function: Function) -> bool:
     return any(re.search(_SAVES, last_name(call.func)) for call in function.calls)
 
 
-def _is_dict(expr: ast.expr, function: Function) -> bool:
-    """Whether an expression is a dict written out, or a variable that is given one."""
-    if isinstance(expr, ast.Name):
-        return any(isinstance(each.expr, ast.Dict) for each in function.scope.names.get(expr.id, ()))
-    return isinstance(expr, ast.Dict)
+def _handed(call: ast.Call, function: Function) -> list[ast.expr]:
+    """What a call is given by keyword, and what is in the dicts that it is given."""
+    named = [word.value for word in call.keywords if word.arg is not None]
+    return named + [
+        value for each in (*call.args, *named) for given in _dicts(each, function) for value in given.values
+    ]
+
+
+def _dicts(expr: ast.expr, function: Function) -> list[ast.Dict]:
+    """The dicts, written out, that an expression is, or that a variable is given."""
+    bound = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    return [each for each in (expr, *(binding.expr for binding in bound)) if isinstance(each, ast.Dict)]
 
 
 def _is_held(name: str, function: Function) -> bool:

@@ -19,9 +19,10 @@ _SIGNALS = (
     | torch_api.COMMON_WORDS
     | torch_api.SCALER_METHODS
     | torch_api.NONLINEAR_GRAD_METHODS
+    | torch_api.LIMITING_FUNCTIONS
     | torch_api.GRAD_READINGS
     | torch_api.GRAD_RECORDERS
-    | {"zero_", "add_", "nan_to_num_", "append", "extend"}
+    | {"zero_", "add_", "copy_", "where", "append", "extend"}
 )
 """Methods that mean something in the protocol, whoever has them."""
 

@@ -43,6 +43,9 @@ _FLOAT = r"(?i)(?<![bB])(?:float|fp|f)_?16|half"
 _AMONG_OTHERS = re.compile(rf"(?<!not )\bin [\[({{][^\])}}]*{_BFLOAT.removeprefix('(?i)')}", re.IGNORECASE)
 _EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
 """Names of methods whose results nobody differentiates."""
+_IS_FLOAT32 = re.compile(
+    r"""^[\w.\[\]'"]+ (!=|==) ['"]?(?:torch\.)?(?:float32|fp32|f32|32|no|none)['"]?$""", re.IGNORECASE
+)
 _MAX_STEPS = 5
 
 
@@ -233,8 +236,10 @@ class Precision:
 
     @staticmethod
     def allows_bfloat16(text: str, holds: bool) -> bool:
-        """Whether a condition that holds names bfloat16 among others: `dtype in ("float16", "bfloat16")`."""
-        return holds and bool(_AMONG_OTHERS.search(text.partition(" ; ")[0]))
+        """Whether a condition names bfloat16 among others, `in ("float16", "bfloat16")`, or rules out float32 alone."""
+        first = text.partition(" ; ")[0]
+        asked = _IS_FLOAT32.search(first)
+        return (holds and bool(_AMONG_OTHERS.search(first))) or (asked is not None and (asked[1] == "!=") is holds)
 
     # -- which regions a scaler serves ---------------------------------------------------------------------------
 

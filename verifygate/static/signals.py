@@ -93,7 +93,9 @@ class Signals:
             path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
             return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
         if is_grad(receiver):
-            if method in torch_api.NONLINEAR_GRAD_METHODS:
+            if method in torch_api.NONLINEAR_GRAD_METHODS or (
+                method == "copy_" and _is_chosen(self._first(call, "src"), frame)
+            ):
                 return Meaning(Signal(Event.CLIP, names=identifiers(receiver)))
             if method == "zero_":
                 return Meaning(Signal(Event.ZERO_GRAD, names=identifiers(receiver)))
@@ -181,7 +183,9 @@ class Signals:
                 return Meaning(Signal(Event.READ, names=identifiers(grad)))
         if name == "sum" and call.args and (grad := grad_squared(call.args[0])) is not None:
             return Meaning(Signal(Event.READ, names=identifiers(grad)))
-        if name == "nan_to_num_" and call.args and is_grad(call.args[0]):
+        if name in torch_api.LIMITING_FUNCTIONS and known.startswith("torch.") and call.args and is_grad(call.args[0]):
+            return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
+        if known == "torch.where" and call.args and _speaks_of_grad(call.args[0]):
             return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
         return None
 
@@ -217,7 +221,9 @@ class Signals:
 
 
 def of_grad_assignment(target: ast.expr, value: ast.expr | None) -> Signal | None:
-    """The meaning of `p.grad = None` (a zero_grad) and of `p.grad = p.grad.clamp(...)` (a clip)."""
+    """The meaning of `p.grad = None` (a zero_grad) and of `p.grad[torch.isnan(p.grad)] = 0` (a clip)."""
+    if isinstance(target, ast.Subscript) and is_grad(target.value) and _speaks_of_grad(target.slice):
+        return Signal(Event.CLIP, names=identifiers(target.value))
     if not (isinstance(target, ast.Attribute) and target.attr == "grad"):
         return None
     if isinstance(value, ast.Constant) and value.value is None:
@@ -229,6 +235,20 @@ def _with_closure(call: ast.Call) -> bool:
     named = next((word.value for word in call.keywords if word.arg == "closure"), None)
     given = named or (call.args[1] if len(call.args) > 1 else None)
     return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
+
+
+def _is_chosen(expr: ast.expr | None, frame: Frame) -> bool:
+    """Whether its size chooses what a gradient is overwritten with: `torch.where(grad_norm < limit, grad, clipped)`."""
+    bound = frame.function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    for each in (expr, *(binding.expr for binding in bound)):
+        match each:
+            case ast.Call(args=[ast.Compare() as asked, *_]) if last_name(each.func) == "where":
+                return any("grad" in name.lower() for name in identifiers(asked))
+    return False
+
+
+def _speaks_of_grad(expr: ast.expr) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in walk(expr))
 
 
 def _is_noise(expr: ast.expr) -> bool:

@@ -48,12 +48,18 @@ DEPRECATED = {
 }
 """Deprecated since torch 2.4 -> what takes its place, and the device type to pass to it."""
 
-CLIP_FUNCTIONS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value"})
+CLIP_FUNCTIONS = frozenset(
+    {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value"}
+    | {"adaptive_clip_grad", "dispatch_clip_grad"}  # timm's
+)
 CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 """Methods of a model that clip its own gradients (FSDP, DeepSpeed-like wrappers)."""
 
 NONLINEAR_GRAD_METHODS = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_", "nan_to_num_", "clamp"})
 """In-place methods on `.grad` whose result depends on the scale; multiplying and dividing do not."""
+
+LIMITING_FUNCTIONS = frozenset({"clamp", "clip", "clamp_", "clip_", "nan_to_num", "nan_to_num_"})
+"""Functions of torch that make of a gradient what depends on the scale, as the methods do."""
 
 GRAD_READINGS = frozenset({"norm", "abs", "std", "var", "histc", "pow", "square", "vector_norm", "matrix_norm"})
 """Methods on `.grad`, and functions of it, that measure it: the scale goes into what they tell."""

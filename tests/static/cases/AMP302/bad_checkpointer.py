@@ -2,6 +2,9 @@
 
 import torch
 from fvcore.common.checkpoint import Checkpointer
+from ignite.handlers import Checkpoint, DiskSaver
+
+from managers import CheckpointManager
 
 
 class Engine:
@@ -17,3 +20,32 @@ class Engine:
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
+
+
+def by_a_manager(model, batches):
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    manager = CheckpointManager("runs", model=model, optimizer=optimizer)  # expect: AMP302 likely
+    for number, batch in enumerate(batches):
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        manager.step(number)
+
+
+def by_a_dict(model, batches):
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    to_save = {"model": model, "optimizer": optimizer}
+    handler = Checkpoint(to_save, DiskSaver("runs"))  # expect: AMP302 likely
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    handler()

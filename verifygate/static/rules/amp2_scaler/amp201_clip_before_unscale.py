@@ -2,8 +2,9 @@
 
 ## What it does
 Reports a clip of gradients that a scaled backward made and no `unscale_` has divided yet: `clip_grad_norm_`,
-`clip_grad_value_`, a model's own clip method, `p.grad.clamp_(...)`, `nan_to_num_` on gradients; and a hook that clamps
-each gradient as the backward makes it, in a program that scales its loss.
+`clip_grad_value_`, timm's `adaptive_clip_grad`, a model's own clip method, `p.grad.clamp_(...)`, `torch.clamp` and
+`nan_to_num` of gradients, a `torch.where` or a mask that asks how large or finite they are; and a hook that clamps each
+gradient as the backward makes it, in a program that scales its loss.
 
 ## Why is this bad
 The gradients are tens of thousands of times too large at that point, so every step is clipped, and after the scaler

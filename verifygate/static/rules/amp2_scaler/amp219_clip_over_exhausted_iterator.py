@@ -7,7 +7,7 @@ loop, another clip, or the same clip in an earlier turn of a loop; and what goes
 
 ## Why is this bad
 A generator gives its items once. The clip gets none, so nothing is clipped, and the norm it returns is 0. What comes
-after a clip gets none either: a decay of the weights, say, that never happens.
+after a clip gets none either (of medium severity): a decay of the weights, say, that never happens.
 
 ## What happens at run time
 `clip_grad_norm_` is silent and returns 0; `clip_grad_value_` raises (torch 2.13).
@@ -103,7 +103,9 @@ def check(analysis: Analysis) -> Iterator[Match]:
         node, consumed = empty
         if consumed:
             place = Place(function, node)
-            yield Match(place, f"`{statement_text(place)}` gets no parameters: {consumed}", certain=surely)
+            severity = None if node is call else Severity.MEDIUM  # the clip itself does its work
+            message = f"`{statement_text(place)}` gets no parameters: {consumed}"
+            yield Match(place, message, certain=surely, severity=severity)
 
 
 def _holds_generator(name: str, function: Function, analysis: Analysis) -> bool | None:

@@ -118,7 +118,10 @@ RULE = Rule(
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
-    beside=("optim", r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict|Checkpointer\("),
+    beside=(
+        "optim",
+        r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict|Checkpointer\(|\bCheckpoint(?:Manager)?\(",
+    ),
     proof="scale-trace",
 )
 
