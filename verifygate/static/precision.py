@@ -39,7 +39,7 @@ _NAMES = {
 _DEFAULTS = {"cuda": Dtype.FLOAT16, "cpu": Dtype.BFLOAT16, "mps": Dtype.FLOAT16, "xpu": Dtype.FLOAT16}
 _SPEAKS_OF_DTYPE = r"(?i)b?f(?:loat|p)?_?16|half|dtype|precision|mixed"
 _BFLOAT = r"(?i)bf(?:loat)?_?16"
-_FLOAT = r"(?i)(?<![bB])(?:float|fp|f)_?16|half"
+_FLOAT = r"(?i)(?<![bB])(?:float|fp|f)_?16|half|(?<=['\"])16(?!\d)"
 _AMONG_OTHERS = re.compile(rf"(?<!not )\bin [\[({{][^\])}}]*{_BFLOAT.removeprefix('(?i)')}", re.IGNORECASE)
 _EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
 """Names of methods whose results nobody differentiates."""

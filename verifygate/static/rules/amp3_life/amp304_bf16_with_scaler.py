@@ -100,12 +100,11 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     if not misnamed and any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
         yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
         return
-    if any(precision.asks_for_either(text, holds) for text, holds in conditions) and not any(
-        precision.asks_for_float16_only(text, holds) for text, holds in conditions
-    ):
+    for_float16 = any(precision.asks_for_float16_only(text, holds) for text, holds in conditions)
+    if any(precision.asks_for_either(text, holds) for text, holds in conditions) and not for_float16:
         yield Match(place, "the scaler is on for bfloat16 as well, which needs none", certain=False, steps=steps)
         return
-    allowed = any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
+    allowed = not for_float16 and any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
     asked = not allowed and any(
         precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, use, analysis)
     )
