@@ -46,3 +46,12 @@ class Trainer:
             self.ema.apply_shadow()  # expect: AMP104
             wanted = self.model(inputs)
         return predicted, wanted
+
+
+def moving_average(student, teacher, loss_fn, inputs):
+    with torch.autocast("cuda"):
+        before = teacher(inputs)
+        with torch.no_grad():
+            for old, new in zip(teacher.parameters(), student.parameters()):  # expect: AMP104 likely
+                old.mul_(0.99).add_(new, alpha=0.01)
+        return loss_fn(student(inputs), before, teacher(inputs))

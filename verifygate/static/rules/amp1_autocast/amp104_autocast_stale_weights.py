@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a region that stays open over two steps of one optimizer with a backward between them, in one function or
-through calls; and a region in which a model runs, gets other weights (an EMA's, `load_state_dict`), and runs again.
+through calls; and a region in which a model runs, gets other weights (an EMA's, `load_state_dict`, a loop over its
+parameters that overwrites them), and runs again.
 
 ## Why is this bad
 The first time a float32 weight is used in a region, autocast keeps its half-precision copy, and drops the copies only
@@ -75,6 +76,7 @@ from verifygate.static.graph import Place
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers, last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame, Object
 
 RULE = Rule(
@@ -88,6 +90,9 @@ RULE = Rule(
     proof="loss-progress",
 )
 
+_FROZEN = (b"requires_grad_(False)", b"requires_grad = False", b"requires_grad=False")
+"""No cast of a weight that needs no gradient is kept."""
+_IN_PLACE = frozenset({"copy_", "mul_", "add_", "lerp_", "sub_", "div_"})
 _SWAPS = frozenset({"apply_shadow", "copy_to", "average_parameters", "ema_scope"})
 """Methods by which moving averages of weights are put in the place of the weights."""
 
@@ -110,23 +115,49 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
     """Swaps with a forward of the swapped model before and after."""
     frame = analysis.evaluator.root_frame(region.function)
-    for swap in region.calls:
-        linked = _swapped_names(swap, frame, analysis)
-        if linked is None:
+    for swap in region.nodes:
+        linked = _swapped_names(swap, frame, analysis) if isinstance(swap, ast.Call) else _overwritten(swap)
+        if not linked or (isinstance(swap, ast.For) and region.function.module.mentions(*_FROZEN)):
             continue
         sides: dict[str, set[bool]] = {}
         for call in region.calls:
             if last_name(call.func) in linked and isinstance(call.func, ast.Name | ast.Attribute) and call is not swap:
-                after = (call.lineno, call.col_offset) > (swap.lineno, swap.col_offset)
+                after = (call.lineno, call.col_offset) > (swap.lineno, swap.col_offset)  # type: ignore[attr-defined]
                 sides.setdefault(analysis.roles.path(call.func, frame), set()).add(after)
         if any(len(both) == 2 for both in sides.values()):
             yield Match(
                 Place(region.function, swap),
                 f"`{statement_text(Place(region.function, swap))}` changes weights in a region that has cast them"
                 " already: the next forward still uses the old ones",
-                certain=last_name(swap.func) != "load_state_dict",
+                certain=isinstance(swap, ast.Call) and last_name(swap.func) != "load_state_dict",
                 remedy="leave the autocast region before the weights change, and enter it again for the next forward",
             )
+
+
+def _overwritten(node: ast.AST) -> frozenset[str]:
+    """Last names of the models whose weights an operation in place overwrites, for a variable of a loop over them.
+
+    `a.mul_(0.99).add_(b)`, where `for a, b in zip(teacher.parameters(), student.parameters())`.
+    """
+    if not isinstance(node, ast.For):
+        return frozenset()
+    given = node.iter.args if isinstance(node.iter, ast.Call) and last_name(node.iter.func) == "zip" else [node.iter]
+    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+    weights = {
+        target.id: last_name(each.func.value)
+        for target, each in zip(targets, given, strict=False)
+        if isinstance(target, ast.Name) and isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
+        if each.func.attr == "parameters"
+    }
+    written = (call.func for call in walk(node) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute))
+    return frozenset(weights[name] for func in written if func.attr in _IN_PLACE and (name := _root(func)) in weights)
+
+
+def _root(expr: ast.expr) -> str:
+    """`a` of `a.data.copy_`."""
+    while isinstance(expr, ast.Attribute):
+        expr = expr.value
+    return expr.id if isinstance(expr, ast.Name) else ""
 
 
 def _swapped_names(swap: ast.Call, frame: Frame, analysis: Analysis) -> frozenset[str] | None:

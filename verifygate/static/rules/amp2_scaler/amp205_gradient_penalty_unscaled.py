@@ -171,7 +171,7 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
             is_half = is_half and not _may_contradict(region.context, node, function, analysis)
             return [Place(function, node)] if is_half else []
     sites = [site for site in analysis.callers.sites(function) if not _scales(site.call)] if depth else []
-    if depth == _DEPTH and not re.search(_PENALTY, function.name):
+    if depth == _DEPTH and not any(re.search(_PENALTY, name) for name in function.symbol.split(".")):
         sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
 

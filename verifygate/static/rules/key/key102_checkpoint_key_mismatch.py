@@ -1,11 +1,12 @@
 """A key is read from a loaded checkpoint that the project's own save never writes.
 
 ## What it does
-Ties each `torch.load` to the project's `torch.save` calls, also those behind a function that is handed the dict: by the
-file name that both write out, or, where the path comes from outside and is named a checkpoint to resume from, by being
-the saves of the same program. A constant key that is read and that none of the tied saves holds is reported. So is one
-that some of them hold, where another, of which most of the other keys are read, keeps an optimizer's state for resuming
-too: which of the two the path leads to, only a run shows.
+Ties each `torch.load` to the project's `torch.save` calls, also those behind a function that is handed the dict: by
+the file name that both write out, or, where the path comes from outside and is named a checkpoint to resume from, by
+being the saves of the same program; or by being the saves of the object whose method resumes. A constant key that is
+read and that none of the tied saves holds is reported. So is one that some of them hold, where another, of which most
+of the other keys are read, keeps an optimizer's state for resuming too: which of the two the path leads to, only a
+run shows.
 
 ## Why is this bad
 Saving works for months; the first resume raises KeyError, when the run that should be resumed is gone.
@@ -82,6 +83,7 @@ RULE = Rule(
 
 _FILE_NAME = r"[\w.-]*\w\.(pt|pth|ckpt|tar|pkl|bin)$"
 _OWN = r"(?i)resume|latest|last"
+_RESUMES = r"(?i)resume|restore|load_(?:check|ckpt|state)"
 _MAX_STEPS = 40
 
 
@@ -123,12 +125,14 @@ def _compare(
     analysis: Analysis, call: ast.Call, home: Frame, nodes: list[ast.Subscript], function: Function, saves: list[_Save]
 ) -> Iterator[Match]:
     tied, certain = _tied(analysis, call, home, saves)
+    if not tied and function.owner is not None and re.search(_RESUMES, function.name):
+        tied = [save for save in saves if save.function.owner is function.owner]  # what one object saves and loads
     if not tied or any(not save.shapes for save in tied):
         return
     shapes = [shape for save in tied for shape in save.shapes or ()]
     keys = {key for shape in shapes for key in shape.keys}
     read = {_key(node) for node in nodes}
-    if not certain and not read & keys:
+    if not certain and 2 * len(read & keys) < len(read):
         return  # nothing it reads is ours: it may be anybody's checkpoint
     stored = {_key(node) for node in function.of_kind(ast.Subscript) if not _is_load(node)}
     for node in nodes:
