@@ -238,7 +238,7 @@ class Precision:
     def allows_bfloat16(text: str, holds: bool) -> bool:
         """Whether a condition names bfloat16 among others, `in ("float16", "bfloat16")`, or rules out float32 alone."""
         first = text.partition(" ; ")[0]
-        asked = _IS_FLOAT32.search(first)
+        asked = _IS_FLOAT32.search(first) if Precision.asks_for_dtype(first) else None
         return (holds and bool(_AMONG_OTHERS.search(first))) or (asked is not None and (asked[1] == "!=") is holds)
 
     # -- which regions a scaler serves ---------------------------------------------------------------------------

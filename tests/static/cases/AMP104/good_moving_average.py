@@ -16,5 +16,5 @@ def read_only(student, teacher, loss_fn, inputs):
         before = student(inputs)
         distance = 0.0
         for old, new in zip(teacher.parameters(), student.parameters()):
-            distance += (old - new).pow(2).sum()
+            distance += (old - new).pow(2).sum() / new.norm()
         return loss_fn(before, student(inputs)) + distance

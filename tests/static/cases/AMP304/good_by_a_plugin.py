@@ -32,3 +32,33 @@ class Connector:
         if self.precision in ("16-mixed", "bf16-mixed"):
             return Mixed(precision=self.precision, device="cuda")
         raise ValueError(self.precision)
+
+
+def nested(model, batches, optimizer, dtype):
+    half = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+    scaler = None
+    if dtype != "float32":
+        if dtype == "float16":
+            scaler = torch.amp.GradScaler("cuda")
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=half[dtype]):
+            loss = model(batch)
+        if scaler is not None:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+
+def told_by_another_setting(model, batches, optimizer, dtype, folder):
+    half = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+    scaler = None
+    if folder != None:  # noqa: E711
+        scaler = torch.amp.GradScaler("cuda", enabled=scales(dtype))
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=half[dtype]):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
