@@ -14,7 +14,7 @@ def statement(model, batches):
 
 
 def assigned(net, optimizer, batches):
-    net = net.to("cuda", dtype=torch.float16)  # expect: AMP401
+    net = net.to("cuda", dtype=torch.float16)  # expect: AMP401 likely
     scaler = torch.amp.GradScaler("cuda")
     for batch in batches:
         optimizer.zero_grad()

@@ -2,8 +2,9 @@
 
 ## What it does
 Reports `model.half()` and `model.to(torch.float16)` in a function that goes on to step with a scaler, where no
-condition lies between and the model is not made float again. Certain before an `unscale_`, and where one of torch's
-optimizers is stepped; not reported where the optimizer is of a class that sets `_step_supports_amp_scaling`, since the
+condition lies between, the model is not made float again, and the optimizer is not seen to be given other models'
+parameters only. Certain where it is seen to be given this one's; not reported where the function only evaluates the
+model, nor where the optimizer is of a class that sets `_step_supports_amp_scaling`, since the
 scaler then leaves unscaling to it.
 
 ## Why is this bad
@@ -65,6 +66,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.roles import ScalerKind
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.trained import is_frozen, is_trained, model_of
 from verifygate.static.values import Frame, Made, Object
 
 RULE = Rule(
@@ -78,7 +80,6 @@ RULE = Rule(
     proof="raised-error",
 )
 
-_GIVE_THE_MODEL = frozenset({"half", "to", "cuda", "cpu", "train", "eval", "requires_grad_"})
 _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
 
@@ -91,7 +92,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         casts = [node for node in function.calls if _casts_to_half(node, function, analysis)]
         steps = _steps(function, analysis) if casts else []
         for cast in casts:
-            later = [step for step in steps if step[0].lineno > Place(function, cast).line]
+            later = _that_take(_kept_as(cast, function, analysis), steps, cast, function, analysis)
             if later and not _is_undone(cast, function, analysis) and not analysis.nesting.conditions(cast, function):
                 place = Place(function, cast)
                 yield Match(
@@ -110,20 +111,12 @@ def _casts_to_half(node: ast.Call, function: Function, analysis: Analysis) -> bo
     if node.func.attr == "to":
         given = [*node.args, *(word.value for word in node.keywords)]
         half = any(analysis.roles.known_name(each, frame) in ("torch.float16", "torch.half") for each in given)
-    return half and analysis.hot.is_model(_model_of(node), function) and bool(_kept_as(node, function, analysis))
-
-
-def _model_of(cast: ast.Call) -> ast.expr:
-    """What is cast: `model` of `model.cuda().half()`."""
-    found: ast.expr = cast
-    while isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and found.func.attr in _GIVE_THE_MODEL:
-        found = found.func.value
-    return found
+    return half and analysis.hot.is_model(model_of(node), function) and bool(_kept_as(node, function, analysis))
 
 
 def _kept_as(cast: ast.Call, function: Function, analysis: Analysis) -> str:
     """The name of the model, which a cast changes in place; of a new model, the one it gets, empty for none."""
-    model = _model_of(cast)
+    model = model_of(cast)
     if not isinstance(model, ast.Call):
         return ast.unparse(model)
     around = (each.node for each in analysis.nesting.around(cast, function))
@@ -141,6 +134,21 @@ def _steps(function: Function, analysis: Analysis) -> list[tuple[ast.Call, bool]
             refuses = node.func.attr == "unscale_" or _is_unscaled_for(node, frame, analysis)
             if scaler is not None and scaler.kind is not ScalerKind.IDLE and refuses is not False:
                 found.append((node, bool(refuses)))
+    return found
+
+
+def _that_take(
+    model: str, steps: list[tuple[ast.Call, bool]], cast: ast.Call, function: Function, analysis: Analysis
+) -> list[tuple[ast.Call, bool]]:
+    """The steps after a cast that may be for the parameters of the model, and whether they surely refuse them."""
+    frame = analysis.evaluator.root_frame(function)
+    if is_frozen(model, frame):
+        return []
+    found = []
+    for step, refuses in steps:
+        trained = is_trained(model, step.args[0], frame, analysis.evaluator) if step.args else None
+        if step.lineno > Place(function, cast).line and trained is not False:
+            found.append((step, refuses and trained is True))
     return found
 
 

@@ -1,0 +1,101 @@
+"""Whether an optimizer steps the parameters of a model, as far as the source tells what it was given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.static.evaluate import Evaluator
+from verifygate.static.roles import last_name
+from verifygate.static.syntax import walk
+from verifygate.static.values import Bound, Frame, Made, Object
+
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_GIVE_THE_MODEL = frozenset({"half", "to", "cuda", "cpu", "train", "eval", "requires_grad_"})
+_FREEZE = frozenset({"eval", "requires_grad_"})
+
+
+def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool | None:
+    """Whether `optimizer` was given parameters of what the function calls `model`; None where that cannot be told.
+
+    A model and what is made of it count as one: `core = model.module`, `model = DistributedDataParallel(model)`.
+    """
+    given: set[str] = set()
+    for value in evaluator.values(optimizer, frame):
+        match value:
+            case Made(calls=[*_, (call, home)]):
+                pass
+            case Object(call=Bound(expr=ast.Call() as call, frame=home)):
+                pass
+            case _:
+                return None
+        arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
+        models = [_as_called_in(frame, each, home) for argument in arguments for each in _models(argument, home)]
+        if not models:
+            return None
+        given.update(models)
+    if "" in given:
+        return None
+    made_of = _made_of(model, frame)
+    return any(model == each or each in made_of or model in _made_of(each, frame) for each in given)
+
+
+def is_frozen(model: str, frame: Frame) -> bool:
+    """Whether the function only ever evaluates what it calls `model`."""
+    modes = {
+        node.func.attr
+        for node in frame.function.calls
+        if isinstance(node.func, ast.Attribute) and ast.unparse(model_of(node.func.value)) == model
+    }
+    return not modes.isdisjoint(_FREEZE) and "train" not in modes
+
+
+def _models(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:
+    """What an expression, or what its names were bound to, takes parameters of."""
+    queue = [expr]
+    seen: set[str] = set()
+    while queue:
+        for node in walk(queue.pop()):
+            match node:
+                case ast.Call(func=ast.Attribute(value=model, attr=attr)) if attr in _PARAMETERS:
+                    yield model
+                case ast.Name(id=name) if name not in seen:
+                    seen.add(name)
+                    queue += _bound_to(name, frame)
+
+
+def _as_called_in(frame: Frame, model: ast.expr, home: Frame) -> str:
+    """What the function of `frame` calls a model that another one was handed; empty where it has no name there."""
+    while home.function is not frame.function:
+        bound = home.arguments.get(model.id) if isinstance(model, ast.Name) else None
+        if bound is None:
+            return ""
+        model, home = bound.expr, bound.frame
+    return ast.unparse(model)
+
+
+def _made_of(model: str, frame: Frame) -> set[str]:
+    """The names that stand in what `model` was bound to, and in what those were bound to: but for a copy's."""
+    found: set[str] = set()
+    queue = [model]
+    while queue:
+        for expr in _bound_to(queue.pop(), frame):
+            if isinstance(expr, ast.Call) and last_name(expr.func) == "deepcopy":
+                continue
+            names = {ast.unparse(node) for node in walk(expr) if isinstance(node, ast.Name | ast.Attribute)} - found
+            found |= names
+            queue += names
+    return found
+
+
+def _bound_to(name: str, frame: Frame) -> list[ast.expr]:
+    """What a function binds a name to."""
+    bindings = frame.function.scope.names.get(name, ())
+    return [each.expr for each in bindings if each.kind == "value" and each.expr is not None]
+
+
+def model_of(chain: ast.expr) -> ast.expr:
+    """What a chain of calls begins with that each give the model: `model` of `model.cuda().half()`."""
+    while isinstance(chain, ast.Call) and isinstance(chain.func, ast.Attribute) and chain.func.attr in _GIVE_THE_MODEL:
+        chain = chain.func.value
+    return chain
