@@ -22,6 +22,7 @@ from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit, TooManyStatesError, Walk
 from verifygate.static.graph import Backward, Graph, Place, Signal
 from verifygate.static.halves import Halves
+from verifygate.static.held import Held
 from verifygate.static.hot import Hot
 from verifygate.static.lower import Lowering
 from verifygate.static.made_scalers import MadeScaler, made_scalers
@@ -63,6 +64,7 @@ class Analysis:
         self.roles = Roles(self.evaluator)
         self.shapes = Shapes(self.evaluator, self.modules)
         self.nesting = Nesting()
+        self.held = Held(self.roles, self.nesting)
         self.halves = Halves(self.roles)
         self.not_followed: list[NotFollowed] = []
 

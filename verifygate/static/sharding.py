@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate.record import record
 from verifygate.static.analysis import Analysis
-from verifygate.static.conditions import fact_of
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.values import ClassValue, Known, Made, Object, Value
@@ -17,7 +15,6 @@ _CLASS = "FullyShardedDataParallel"
 _FROM = ("torch.distributed.fsdp.", "fairscale.")
 _STRATEGY = 2
 """Where torch's wrapper takes the strategy, given by position."""
-_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 @record
@@ -34,6 +31,7 @@ class Sharding:
 
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
+        self._held = analysis.held
 
     @cached_property
     def wraps(self) -> list[Wrap]:
@@ -121,21 +119,17 @@ class Sharding:
 
         `unless_told` is the answer where no function that leads to both is known.
         """
-        if not self._agree(wrap, place):
+        if not self._held.agree(wrap, place):
             return False
         common = self.analysis.callers.above(wrap.function) & self.analysis.callers.above(place.function)
         return any(self._joins(function, wrap, place) for function in common) if common else unless_told
-
-    def _agree(self, one: Place, other: Place) -> bool:
-        needed = dict(self.facts(one))
-        return all(needed.get(text, holds) is holds for text, holds in self.facts(other))
 
     def _joins(self, function: Function, wrap: Place, place: Place) -> bool:
         """Whether one run of the function may come to both, by ways that part in it."""
         ways = self._ways(function, wrap), self._ways(function, place)
         if ways[0] is None or ways[1] is None:
             return True
-        return any(one.node is not other.node and self._agree(one, other) for one in ways[0] for other in ways[1])
+        return any(one.node is not other.node and self._held.agree(one, other) for one in ways[0] for other in ways[1])
 
     def _ways(self, function: Function, place: Place) -> list[Place] | None:
         """Where the function leads to a place: the place itself, or calls. None where it is only around what does."""
@@ -152,23 +146,15 @@ class Sharding:
         for value in evaluator.callees(call, evaluator.root_frame(caller)):
             frame = evaluator.enter(value, call, evaluator.root_frame(caller))
             if value.function is place.function and frame is not None:
-                return all(evaluator.truth(test, frame) is not (not holds) for test, holds in self._conditions(place))
+                return all(
+                    evaluator.truth(test, frame) is not (not holds) for test, holds in self._held.conditions(place)
+                )
         return True
-
-    def facts(self, place: Place) -> Iterator[tuple[str, bool]]:
-        """What holds where the place runs: each condition as it is written, and what is in it in canonical form."""
-        for test, holds in self._conditions(place):
-            yield f"written: {id(test)}", holds
-        frame = self.analysis.evaluator.root_frame(place.function)
-        for leaf, holds in self._leaves(place):
-            atom, asked = fact_of(leaf, frame, self.analysis.roles)
-            if not atom.opaque:
-                yield atom.text, holds is asked
 
     def is_spared(self, place: Place, model: ast.expr) -> bool:
         """Whether the place is for models that are not sharded, or the function also knows the model's own clip."""
         frame = self.analysis.evaluator.root_frame(place.function)
-        for leaf, holds in self._leaves(place):
+        for leaf, holds in self._held.leaves(place):
             match leaf:
                 case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]) if not holds:
                     asked = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
@@ -177,36 +163,6 @@ class Sharding:
                         return True
         name = ast.unparse(model)
         return any(_names_own_clip(call, name) for call in place.function.calls)
-
-    def _leaves(self, place: Place) -> Iterator[tuple[ast.expr, bool]]:
-        for test, holds in self._conditions(place):
-            yield from _leaves(test, holds)
-
-    def _conditions(self, place: Place) -> Iterator[tuple[ast.expr, bool]]:
-        """The conditions around a place, and those that it comes behind: assertions, and what would have left."""
-        yield from self.analysis.nesting.conditions(place.node, place.function)
-        inner = place.node
-        for around in self.analysis.nesting.around(place.node, place.function):
-            block = getattr(around.node, around.part)
-            for statement in block[: block.index(inner)] if isinstance(block, list) else ():
-                if isinstance(statement, ast.Assert):
-                    yield statement.test, True
-                elif isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES):
-                    yield statement.test, False
-            inner = around.node
-
-
-def _leaves(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """What is known of the parts of a condition."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _leaves(operand, not holds)
-        case ast.BoolOp(op=op, values=parts):
-            if isinstance(op, ast.And) is holds:
-                for part in parts:
-                    yield from _leaves(part, holds)
-        case _:
-            yield test, holds
 
 
 def _names_own_clip(call: ast.Call, model: str) -> bool:

@@ -71,7 +71,6 @@ from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import walk
 from verifygate.static.torch_api import CLIP_FUNCTIONS
 from verifygate.static.values import FunctionValue
@@ -125,7 +124,8 @@ def _left_to_callers(analysis: Analysis) -> Iterator[Match]:
         if step.method != "step" or function.owner not in scaling or analysis.callers.sites(function):
             continue
         clips = [call for call in function.calls if _clips(call, function, analysis)]
-        before = [call for call in clips if call.lineno < step.call.lineno and _on_one_way(call, step, analysis)]
+        agree = analysis.held.agree
+        before = [call for call in clips if call.lineno < step.call.lineno and agree(Place(function, call), step.place)]
         derives = any(last_name(call.func) in ("backward", "scale") for call in function.calls)
         if before and not derives and not _speaks_of_unscaling(function.module.path, analysis):
             place = Place(function, before[0])
@@ -139,13 +139,6 @@ def _clips(call: ast.Call, function: Function, analysis: Analysis) -> bool:
         return False
     callees = analysis.callers.callees(call, function)
     return all(_MULTIPLIES.search(ast.unparse(callee.node)) for callee in callees)
-
-
-def _on_one_way(call: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
-    """Whether one run may come by both: they do not stand in the two arms of one `if`."""
-    arms = {id(test): holds for test, holds in analysis.nesting.conditions(call, step.function)}
-    conditions = analysis.nesting.conditions(step.call, step.function)
-    return all(arms.get(id(test), holds) == holds for test, holds in conditions)
 
 
 def _speaks_of_unscaling(path: str, analysis: Analysis) -> bool:

@@ -195,10 +195,10 @@ def _beside(
 ) -> Iterator[Match]:
     """A schedule in the same turn as a step; where skips are asked about, only one that goes before the step."""
     loops = _turns(node, node.func.value, function, analysis)  # type: ignore[attr-defined]
-    beside = [call for call in steps if _in_one_turn(loops, call, analysis) and _on_one_way(node, call, analysis)]
+    place = Place(function, node)
+    beside = [call for call in steps if _in_one_turn(loops, call, analysis) and analysis.held.agree(place, call.place)]
     if not beside or not (loops or function.symbol):
         return
-    place = Place(function, node)
     along = [call for call in beside if _in_one_block(node, call, analysis)]
     before = bool(along) and all(node.lineno < call.call.lineno for call in along)
     told = last_name(node.func) in _PER_BATCH
@@ -254,16 +254,6 @@ def _goes_over(loop: Loop, words: str) -> bool:
     heads = (loop.test,) if isinstance(loop, ast.While) else (loop.target, loop.iter)
     names = (last_name(node) for head in heads for node in walk(head) if isinstance(node, ast.Name | ast.Attribute))
     return any(re.search(words, name) for name in names)
-
-
-def _on_one_way(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
-    """Whether one run may come by both: they do not stand in the two arms of one `if`."""
-    own, its = (dict(_asked(call, step.function, analysis)) for call in (node, step.call))
-    return all(its.get(test, holds) is holds for test, holds in own.items())
-
-
-def _asked(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[tuple[int, bool]]:
-    return ((id(test), holds) for test, holds in analysis.nesting.conditions(call, function))
 
 
 def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:

@@ -301,7 +301,7 @@ def _undivided_twin(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     for call, function, frame in _leading_to(scale, analysis):
         loss = analysis.roles.path(own, frame)
         for plain in _plain_backwards(function):
-            if not _in_opposite_arms(call, plain, function, analysis):
+            if analysis.held.agree(Place(function, call), Place(function, plain)):
                 continue
             divided = _divided_by(plain, call, loss, function, analysis)
             if divided is not None:
@@ -325,12 +325,6 @@ def _plain_backwards(function: Function) -> Iterator[ast.Call]:
             yield call
 
 
-def _in_opposite_arms(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> bool:
-    arms = {id(test): holds for test, holds in analysis.nesting.conditions(one, function)}
-    conditions = analysis.nesting.conditions(other, function)
-    return any(arms.get(id(test), holds) != holds for test, holds in conditions)
-
-
 def _divided_by(plain: ast.Call, scaled: ast.Call, loss: str, function: Function, analysis: Analysis) -> ast.AST | None:
     """The statement that divides what the plain backward is called on, where the scaled one goes without it."""
     name = plain.func.value  # type: ignore[attr-defined]
@@ -347,7 +341,7 @@ def _divided_by(plain: ast.Call, scaled: ast.Call, loss: str, function: Function
     divisions = [each.node for each in bindings if _is_division(each.node) and each.node.lineno < plain.lineno]  # type: ignore[attr-defined]
     if not divisions or loss not in origins | {own}:
         return None
-    if loss == own and not all(_in_opposite_arms(node, scaled, function, analysis) for node in divisions):
+    if loss == own and any(analysis.held.agree(Place(function, node), Place(function, scaled)) for node in divisions):
         return None
     others = (node for node in function.own_nodes if _is_division(node) and node not in divisions)
     targets = [target for node in others for target in getattr(node, "targets", None) or [node.target]]  # type: ignore[attr-defined]

@@ -156,7 +156,8 @@ def _stale(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
             if line <= node.lineno or not isinstance(target, ast.Name | ast.Attribute):  # type: ignore[attr-defined]
                 continue
             before = region.function is function and region.place.line < line
-            if analysis.roles.path(target, frame) == switch and not before:
+            keeps = binding.expr is not None and analysis.roles.path(binding.expr, frame) == switch
+            if analysis.roles.path(target, frame) == switch and not before and not keeps:
                 return Match(
                     Place(function, node),
                     f"`{ast.unparse(target)}`, which switches the region, is changed after the scaler's switch is set",
