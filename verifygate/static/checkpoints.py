@@ -106,7 +106,7 @@ class Checkpoints:
         states = [node for node in function.calls if self._is_state(node, function)]
         if states and self._keeps(function):
             for call in states:
-                if self._goes_into_a_dict(call, function) and not self._steps_without_scaler(call, function):
+                if self._goes_into_a_record(call, function) and not self._steps_without_scaler(call, function):
                     yield call
 
     def _collected_in(self, function: Function) -> Iterator[ast.Call]:
@@ -176,12 +176,14 @@ class Checkpoints:
                 direct = direct or ast.dump(node.func.value) == name
         return direct
 
-    def _goes_into_a_dict(self, call: ast.Call, function: Function) -> bool:
+    def _goes_into_a_record(self, call: ast.Call, function: Function) -> bool:
         for each in self.nesting.around(call, function):
             match each.node:
-                case ast.Dict():
+                case ast.Dict() | ast.keyword():
                     return True
-                case ast.keyword():
+                case ast.Tuple() | ast.List():
+                    return _saves(function)
+                case ast.Call(func=made) if last_name(made)[:1].isupper():  # a record of the project's own
                     return True
                 case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()))]):
                     return True

@@ -34,6 +34,8 @@ _KEEPS = frozenset(
 _LIFTING = r"(?i)norm|embed|softmax|loss|crit|\bln|_ln|pos|sample|dist"
 """Names of layers that give float32, or indices, or anything but features."""
 _NUMBERS = r"(?i)scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda"
+_COUNTS = frozenset({"size", "dim", "numel", "item"})
+"""Methods of a tensor that give a Python number."""
 _MAX_STEPS = 12
 
 
@@ -74,7 +76,8 @@ class Halves:
             case ast.BinOp(op=ast.MatMult()):
                 return True
             case ast.BinOp(op=ast.Pow()):
-                return None if self.number(expr, frame) is not None else False
+                sides = [self._half(side, frame, how, met, deeper) for side in (expr.left, expr.right)]
+                return None if sides == [None, None] else False
             case ast.BinOp():
                 sides = [self._half(side, frame, how, met, deeper) for side in (expr.left, expr.right)]
                 return False if False in sides else (True if True in sides else None)
@@ -82,6 +85,8 @@ class Halves:
                 return self._half(expr.operand, frame, how, met, deeper)
             case ast.IfExp() if how.squashed:
                 return True in (self._half(arm, frame, how, met, deeper) for arm in (expr.body, expr.orelse))
+            case ast.Subscript(value=ast.Attribute(attr="shape")):
+                return None
             case ast.Subscript():
                 return self._half(expr.value, frame, how, met, deeper) is True
             case ast.Call():
@@ -123,6 +128,8 @@ class Halves:
                 return True  # `x += y` leaves x the dtype that it has
             found = [self._half(each.expr, home, how, met, steps) for each in bindings if each.expr is not None]
             return False if False in found else (True if True in found else None)
+        if bindings and all(each.kind == "item" and _is_shape(each.expr) for each in bindings):
+            return None
         if len(bindings) == 1 and bindings[0].kind == "parameter" and (bound := home.arguments.get(expr.id)):
             return self._half(bound.expr, bound.frame, how, met, steps + 1)
         return None if re.search(_NUMBERS, expr.id) else False
@@ -144,6 +151,8 @@ class Halves:
             return False
         if name in _PRODUCTS:
             return True
+        if is_method and name in _COUNTS:
+            return None
         subject = call.func.value if is_method else (call.args[0] if call.args else None)  # type: ignore[attr-defined]
         if name not in _KEEPS or subject is None:
             return False
@@ -203,6 +212,11 @@ def _is_own_layer(call: ast.Call, values: Values) -> bool:
     own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
     known = any(not isinstance(value, Unknown | Object) for value in values)
     return own and not known and not re.search(_LIFTING, last_name(func))
+
+
+def _is_shape(expr: ast.expr | None) -> bool:
+    """Whether an expression is `x.shape` or `x.size()`."""
+    return isinstance(expr, ast.Attribute | ast.Call) and last_name(expr) in ("shape", "size")
 
 
 def _computed(op: ast.operator, left: float, right: float) -> float | None:
