@@ -67,6 +67,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.scopes import bound_targets
@@ -82,6 +83,9 @@ RULE = Rule(
 )
 
 _READERS = frozenset({"item", "tolist"})
+_SAME_NUMBER = frozenset({"detach", "cpu", "clone", "mean", "sum", "numpy"})
+_ASK_ANYTHING = frozenset({"isfinite", "isnan", "isinf", "isinstance", "type", "id", "is_tensor", "backward", "grad"})
+"""Functions for which it does not matter by what a loss is multiplied."""
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -113,18 +117,22 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
         message = f"`{name}` is returned as the loss while it is multiplied by the loss scale"
         steps = ((Place(function, holder), "scaled"), (Place(function, left), "returned"))
         yield Match(Place(function, holder), message, certain=False, steps=steps)
-    for node in function.calls:
-        if not (_reads(node, name) and node.lineno > holder.lineno):
+    derived = _derived(name, holder, function)
+    for node in (*function.calls, *function.of_kind(ast.AugAssign), *function.of_kind(ast.FormattedValue)):
+        reads = isinstance(node, ast.Call) and _reads(node, name)
+        if not reads and not (derived and node.lineno > min(derived) and _keeps(node, name)):
             continue
-        if (until is None or node.lineno < until) and not _in_another_arm(holder, node, function, analysis):
+        if node.lineno <= holder.lineno or (until is not None and node.lineno >= until):
+            continue
+        if not _in_another_arm(holder, node, function, analysis):
             place = Place(function, node)
             message = f"`{statement_text(place)}` reads a loss that is multiplied by the loss scale"
-            yield Match(place, message, steps=((Place(function, holder), "scaled"), (place, "read")))
+            yield Match(place, message, certain=reads, steps=((Place(function, holder), "scaled"), (place, "read")))
 
 
-def _returned(name: str, holder: ast.Assign, function: Function) -> ast.Return | None:
-    """Where a function hands out a scaled loss whose backward it has run itself: nobody has to derive it any more."""
-    derived = [
+def _derived(name: str, holder: ast.Assign, function: Function) -> list[int]:
+    """The lines in which the backward of a scaled loss is run."""
+    return [
         node.lineno
         for node in function.calls
         if isinstance(node.func, ast.Attribute)
@@ -133,6 +141,11 @@ def _returned(name: str, holder: ast.Assign, function: Function) -> ast.Return |
         and node.func.value.id == name
         and node.lineno > holder.lineno
     ]
+
+
+def _returned(name: str, holder: ast.Assign, function: Function) -> ast.Return | None:
+    """Where a function hands out a scaled loss whose backward it has run itself: nobody has to derive it any more."""
+    derived = _derived(name, holder, function)
     for node in function.of_kind(ast.Return):
         if node.value is None or not derived or node.lineno <= min(derived):
             continue
@@ -150,6 +163,25 @@ def _reads(node: ast.Call, name: str) -> bool:
         return isinstance(base, ast.Name) and base.id == name
     is_float = isinstance(node.func, ast.Name) and node.func.id == "float"
     return is_float and bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == name
+
+
+def _keeps(node: ast.Call | ast.AugAssign | ast.FormattedValue, name: str) -> bool:
+    """Whether a loss that has done its duty is added up, put in a list, logged or printed: then its number counts."""
+    given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else [node.value]
+    asks = isinstance(node, ast.Call) and last_name(node.func) in _ASK_ANYTHING
+    return not asks and any(isinstance(base := _base(each), ast.Name) and base.id == name for each in given)
+
+
+def _base(expr: ast.expr) -> ast.expr:
+    """The tensor of `loss.detach().cpu()` or `loss.data`."""
+    while True:
+        match expr:
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=[]) if attr in _SAME_NUMBER:
+                expr = inner
+            case ast.Attribute(value=inner, attr="data"):
+                expr = inner
+            case _:
+                return expr
 
 
 def _in_another_arm(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> bool:

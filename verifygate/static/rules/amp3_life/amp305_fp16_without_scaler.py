@@ -308,13 +308,17 @@ def _has_scaler(function: Function, analysis: Analysis) -> bool:
     speaking = [file.path for file in sources if file is not None and b"GradScaler" in file.glance()]
     modules = [analysis.program.module(path) for path in speaking]
     return any(
-        module is None or _may_scale_otherwise(module, analysis) or not _builds_a_scaler(module) for module in modules
+        module is None or _may_scale_otherwise(module, analysis) or not _names_a_scaler(module) for module in modules
     )
 
 
-def _builds_a_scaler(module: Module) -> bool:
+def _names_a_scaler(module: Module) -> bool:
     """Whether what speaks of a GradScaler is code: a comment may say why there is none."""
-    return any(isinstance(node, ast.Call) and last_name(node.func) == "GradScaler" for node in walk(module.tree))
+    return any(
+        (isinstance(node, ast.Call) and last_name(node.func) == "GradScaler")
+        or (isinstance(node, ast.alias) and node.name == "GradScaler")
+        for node in walk(module.tree)
+    )
 
 
 def _inverted(analysis: Analysis) -> Iterable[Match]:
