@@ -86,6 +86,34 @@ def test_special_files_are_no_sources(tmp_path: Path):
     assert paths(tmp_path) == ["a.py", "linked.py"]
 
 
+def test_a_link_to_a_checked_file_repeats_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """What both have is reported once, where the bytes lie; what comes of the link's neighbours is reported there.
+
+    A link to a file that is not checked stands for it.
+    """
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "one" / "model.py").write_text(
+        "import torch\nfrom torch.nn.functional import binary_cross_entropy\n\n"
+        "def loss(x, y):\n    return binary_cross_entropy(torch.sigmoid(x), y)\n\n\n"
+        "scaler = torch.cuda.amp.GradScaler()\n"
+    )
+    (tmp_path / "two" / "train.py").write_text(
+        "import torch\nfrom model import loss\n\n\ndef train(net, batches):\n    for x, y in batches:\n"
+        "        with torch.autocast('cuda'):\n            print(loss(net(x), y))\n"
+    )
+    (tmp_path / "two" / "model.py").symlink_to(tmp_path / "one" / "model.py")
+
+    assert main(["check", "--no-cache", "--select", "AMP404,AMP501", str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert "two/model.py:5" in told
+    assert told.count("AMP501") == 1
+    assert "one/model.py:8" in told
+
+    assert main(["check", "--no-cache", "--select", "AMP501", str(tmp_path / "two")]) == 1
+    assert "model.py:8" in capsys.readouterr().out
+
+
 def test_the_digest_is_of_paths_and_bytes(tmp_path: Path):
     """The same tree has the same digest; a renamed file or a changed byte has another."""
     write(tmp_path, "a.py", "b.py")

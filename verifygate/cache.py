@@ -40,7 +40,7 @@ def key_of(question: Iterable[str], sources: Sources) -> str:
     import hashlib  # a check that keeps no answer loads neither this nor json
 
     whole = hashlib.sha256()
-    files = (f"{file.path}\0{file.digest}" for file in sources)
+    files = (f"{file.path}\0{file.digest}\0{file.twin}" for file in sources)
     unreadable = (f"{path}\0{reason}" for path, reason in sources.unreadable)
     for part in (*_program(), *question, "files", *files, "unreadable", *unreadable):
         data = part.encode("utf-8", "surrogateescape")

@@ -56,6 +56,17 @@ class SourceFile:
         self._origin = origin
         """Where it can be read again; empty where it cannot."""
         self._hash = 0
+        self.twin = ""
+        """The path of the file that this one is a link to, where that is among the sources."""
+
+    @property
+    def is_link(self) -> bool:
+        return bool(self._origin) and os.path.islink(self._origin)  # noqa: PTH114 - asked of every file
+
+    @property
+    def real_path(self) -> str:
+        """Where its bytes lie, links followed."""
+        return os.path.realpath(self._origin)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SourceFile) and (self.path, self.data) == (other.path, other.data)
@@ -290,7 +301,17 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
         unreadable += [
             (_shown(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
         ]
+    _tell_links(found.values())
     return Sources(found.values(), unreadable)
+
+
+def _tell_links(files: Iterable[SourceFile]) -> None:
+    """Note of each link to another of the files which one it is."""
+    links = {file for file in files if file.is_link}
+    if links:
+        homes = {file.real_path: file.path for file in files if file not in links}
+        for link in links:
+            link.twin = homes.get(link.real_path, "")
 
 
 def speakable(path: str) -> bool:

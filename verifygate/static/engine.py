@@ -91,6 +91,7 @@ def analyse(
         kept, silenced, idle, problems = _suppress(found, written, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
+        kept = _once(kept, sources)
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
         return Outcome(
@@ -137,6 +138,16 @@ def _room_for_nesting() -> Iterator[None]:
         sys.setrecursionlimit(before)
         if collects:
             gc.enable()
+
+
+def _once(found: list[Finding], sources: Sources) -> list[Finding]:
+    """Without what a link to a file repeats of that file; what only stands where the link lies remains."""
+    there = {(each.path, each.rule, each.line, each.column) for each in found}
+    return [
+        each
+        for each in found
+        if (file := sources.get(each.path)) is None or (file.twin, each.rule, each.line, each.column) not in there
+    ]
 
 
 def _switch_off(found: list[Finding], settings: StaticSettings | Choice) -> tuple[list[Finding], list[Suppression]]:

@@ -118,14 +118,15 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
         steps = ((Place(function, holder), "scaled"), (Place(function, left), "returned"))
         yield Match(Place(function, holder), message, certain=False, steps=steps)
     derived = _derived(name, holder, function)
-    for node in (*function.calls, *function.of_kind(ast.AugAssign), *function.of_kind(ast.FormattedValue)):
+    takers: list[ast.Call | ast.AugAssign | ast.FormattedValue] = [*function.calls, *function.of_kind(ast.AugAssign)]
+    for node in [*takers, *function.of_kind(ast.FormattedValue)]:
         reads = isinstance(node, ast.Call) and _reads(node, name)
         if not reads and not (derived and node.lineno > min(derived) and _keeps(node, name)):
             continue
         if node.lineno <= holder.lineno or (until is not None and node.lineno >= until):
             continue
-        if not _in_another_arm(holder, node, function, analysis):
-            place = Place(function, node)
+        place = Place(function, node)
+        if analysis.held.agree(Place(function, holder), place):
             message = f"`{statement_text(place)}` reads a loss that is multiplied by the loss scale"
             yield Match(place, message, certain=reads, steps=((Place(function, holder), "scaled"), (place, "read")))
 
@@ -182,15 +183,6 @@ def _base(expr: ast.expr) -> ast.expr:
                 expr = inner
             case _:
                 return expr
-
-
-def _in_another_arm(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> bool:
-    arms = {each.node: each.part for each in analysis.nesting.around(one, function) if isinstance(each.node, ast.If)}
-    return any(
-        arms.get(each.node, each.part) != each.part
-        for each in analysis.nesting.around(other, function)
-        if isinstance(each.node, ast.If)
-    )
 
 
 def _does_its_own_arithmetic(function: Function) -> bool:
