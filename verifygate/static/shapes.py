@@ -86,8 +86,11 @@ class Shapes:
 
     def _shape(self, value: DictLiteral) -> Shape:
         self._read_all()
-        for function in value.frame.function.module.holding(b""):
-            self._read_writes(function)  # also where a file was parsed only because a dict is built there
+        frame: Frame | None = value.frame
+        while frame is not None:  # also where a file was parsed only because a dict is built there, or handed on
+            for function in frame.function.module.holding(b""):
+                self._read_writes(function)
+            frame = frame.caller
         added = self._found.get(value.node)
         shape = Shape(Place(value.frame.function, value.node))
         for key, item in dict_items(value.node).items():

@@ -38,3 +38,19 @@ def waits_too_early(model, device, batches):
             model(batch["images"].to(device)[:longest])
         spent.append(time.time() - start)  # expect: PERF108 likely
     return spent
+
+
+def ends_in_the_region(model, criterion, optimizer, scaler, loader):
+    spent = 0.0
+    for images, labels in loader:
+        begin = time.time()
+        with torch.autocast("cuda"):
+            outputs = model(images.cuda())
+            spent += time.time() - begin  # expect: PERF108
+            loss = criterion(outputs, labels.cuda())
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        print(time.time() - begin)
+    return spent

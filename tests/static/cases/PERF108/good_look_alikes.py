@@ -99,3 +99,15 @@ def told_to_a_writer(model, criterion, optimizer, loader, writer):
         writer.add_scalar("loss", loss.data, step)
         spent += time.time() - begun
     print(spent)
+
+
+def waits_on_entering(model, loader, stopwatch):
+    spent = 0.0
+    for images in loader:
+        begin = time.time()
+        with torch.autocast("cuda"):
+            outputs = model(images.cuda())
+            with stopwatch.synchronized():
+                spent += time.time() - begin
+        yield outputs
+    print(spent)

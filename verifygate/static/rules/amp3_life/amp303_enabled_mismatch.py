@@ -275,12 +275,25 @@ def _may_be_on_alone(use: Use, enabled: Bound, analysis: Analysis) -> bool:
     own = use.scaler.enabled
     if any(analysis.nesting.conditions(*each) for each in {(use.call, use.function), _made_at(use)}):
         return False
-    if own is None or analysis.evaluator.truth(own.expr, own.frame) is True:
+    if own is None or analysis.evaluator.truth(own.expr, own.frame) is True or _is_on_by_default(use, own, analysis):
         return True
     if not isinstance(own.expr, ast.BoolOp) or not isinstance(own.expr.op, ast.Or):
         return False
     switch = analysis.roles.path(enabled.expr, enabled.frame)
     return any(analysis.roles.path(part, own.frame) == switch for part in own.expr.values)
+
+
+def _is_on_by_default(use: Use, own: Bound, analysis: Analysis) -> bool:
+    """Whether a parameter of what builds the scaler switches it, on by default, and the call at hand leaves it so."""
+    if not isinstance(own.expr, ast.Name) or use.call is use.scaler.call:
+        return False
+    default = use.scaler.function.default(own.expr.id)
+    given = analysis.callers.given(own.expr.id, use.scaler.function)
+    return (
+        isinstance(default, ast.Constant)
+        and default.value is True
+        and all(site.call is not use.call for site, _ in given)
+    )
 
 
 def _made_at(use: Use) -> tuple[ast.Call, Function]:

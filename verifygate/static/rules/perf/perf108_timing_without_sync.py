@@ -99,12 +99,14 @@ _WAITS = frozenset(
     """item cpu numpy tolist synchronize elapsed_time wait barrier nonzero
     add_scalar add_scalars add_histogram""".split()  # noqa: SIM905 - TensorBoard's writer reads the tensor
 )
+_MOST = 100
+"""Of more functions that a span runs, none is looked at: one of them may wait."""
 _CPU_REGION = rb"cpu\.amp|autocast\(\s*(?:device_type\s*=\s*)?[\"']cpu[\"']"
 _OTHER_DEVICES = rb"(?i)(?<![a-z])(?:gpu|[nx]pu|mps|device(?!_type))"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Spans in one block from a first to a second read of a clock, with GPU work and no wait between."""
+    """Spans from a first to a second read of a clock, in one block or a `with` in it, with GPU work and no wait."""
     for module in analysis.hot.modules:
         data = module.file.data
         if b"cuda" not in data and (not module.file.mentions_amp or _is_for_the_cpu(data)):
@@ -131,9 +133,9 @@ def _starts(analysis: Analysis, function: Function, frame: Frame) -> Iterator[tu
 
 def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[Match]:
     """From a start to the first statement of the same block that takes the difference to it, or sets it anew."""
-    between: list[ast.stmt] = []
+    between: list[ast.AST] = []
     ends: set[str] = set()
-    for statement in start.block[start.block.index(start.statement) + 1 :]:
+    for statement in _one_by_one(start.block[start.block.index(start.statement) + 1 :]):
         if _rebinds(statement, name):
             return
         if isinstance(statement, ast.Assign) and reads_clock(statement.value, frame, analysis):
@@ -152,15 +154,25 @@ def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[
         between.append(statement)
 
 
-def _rebinds(statement: ast.stmt, name: str) -> bool:
+def _one_by_one(block: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The statements of a block, and of the `with` blocks in it, which run as they stand."""
+    for statement in block:
+        if isinstance(statement, ast.With):
+            yield from statement.items
+            yield from _one_by_one(statement.body)
+        else:
+            yield statement
+
+
+def _rebinds(statement: ast.AST, name: str) -> bool:
     return any(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in walk(statement)
     )
 
 
-def _difference(statement: ast.stmt, name: str, ends: set[str], frame: Frame, analysis: Analysis) -> bool:
+def _difference(statement: ast.AST, name: str, ends: set[str], frame: Frame, analysis: Analysis) -> bool:
     """Whether a simple statement subtracts the start from a clock, or from a later read of one."""
-    if isinstance(statement, ast.For | ast.While | ast.With | ast.If | ast.Try):
+    if isinstance(statement, ast.For | ast.While | ast.If | ast.Try):
         return False
     return any(_takes(node, name, ends, frame, analysis) for node in walk(statement))
 
@@ -184,7 +196,7 @@ def _is_told_of(start: Spot, stop: ast.Assign, difference: ast.AST) -> bool:
     return read <= reached
 
 
-def _judge(analysis: Analysis, start: Spot, between: list[ast.stmt], stop: ast.stmt) -> Iterator[Match]:
+def _judge(analysis: Analysis, start: Spot, between: list[ast.AST], stop: ast.AST) -> Iterator[Match]:
     nodes = [node for statement in between for node in walk(statement)]
     if any(isinstance(node, ast.While) or (isinstance(node, ast.For) and not _over_range(node)) for node in nodes):
         return
@@ -193,7 +205,7 @@ def _judge(analysis: Analysis, start: Spot, between: list[ast.stmt], stop: ast.s
     if not works:
         return
     begun = min(map(_end, works))  # who waits before anything is queued waits for nothing of it
-    if any(_waits(analysis, call, start.function, 3) for call in calls if _end(call) >= begun):
+    if any(_waits(analysis, call, start.function) for call in calls if _end(call) >= begun):
         return
     first = Place(start.function, works[0])
     yield Match(
@@ -219,19 +231,31 @@ def _works(analysis: Analysis, call: ast.Call, function: Function) -> bool:
     return bool(call.args or call.keywords) and analysis.hot.is_model(call.func, function)
 
 
-def _waits(analysis: Analysis, call: ast.Call, function: Function, depth: int) -> bool:
-    """Whether a call waits for the GPU, itself or in a function of the project; one that cannot be followed may."""
-    name = last_name(call.func)
-    if name in _WAITS or "sync" in name or (isinstance(call.func, ast.Name) and name in ("float", "print", "wait")):
-        return True
-    frame = analysis.evaluator.root_frame(function)
-    if name == "step" and isinstance(call.func, ast.Attribute) and analysis.roles.scaler(call.func.value, frame):
-        return True
-    callees = analysis.evaluator.callees(call, frame)
-    for callee in (each.function for each in callees):
-        if not depth or any(_waits(analysis, each, callee, depth - 1) for each in callee.calls):
+def _waits(analysis: Analysis, call: ast.Call, function: Function) -> bool:
+    """Whether a call waits for the GPU, itself or in what it runs of the project; where that is too much, it may."""
+    calls = [(call, function)]
+    entered: set[Function] = set()
+    while calls:
+        here, caller = calls.pop()
+        frame = analysis.evaluator.root_frame(caller)
+        if _is_wait(analysis, here, frame):
             return True
+        callees = {each.function for each in analysis.evaluator.callees(here, frame)} - entered
+        entered |= callees
+        if len(entered) > _MOST:
+            return True
+        calls += [(each, callee) for callee in callees for each in callee.calls]
     return False
+
+
+def _is_wait(analysis: Analysis, call: ast.Call, frame: Frame) -> bool:
+    name = last_name(call.func)
+    if name in _WAITS or "sync" in name:
+        return True
+    if isinstance(call.func, ast.Name) and name in ("float", "print"):
+        return any(isinstance(node, ast.Name) for argument in call.args for node in walk(argument))
+    scales = name == "step" and isinstance(call.func, ast.Attribute)
+    return scales and bool(analysis.roles.scaler(call.func.value, frame))  # type: ignore[attr-defined]
 
 
 def _names_cuda(function: Function) -> bool:
