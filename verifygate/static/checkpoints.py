@@ -38,6 +38,12 @@ _SCALER_RESTORED = (
 )
 
 
+_WRAPPED = rb"def state_dict\([^)]*\)[^:\n]*:\s*return self\.\w*" + _NAMED + rb"\w*\.state_dict\(\)"
+"""What a class around a scaler hands on: kept only where somebody asks for it."""
+_OTHERS = r"(?i)model|net|optim|sched|ema|module|loss|crit|actor|student|teacher|generator|discriminator|coder"
+"""Names of what is surely no such class, where its state is asked for."""
+
+
 class Checkpoints:
     """Looks through functions for the states of optimizers that are kept."""
 
@@ -82,7 +88,8 @@ class Checkpoints:
 
     def scaler_is_saved(self, paths: Iterable[str]) -> bool:
         """Whether any of the files writes down the state of something called a scaler, or keeps it under such a key."""
-        return self._mentioned(_SCALER_KEPT, paths)
+        files = tuple(paths)
+        return self._mentioned(_SCALER_KEPT, files) or any(self._is_asked_for(path, files) for path in files)
 
     def scaler_is_restored(self, paths: Iterable[str]) -> bool:
         return self._mentioned(_SCALER_RESTORED, paths)
@@ -90,12 +97,30 @@ class Checkpoints:
     def _mentioned(self, pattern: bytes, paths: Iterable[str]) -> bool:
         return any(re.search(pattern, self._about_scalers(path)) for path in paths)
 
+    def _is_asked_for(self, path: str, files: tuple[str, ...]) -> bool:
+        """Whether a class of the file hands on a scaler's state, and some call may ask for it under any name."""
+        if not re.search(_WRAPPED, self._text(path)):
+            return False
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "state_dict"
+            and function.name != "state_dict"
+            and not re.search(_OTHERS, last_name(call.func.value))
+            and not self._is_optimizer(call.func.value, function)
+            for function in self.functions
+            if function.module.path in files
+            for call in function.calls
+        )
+
+    def _text(self, path: str) -> bytes:
+        """A file in which a scaler is named, in small letters."""
+        file = self.sources.get(path)
+        return file.data.lower() if file and (b"caler" in file.data or b"calar" in file.data) else b""
+
     def _about_scalers(self, path: str) -> bytes:
-        """The lines of a file in which a scaler is named, each with the one below, in small letters."""
+        """The lines of a file in which a scaler is named, each with the one below, but for a class that hands it on."""
         if path not in self._lines:
-            file = self.sources.get(path)
-            data = file.data.lower() if file and (b"caler" in file.data or b"calar" in file.data) else b""
-            lines = data.split(b"\n")
+            lines = re.sub(_WRAPPED, b"", self._text(path)).split(b"\n")
             named = (b"\n".join(lines[at : at + 2]) for at, line in enumerate(lines) if b"cal" in line)
             self._lines[path] = b"\n;\n".join(named)
         return self._lines[path]

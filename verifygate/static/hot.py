@@ -21,7 +21,10 @@ from verifygate.static.syntax import children, walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
 # Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
-_LOADER_NAME = re.compile(r"(?:loader|batches)s?$|(?:^|_)dl$|^(?:train|val|test)_?iter$")
+_PURPOSE = r"(?:train|val|valid|validation|test|eval|dev)"
+_LOADER_NAME = re.compile(
+    rf"(?:loader|batches)s?(?:_{_PURPOSE})?$|(?:^|_)dl(?:_{_PURPOSE})?$|^{_PURPOSE}_?(?:iter|queue)$"
+)
 _HANDLES = frozenset(
     """add append build compile configure convert copy count create del delete export fetch freeze get init load log
     make on parse prepare print register remove restore save send set setup unwrap update upload wrap watch""".split()  # noqa: SIM905
@@ -42,6 +45,7 @@ _STEADY = frozenset({"parameter", "iteration", "entry"})
 """What is no variable of the turn: each turn goes through all that a loop inside it does."""
 _FINITE = frozenset({"isfinite", "isnan", "isinf"})
 _TYPE_CALLS = frozenset({"isinstance", "issubclass", "hasattr", "is_tensor"})
+_NO_TRAINERS = ("torch.", "builtins.", "abc.", "enum.", "typing.", "collections.", "unittest.", "threading.")
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 _DEPTH = 3
 
@@ -110,6 +114,23 @@ class Hot:
     @cached_property
     def training(self) -> list[HotLoop]:
         return [loop for loop in self.loops if loop.trains]
+
+    @cached_property
+    def run_by_libraries(self) -> list[list[Spot]]:
+        """What methods do in every step that a library's loop runs: those that take one, and nothing here calls.
+
+        Their class derives from one of the library's, and not from a part of torch.
+        """
+        methods = [method for module in self.modules for method in module.functions.values() if method.owner]
+        return [
+            list(self._each_time(method, {method}, _DEPTH))
+            for method in methods
+            if self.takes_one_step(method) and not self.sites(method) and self._is_of_a_library(method)
+        ]
+
+    def _is_of_a_library(self, method: Function) -> bool:
+        bases = self.evaluator.outside_bases(method.owner) if method.owner else ()
+        return any("." in base and not base.startswith(_NO_TRAINERS) for base in bases)
 
     def once_per_place(self, spots: Iterable[Spot]) -> list[Spot]:
         """The spots without those that another loop around them brought already."""
@@ -302,12 +323,15 @@ class Hot:
             if function in seen or self._loops_over_batches(function):
                 continue
             seen.add(function)
-            bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
-            for inner in self.spots(function):
-                if inner.leaves or any(self._differs(test, bound, function) for test in inner.tests):
-                    continue
-                yield inner
-                yield from self._called(inner, seen, depth - 1)
+            yield from self._each_time(function, seen, depth - 1)
+
+    def _each_time(self, function: Function, seen: set[Function], depth: int) -> Iterator[Spot]:
+        bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
+        for inner in self.spots(function):
+            if inner.leaves or any(self._differs(test, bound, function) for test in inner.tests):
+                continue
+            yield inner
+            yield from self._called(inner, seen, depth)
 
     def _loops_over_batches(self, function: Function) -> bool:
         loops = {loop for spot in self.spots(function) for loop in spot.loops}

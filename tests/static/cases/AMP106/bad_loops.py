@@ -94,3 +94,22 @@ def measured(net, loss_fn, val_loader):
         with autocast("cuda", dtype=torch.float16):
             total += loss_fn(net(inputs), targets)  # expect: AMP106 likely
     return total
+
+
+def by_names_of_the_purpose(net, loss_fn, optimizer, scaler, loader_train, loader_valid, test_queue):
+    for inputs, targets in loader_train:
+        optimizer.zero_grad()
+        with autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(net(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    net.eval()
+    total = 0.0
+    for inputs, targets in loader_valid:
+        with torch.no_grad():
+            total += loss_fn(net(inputs), targets)  # expect: AMP106 likely
+    for inputs, targets in test_queue:
+        with torch.no_grad():
+            total += loss_fn(net(inputs), targets)  # expect: AMP106 likely
+    return total

@@ -2,9 +2,9 @@
 
 ## What it does
 Reports reads of a tensor on the host that run in every step of a training loop: `.item()`, `float(loss)`, `.cpu()`,
-`.numpy()`, `.tolist()` and making text of a loss (`f"{loss:.4f}"`), in the loop or in a function of the project that it
-calls. One finding per function names all of them. What stands behind a condition that holds in some steps only
-(`if step % 50 == 0:`) is clean.
+`.numpy()`, `.tolist()` and making text of a loss (`f"{loss:.4f}"`), in the loop, in a function of the project that it
+calls, or in a method that takes a step and that the loop of a library runs. One finding per function names all of
+them. What stands behind a condition that holds in some steps only (`if step % 50 == 0:`) is clean.
 
 ## Why is this bad
 CUDA work is queued: Python runs ahead and the GPU never idles. Reading one number makes Python wait until the queue is
@@ -69,7 +69,6 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import FURTHER, Match, Rule, statement_text
@@ -98,12 +97,16 @@ def check(analysis: Analysis) -> Iterable[Match]:
     found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[Spot, bool, bool]]] = {}
     hot = {loop.node for loop in analysis.hot.training}
     for loop in analysis.hot.training:
-        for spot, certain in _reads(loop, StepTensors(analysis.hot, loop)):
+        for spot, certain in _reads(loop.turns, StepTensors(analysis.hot, loop)):
             place = (spot.place.line, spot.place.column)
             own = spot.function is loop.function
             outermost = next((each for each in spot.loops if each in hot), None) if own else None
             read = (spot, certain, analysis.hot.is_chosen_in(loop, spot))
             found.setdefault((spot.function, outermost), {}).setdefault(place, read)
+    for turns in analysis.hot.run_by_libraries:
+        for spot, certain in _reads(turns):
+            place = (spot.place.line, spot.place.column)
+            found.setdefault((spot.function, None), {}).setdefault(place, (spot, certain, False))
     for (function, outermost), reads in found.items():
         told = [places for (of, loop), places in found.items() if of is function and loop and not outermost]
         ordered = [reads[place] for place in sorted(reads) if not any(place in places for places in told)]
@@ -120,14 +123,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
         )
 
 
-def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
-    """Reads on the host, and whether what is read is surely a tensor of the step."""
-    for spot in loop.turns:
+def _reads(turns: list[Spot], tensors: StepTensors | None = None) -> Iterator[tuple[Spot, bool]]:
+    """Reads on the host, and whether what is read is surely a tensor of the step, by what its loop makes of names."""
+    for spot in turns:
         call = spot.node
         if not isinstance(call, ast.Call) or isinstance(spot.statement, ast.If | ast.While | ast.Assert):
             continue  # what a condition reads, the step needs
-        own = spot.function is loop.function
-        surely = own and bool(set(_read(call)) & tensors.on_device)
+        own = tensors if tensors is not None and spot.function is tensors.loop.function else None
+        surely = own is not None and bool(set(_read(call)) & own.on_device)
         name = last_name(call.func)
         is_method = isinstance(call.func, ast.Attribute)
         if is_method and name == "item" and not call.args and not call.keywords:
@@ -135,13 +138,13 @@ def _reads(loop: HotLoop, tensors: StepTensors) -> Iterator[tuple[Spot, bool]]:
             if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text:
                 yield spot, surely
         elif (surely and name in (_METHODS if is_method else _BUILTINS)) or (
-            own and set(_written_out(call)) & tensors.losses
+            own is not None and set(_written_out(call)) & own.losses
         ):
             yield spot, True
-        elif not own and set(_read(call)) & _of_the_step(spot.function, name, is_method):
+        elif own is None and set(_read(call)) & _of_the_step(spot.function, name, is_method):
             yield spot, False
         elif is_method and name == "cpu" and any(each.endswith(".grad") for each in _read(call)):
-            yield spot, own  # what a backward of this step has left
+            yield spot, own is not None  # what a backward of this step has left
 
 
 def _of_the_step(function: Function, name: str, is_method: bool) -> frozenset[str]:

@@ -154,7 +154,7 @@ def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[
         between.append(statement)
 
 
-def _one_by_one(block: list[ast.stmt]) -> Iterator[ast.AST]:
+def _one_by_one(block: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """The statements of a block, and of the `with` blocks in it, which run as they stand."""
     for statement in block:
         if isinstance(statement, ast.With):
