@@ -40,6 +40,45 @@ class Delegated:
             if self._delegates(node, function)
         ]
 
+    def scales(self, makers: tuple[str, ...], path: str) -> bool | None:
+        """Whether the programs of a file run one of these frameworks in float16; None where that cannot be told.
+
+        It cannot where the precision is decided elsewhere, nor in a program that makes no such framework.
+        """
+        files = self._files(path)
+        if any(call.path in files and self._made_by(call, makers) for call in self.calls):
+            return True
+        made = [call for call in self._makers if call.path in files and self._made_by(call, makers)]
+        return False if made and all(self._is_told(call) for call in made) else None
+
+    @cached_property
+    def _makers(self) -> list[Place]:
+        """The calls of what a precision may be given to."""
+        names = {name.rpartition(".")[2] for name in torch_api.DELEGATES}
+        return [
+            Place(function, node)
+            for module in self.modules
+            if module.mentions(*_WORDS)
+            for function in (module.body, *module.functions.values())
+            for node in function.calls
+            if simple_name(node.func).rpartition(".")[2] in names
+        ]
+
+    def _made_by(self, place: Place, makers: tuple[str, ...]) -> bool:
+        frame = self.evaluator.root_frame(place.function)
+        values = self.evaluator.values(place.node.func, frame)  # type: ignore[attr-defined]
+        return any(isinstance(value, Known) and value.name in makers for value in values)
+
+    def _is_told(self, place: Place) -> bool:
+        """Whether the call itself says the precision, or leaves it at float32."""
+        call: ast.Call = place.node  # type: ignore[assignment]
+        given = [word.value for word in call.keywords if word.arg in _SWITCHES]
+        if any(word.arg is None for word in call.keywords):
+            return False
+        if not given:
+            return simple_name(call.func) != "Accelerator"  # which asks the command that launches it
+        return all(isinstance(each, ast.Constant) for each in given)
+
     def over(self, function: Function) -> Place | None:
         """The call by which a framework runs a method of a module in float16, if one may."""
         if function.owner is None or not self.calls:

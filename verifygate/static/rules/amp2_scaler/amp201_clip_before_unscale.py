@@ -6,6 +6,10 @@ Reports a clip of gradients that a scaled backward made and no `unscale_` has di
 `nan_to_num` of gradients, a `torch.where` or a mask that asks how large or finite they are; and a hook that clamps each
 gradient as the backward makes it, in a program that scales its loss.
 
+Also a clip by hand between the backward of a framework that scales and what unscales there: `accelerator.backward` and
+the accelerator's own clip, `fabric.backward` and `fabric.clip_gradients`, Lightning's `manual_backward` (or the hook
+`on_after_backward`) and its step. Always likely; of low severity where the program does not say float16.
+
 ## Why is this bad
 The gradients are tens of thousands of times too large at that point, so every step is clipped, and after the scaler
 divides, the norm that is applied is `max_norm / scale`: the learning rate shrinks by the loss scale, and changes
@@ -65,6 +69,8 @@ import re
 from collections.abc import Iterator
 
 from verifygate.model import Applicability, Severity, Witness
+from verifygate.protocol import Event
+from verifygate.static import framework_scalers
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
@@ -81,7 +87,7 @@ RULE = Rule(
     severity=Severity.CRITICAL,
     summary="gradients are clipped while still multiplied by the loss scale",
     remedy="call `scaler.unscale_(optimizer)` between backward() and the clip",
-    words=("GradScaler", "unscale_", "scaler"),
+    words=("GradScaler", "unscale_", "scaler", *framework_scalers.WORDS),
     beside=(r"register_hook\(|register_post_accumulate_grad_hook\(", r"clamp|clip"),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
@@ -106,6 +112,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
     """Clips by the protocol, and hooks that clip in the midst of a scaled backward."""
     yield from _by_protocol(analysis)
     yield from _left_to_callers(analysis)
+    yield from framework_scalers.matches(Event.CLIP, "clips gradients", analysis)
     if not looks_beside(analysis):
         return
     for call, function in analysis.calls:

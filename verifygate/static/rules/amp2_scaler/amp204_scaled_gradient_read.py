@@ -1,10 +1,13 @@
 """Gradients or a loss are measured, logged or disturbed while multiplied by the loss scale.
 
 ## What it does
-Reports norms, histograms and noise on `.grad` between a scaled backward and the `unscale_` or step that divides, and
-`.item()` or `float()` of a variable that holds `scaler.scale(loss)`, and such a variable that a function returns after
-its backward. A function that reckons with
-`get_scale()` does its own arithmetic and is left alone.
+Reports norms, histograms and noise on `.grad` between a scaled backward and the `unscale_` or step that divides, also
+where the scaler is a framework's (Accelerate, Fabric, Lightning's `manual_backward` and `on_after_backward`): likely
+then, and of low severity where the program does not say float16.
+
+And `.item()` or `float()` of a variable that holds `scaler.scale(loss)`, and such a variable that is added up, logged,
+printed or returned after its backward. A function that reckons with `get_scale()` does its own arithmetic and is left
+alone.
 
 ## Why is this bad
 The number is wrong by the loss scale, a factor of tens of thousands that changes while the run goes on: a logged norm
@@ -64,6 +67,8 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity
+from verifygate.protocol import Event
+from verifygate.static import framework_scalers
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
@@ -78,7 +83,7 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="gradients or a loss read while multiplied by the loss scale",
     remedy="read gradients after `scaler.unscale_(optimizer)`, and log the loss before `scaler.scale(loss)`",
-    words=("GradScaler", "unscale_", "scaler"),
+    words=("GradScaler", "unscale_", "scaler", *framework_scalers.WORDS),
     proof="told-invariance",
 )
 
@@ -97,6 +102,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for call in analysis.scaler_calls:
         if call.method == "scale" and not _does_its_own_arithmetic(call.function):
             yield from _scaled_losses(call, analysis)
+    yield from framework_scalers.matches(Event.READ, "reads gradients", analysis)
 
 
 def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
