@@ -69,6 +69,7 @@ from verifygate.static.graph import Place
 from verifygate.static.halves import SMALLEST
 from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
+from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.syntax import walk
@@ -185,10 +186,27 @@ def _number(expr: ast.expr | None, function: Function, analysis: Analysis) -> fl
     number = analysis.halves.number(expr, frame)
     if number is None and isinstance(expr, ast.Name) and _is_parameter(expr, function):
         number = analysis.halves.number(function.default(expr.id), frame)
+    if number is None and isinstance(expr, ast.Attribute):
+        number = _kept(expr, function, analysis)
     if number is None and isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub):
         left, right = (_number(side, function, analysis) for side in (expr.left, expr.right))
         number = None if left is None or right is None else left - right
     return number
+
+
+def _kept(expr: ast.Attribute, function: Function, analysis: Analysis) -> float | None:
+    """The number of `self.eps`, where `__init__` keeps a parameter so that calls leave to its default."""
+    owner = function.owner
+    bindings = owner.attributes.get(expr.attr, []) if owner is not None and last_name(expr.value) == "self" else []
+    if len(bindings) != 1:
+        return None
+    binding, method = bindings[0]
+    if method is None or not isinstance(binding.expr, ast.Name) or not _is_parameter(binding.expr, method):
+        return None
+    entries = list(analysis.callers.entries(method))
+    if entries and all(binding.expr.id in entered.arguments for _, entered in entries):
+        return None
+    return _number(binding.expr, method, analysis)
 
 
 def _is_kept_from_both(
@@ -216,8 +234,19 @@ def _is_subtracted(node: ast.Call, function: Function, analysis: Analysis) -> bo
 
 
 def _matters(node: ast.AST, function: Function, analysis: Analysis) -> bool:
-    """Whether the result goes into a logarithm, a root, or below a fraction line."""
-    return any(_is_sensitive(inner, outer) for inner, outer in _chain(node, function, analysis))
+    """Whether the result goes into a logarithm, a root, or below a fraction line, also by the name that it is given."""
+    chain = list(_chain(node, function, analysis))
+    if any(_is_sensitive(inner, outer) for inner, outer in chain):
+        return True
+    _, last = chain[-1]
+    names = {each.id for each in getattr(last, "targets", ()) if isinstance(each, ast.Name)}
+    return any(
+        isinstance(each, ast.Name)
+        and each.id in names
+        and any(binding.node is last for binding in reaching(each.id, each, function) or ())
+        and any(_is_sensitive(inner, outer) for inner, outer in _chain(each, function, analysis))
+        for each in (function.own_nodes if names else ())
+    )
 
 
 def _chain(node: ast.AST, function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST, ast.AST]]:
