@@ -191,6 +191,8 @@ class Halves:
             case ast.UnaryOp(op=ast.USub()):
                 inner = self.number(expr.operand, frame)
                 return None if inner is None else -inner
+            case ast.Call(func=ast.Name(id="float" | "int"), args=[given]):
+                return self.number(given, frame)
             case ast.BinOp():
                 left, right = self.number(expr.left, frame), self.number(expr.right, frame)
                 return None if left is None or right is None else _computed(expr.op, left, right)

@@ -149,8 +149,20 @@ def _overwritten(node: ast.AST) -> frozenset[str]:
         if isinstance(target, ast.Name) and isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
         if each.func.attr == "parameters"
     }
-    written = (call.func for call in walk(node) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute))
-    return frozenset(weights[name] for func in written if func.attr in _IN_PLACE and (name := _root(func)) in weights)
+    written = [each for below in walk(node) for each in _written(below)]
+    return frozenset(weights[name] for each in written if (name := _root(each)) in weights)
+
+
+def _written(node: ast.AST) -> list[ast.expr]:
+    """What is overwritten: the weight of `a.mul_(0.99)`, of `a.data = b` and of `a.data *= 0.99`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=weight, attr=attr)) if attr in _IN_PLACE:
+            return [weight]
+        case ast.AugAssign(target=weight):
+            return [weight]
+        case ast.Assign(targets=targets):
+            return [each for each in targets if isinstance(each, ast.Attribute) and each.attr == "data"]
+    return []
 
 
 def _root(expr: ast.expr) -> str:

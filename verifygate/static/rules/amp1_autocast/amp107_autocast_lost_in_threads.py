@@ -75,6 +75,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object
 
 RULE = Rule(
@@ -104,7 +105,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for call in region.calls:
             text = statement_text(Place(region.function, call))
             work = _handed_over(call, frame, analysis)
-            if work is not None and _runs_a_model(work, frame, analysis):
+            if work is not None and (_runs_a_model(work, frame, analysis) or _runs_what_it_is_given(work, call)):
                 yield Match(
                     Place(region.function, call),
                     f"`{text}` runs a model in another thread, without autocast",
@@ -154,6 +155,16 @@ def _runs_a_model(work: ast.expr, frame: Frame, analysis: Analysis) -> bool:
         and any(re.search(_MODEL, last_name(call.func)) for call in function.calls)
         for function in functions
     )
+
+
+def _runs_what_it_is_given(work: ast.expr, call: ast.Call) -> bool:
+    """Whether a lambda calls a model, or is handed models to call: `pool.map(lambda each: each(x), models)`."""
+    if not isinstance(work, ast.Lambda):
+        return False
+    own = {each.arg for each in work.args.args}
+    given_models = any(re.search(_MODEL, last_name(each).removesuffix("s")) for each in call.args[1:])
+    called = {last_name(each.func) for each in walk(work.body) if isinstance(each, ast.Call)}
+    return any(re.search(_MODEL, name) for name in called) or (given_models and not own.isdisjoint(called))
 
 
 def _is_data_parallel(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:

@@ -129,7 +129,7 @@ def _losses_after(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[a
     for node in function.own_nodes:
         if getattr(node, "lineno", 0) <= end or node in covered or not names:
             continue
-        if isinstance(node, ast.Assign):
+        if isinstance(node, ast.Assign | ast.For):
             if _follows(region.block, node, function, analysis.nesting):
                 _rename(node, names)
         elif isinstance(node, ast.Call) and _is_loss(node, function, analysis):
@@ -145,7 +145,7 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
     for target, binding in bound_targets(region.nodes):
         if not isinstance(target, ast.Name):
             continue
-        call = binding.expr
+        call = binding.expr.elt if isinstance(binding.expr, ast.ListComp) else binding.expr
         if binding.kind == "value" and call is not None and _taken_from(_reshaped(call)) in names:
             names.add(target.id)
             continue
@@ -228,13 +228,32 @@ def _reshaped(expr: ast.expr) -> ast.expr:
     return expr
 
 
-def _rename(node: ast.Assign, names: set[str]) -> None:
-    """Follow the outputs through an assignment after the region: parts and views of one are outputs, no more."""
-    source = _taken_from(_reshaped(node.value))
-    for target in node.targets:
-        for part in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
-            if isinstance(part, ast.Name):
-                (names.add if source in names else names.discard)(part.id)
+def _rename(node: ast.Assign | ast.For, names: set[str]) -> None:
+    """Follow the outputs through what comes after the region: parts and views of one are outputs, no more."""
+    if isinstance(node, ast.For):
+        pairs = _drawn(node.target, node.iter)
+    else:
+        pairs = [
+            (part, node.value)
+            for target in node.targets
+            for part in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
+        ]
+    for part, value in pairs:
+        if isinstance(part, ast.Name):
+            (names.add if _taken_from(_reshaped(value)) in names else names.discard)(part.id)
+
+
+def _drawn(target: ast.expr, given: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The variables of a loop, each with what it goes over: `for a, b in zip(ones, others)`."""
+    name = last_name(given.func) if isinstance(given, ast.Call) else ""
+    match target, given:
+        case ast.Tuple(elts=[_, part]), ast.Call(args=[over, *_]) if name == "enumerate":
+            return _drawn(part, over)
+        case ast.Tuple(elts=parts), ast.Call(args=args) if name == "zip":
+            return list(zip(parts, args, strict=False))
+        case ast.Tuple(elts=parts), _:
+            return [(part, given) for part in parts]
+    return [(target, given)]
 
 
 def _follows(block: ast.AST, node: ast.expr | ast.stmt, function: Function, nesting: Nesting) -> bool:

@@ -1,0 +1,9 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+
+def files(model, paths, load):
+    pool = ThreadPoolExecutor(4)
+    with torch.autocast("cuda"):
+        return [model(each) for each in pool.map(lambda path: load(path), paths)]
