@@ -12,6 +12,7 @@ from verifygate.static.graph import Place
 from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.syntax import walk
 from verifygate.static.values import Object
 
 _COLLECTS = r"(?i)optim\w*_?state"
@@ -52,6 +53,7 @@ class Checkpoints:
         self.roles = roles
         self.nesting = nesting
         self.functions = [function for function in functions if function.module.mentions(b"state", b"Checkpoint")]
+        self._with_optimizers = [function for function in functions if function.module.mentions(b"optim")]
         self._lines: dict[str, bytes] = {}
 
     @cached_property
@@ -61,7 +63,7 @@ class Checkpoints:
             Place(function, call)
             for function in self.functions
             for call in (*self._saved_in(function), *self._collected_in(function))
-        ]
+        ] + [Place(function, call) for function in self._with_optimizers for call in self._handed_in(function)]
 
     @cached_property
     def saved_alone(self) -> list[Place]:
@@ -133,6 +135,17 @@ class Checkpoints:
             for call in states:
                 if self._goes_into_a_record(call, function) and not self._steps_without_scaler(call, function):
                     yield call
+
+    def _handed_in(self, function: Function) -> Iterator[ast.Call]:
+        """The calls that hand an optimizer, and no scaler, to a function that saves the states of all it is given."""
+        for call in function.calls:
+            given = [word.value for word in call.keywords if word.arg is not None]
+            if not given or not re.search(_SAVES, last_name(call.func)) or "scaler" in ast.unparse(call).lower():
+                continue
+            callees = self.roles.evaluator.callees(call, self.roles.evaluator.root_frame(function))
+            keeps = any(keeps_all_states(each.function) for each in callees)
+            if keeps and any(self._is_optimizer(each, function) for each in given):
+                yield call
 
     def _collected_in(self, function: Function) -> Iterator[ast.Call]:
         """The call that builds a checkpointer, which saves all it is given by name: an optimizer, and no scaler."""
@@ -227,6 +240,21 @@ def _taken_out(load: ast.Call, function: Function) -> ast.AST:
     bindings = function.scope.names.get(given.id, []) if isinstance(given, ast.Name) else []
     reads = len(bindings) == 1 and isinstance(bindings[0].expr, ast.Subscript)
     return bindings[0].node if reads else load
+
+
+def keeps_all_states(function: Function) -> bool:
+    """Whether a function goes over what it is given by keywords of any name, and takes the state of each."""
+    rest = None if isinstance(function.node, ast.Module) else function.node.args.kwarg
+    if rest is None:
+        return False
+    loops: list[ast.For | ast.DictComp] = [*function.of_kind(ast.For), *function.of_kind(ast.DictComp)]
+    return any(_keeps_states_of(rest.arg, loop) for loop in loops)
+
+
+def _keeps_states_of(rest: str, loop: ast.For | ast.DictComp) -> bool:
+    given = [loop.iter] if isinstance(loop, ast.For) else [each.iter for each in loop.generators]
+    goes_over = any(isinstance(node, ast.Name) and node.id == rest for each in given for node in walk(each))
+    return goes_over and any(isinstance(node, ast.Attribute) and node.attr == "state_dict" for node in walk(loop))
 
 
 def _saves(function: Function) -> bool:

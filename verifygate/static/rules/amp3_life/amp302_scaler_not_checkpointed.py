@@ -104,6 +104,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.alternatives import whole
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.checkpoints import keeps_all_states
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
@@ -176,16 +177,9 @@ def _is_without_optimizer(place: Place, analysis: Analysis) -> bool:
 
 def _is_given_scaler(function: Function, analysis: Analysis) -> bool:
     """Whether calls hand it a scaler among keywords of any name, of all of which it keeps the state."""
-    rest = None if isinstance(function.node, ast.Module) else function.node.args.kwarg
-    if rest is None or not any(_keeps_states_of(rest.arg, loop) for loop in function.of_kind(ast.For)):
+    if not keeps_all_states(function):
         return False
     return any("scaler" in name.lower() for _, each in analysis.callers.entries(function) for name in each.arguments)
-
-
-def _keeps_states_of(rest: str, loop: ast.For) -> bool:
-    goes_over = any(isinstance(node, ast.Name) and node.id == rest for node in ast.walk(loop.iter))
-    reads = (node for node in ast.walk(loop) if isinstance(node, ast.Attribute))
-    return goes_over and any(node.attr == "state_dict" for node in reads)
 
 
 def _is_none(expr: ast.expr | None) -> bool:
