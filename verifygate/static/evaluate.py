@@ -345,20 +345,21 @@ class Evaluator:
         return found
 
     def _subscript(self, expr: ast.Subscript, frame: Frame) -> Sequence[Value]:
-        keys = [value.value for value in self.values(expr.slice, frame) if isinstance(value, Literal)]
-        if len(keys) != 1:
+        asked = self.values(expr.slice, frame)
+        if len(asked) != 1 or not isinstance(asked[0], Literal):
             table = expr.value if isinstance(expr.value, ast.Dict) and None not in expr.value.keys else None  # `**more`
             return [value for item in table.values for value in self.values(item, frame)] if table else _NOTHING_KNOWN
+        key = asked[0].value
         found: list[Value] = []
         for value in self.values(expr.value, frame):
             if (
                 isinstance(value, Items)
-                and isinstance(keys[0], int)
-                and -len(value.elements) <= keys[0] < len(value.elements)
+                and isinstance(key, int)
+                and -len(value.elements) <= key < len(value.elements)
             ):
-                found += self.values(value.elements[keys[0]], value.frame)
-            elif isinstance(value, DictLiteral) and isinstance(keys[0], str):
-                item = dict_items(value.node).get(keys[0])
+                found += self.values(value.elements[key], value.frame)
+            elif isinstance(value, DictLiteral) and isinstance(key, str):
+                item = dict_items(value.node).get(key)
                 found += self.values(item, value.frame) if item is not None else (UNKNOWN,)
             else:
                 found.append(UNKNOWN)

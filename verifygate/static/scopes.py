@@ -80,7 +80,26 @@ def scope_of(node: ScopeNode | ast.ClassDef, nodes: tuple[ast.AST, ...]) -> Scop
         elif isinstance(child, ast.Global | ast.Nonlocal):
             outer.update(child.names)
     scope.outer = frozenset(outer)
+    if isinstance(node, ast.Module):
+        _overrule(scope, nodes)
     return scope
+
+
+def _overrule(scope: Scope, nodes: tuple[ast.AST, ...]) -> None:
+    """What `exec` runs in a module may set its constants anew: options from the command line, or of another file."""
+    runs = [
+        child.lineno
+        for child in nodes
+        if child.__class__ is ast.Expr
+        and isinstance(call := child.value, ast.Call)  # type: ignore[attr-defined]
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "exec"
+    ]
+    if not runs:
+        return
+    for bindings in scope.names.values():
+        constants = [each for each in bindings if each.kind == "value" and isinstance(each.expr, ast.Constant)]
+        bindings += [Binding("opaque", each.node) for each in constants if each.node.lineno < runs[-1]]  # type: ignore[attr-defined]
 
 
 def _imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding]]:
