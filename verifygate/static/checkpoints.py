@@ -17,6 +17,7 @@ from verifygate.static.values import Object
 
 _COLLECTS = r"(?i)optim\w*_?state"
 _SAVES = r"(?i)save|write_ckpt|dump_ckpt"
+_SAVES_WHAT_IT_IS_GIVEN = r"_?save(?:_|$)"
 _CHECKPOINTER = r"Check_?[pP]ointer$|^Checkpoint(?:Manager)?$"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
@@ -67,13 +68,15 @@ class Checkpoints:
 
     @cached_property
     def saved_alone(self) -> list[Place]:
-        """Every place at which the state of an optimizer is saved by itself, in a file of its own."""
+        """Every place at which the state of an optimizer is saved by itself: what is called to save it is given no dict."""
         return [
-            Place(function, call.args[0])
+            Place(function, given)
             for function in self.functions
             for call in function.calls
-            if last_name(call.func) == "save" and call.args and isinstance(call.args[0], ast.Call)
-            if self._is_state(call.args[0], function) and not self._steps_without_scaler(call.args[0], function)
+            if re.match(_SAVES_WHAT_IT_IS_GIVEN, last_name(call.func))
+            for given in call.args
+            if isinstance(given, ast.Call)
+            if self._is_state(given, function) and not self._steps_without_scaler(given, function)
         ]
 
     @cached_property

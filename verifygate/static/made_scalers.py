@@ -24,6 +24,8 @@ class MadeScaler:
     off: bool
     """`enabled` is False whatever the configuration."""
     sharded: bool = False
+    steps: bool = False
+    """An object of a library that holds a scaler, and scales, steps and updates where it is called."""
 
     @property
     def place(self) -> Place:
@@ -50,6 +52,8 @@ def _made(call: ast.Call, function: Function, frame: Frame, evaluator: Evaluator
             enabled = scaler_enabled(Made(value.name, ((call, frame),)))
             off = enabled is not None and evaluator.truth(enabled.expr, enabled.frame) is False
             return MadeScaler(call, function, enabled, off, "Sharded" in value.name)
+        if isinstance(value, Known) and value.name in torch_api.STEPPING_SCALERS:
+            return MadeScaler(call, function, None, off=False, steps=True)
         if isinstance(value, ClassValue):
             bases = evaluator.outside_bases(value.made) & torch_api.GRAD_SCALERS
             if bases:

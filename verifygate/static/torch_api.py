@@ -15,6 +15,9 @@ GRAD_SCALERS = frozenset(
     }
 )
 
+STEPPING_SCALERS = frozenset({"timm.utils.NativeScaler", "timm.utils.cuda.NativeScaler"})
+"""Objects of libraries that hold a scaler: `loss_scaler(loss, optimizer)` scales, steps and updates."""
+
 AUTOCASTS = {
     "torch.autocast": None,
     "torch.amp.autocast": None,

@@ -116,7 +116,7 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="a checkpoint keeps the optimizer's state and not the scaler's",
     remedy="save `scaler.state_dict()` beside the optimizer's, and load it on resuming",
-    words=("GradScaler",),
+    words=("GradScaler", "NativeScaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
     beside=(
@@ -132,7 +132,8 @@ _TESTS = r"(^|/)(tests?/|test_[^/]*$|conftest)"
 def check(analysis: Analysis) -> Iterable[Match]:
     """States of optimizers that are saved, or loaded, without the scaler's."""
     scalers = [each for each in analysis.made_scalers if not each.off and not re.search(_TESTS, each.place.path)]
-    if not any(call.method in ("scale", "step") for call in analysis.scaler_calls) or not scalers:
+    steps = any(call.method in ("scale", "step") for call in analysis.scaler_calls)
+    if not (steps or any(each.steps for each in scalers)):
         return  # a scaler that nothing uses has no state worth keeping
     checkpoints = analysis.checkpoints
     loaded_in = {place.path for place in checkpoints.restored}
