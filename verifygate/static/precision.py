@@ -44,7 +44,8 @@ _AMONG_OTHERS = re.compile(rf"(?<!not )\bin [\[({{][^\])}}]*{_BFLOAT.removeprefi
 _EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
 """Names of methods whose results nobody differentiates."""
 _IS_FLOAT32 = re.compile(
-    r"""^[\w.\[\]'"]+ (!=|==) ['"]?(?:torch\.)?(?:float32|fp32|f32|32|no|none)['"]?$""", re.IGNORECASE
+    r"""^[\w.\[\]'"]+ (?:(!=|==) ['"]?(?:torch\.)?(?:float32|fp32|f32|32|no|none)['"]?|(is not|is) none)$""",
+    re.IGNORECASE,
 )
 _MAX_STEPS = 5
 
@@ -239,7 +240,9 @@ class Precision:
         """Whether a condition names bfloat16 among others, `in ("float16", "bfloat16")`, or rules out float32 alone."""
         first = text.partition(" ; ")[0]
         asked = _IS_FLOAT32.search(first) if Precision.asks_for_dtype(first) else None
-        return (holds and bool(_AMONG_OTHERS.search(first))) or (asked is not None and (asked[1] == "!=") is holds)
+        return (holds and bool(_AMONG_OTHERS.search(first))) or (
+            asked is not None and ((asked[1] or asked[2]) in ("!=", "is not")) is holds
+        )
 
     # -- which regions a scaler serves ---------------------------------------------------------------------------
 
