@@ -2,8 +2,8 @@
 
 ## What it does
 Ties each `torch.load` to the project's `torch.save` calls, also those behind a function that is handed the dict: by
-the file name that both write out, or, where the path comes from outside and is named a checkpoint to resume from, by
-being the saves of the same program; or by being the saves of the object whose method resumes. A constant key that is
+the file name that both write out, or, where the path comes from outside and is named a checkpoint to resume from, or is
+read only where a setting says to resume, by being the saves of the same program; or by being the saves of the object whose method resumes. A constant key that is
 read and that none of the tied saves holds is reported. So is one that some of them hold, where another, of which most
 of the other keys are read, keeps an optimizer's state for resuming too: which of the two the path leads to, only a
 run shows.
@@ -116,14 +116,22 @@ def check(analysis: Analysis) -> Iterable[Match]:
         path = function.module.path
         if reads and path not in programs:
             programs[path] = frozenset().union(*analysis.companions.programs(path))
+        together = {_key(node) for nodes in reads.values() for node in nodes}
         for call, nodes in reads.items():
             near = [save for save in saves if save.function.module.path in programs[path]]
-            yield from _compare(analysis, call, homes[call], nodes, function, near)
+            yield from _compare(analysis, call, homes[call], nodes, function, near, together)
 
 
 def _compare(
-    analysis: Analysis, call: ast.Call, home: Frame, nodes: list[ast.Subscript], function: Function, saves: list[_Save]
+    analysis: Analysis,
+    call: ast.Call,
+    home: Frame,
+    nodes: list[ast.Subscript],
+    function: Function,
+    saves: list[_Save],
+    together: set[str],
 ) -> Iterator[Match]:
+    """What is missing of the keys that are read from one load; `together`: what the function reads from all of its."""
     tied, certain = _tied(analysis, call, home, saves)
     if not tied and function.owner is not None and re.search(_RESUMES, function.name):
         tied = [save for save in saves if save.function.owner is function.owner]  # what one object saves and loads
@@ -132,7 +140,8 @@ def _compare(
     shapes = [shape for save in tied for shape in save.shapes or ()]
     keys = {key for shape in shapes for key in shape.keys}
     read = {_key(node) for node in nodes}
-    if not certain and 2 * len(read & keys) < len(read):
+    likeness = together if _is_resumed(analysis, call, home) else read
+    if not certain and 2 * len(likeness & keys) < len(likeness):
         return  # nothing it reads is ours: it may be anybody's checkpoint
     stored = {_key(node) for node in function.of_kind(ast.Subscript) if not _is_load(node)}
     for node in nodes:
@@ -195,11 +204,19 @@ def _tied(analysis: Analysis, call: ast.Call, home: Frame, saves: list[_Save]) -
     names = _file_names(analysis, path, home) if path is not None else frozenset()
     if names:
         return [save for save in saves if save.names & names], True
-    if path is None or not re.search(_OWN, _written_out(analysis, path, home)):
+    if path is None:
+        return [], False
+    if not re.search(_OWN, _written_out(analysis, path, home)) and not _is_resumed(analysis, call, home):
         return [], False
     if any(save.shapes is None and not save.bare for save in saves):
         return [], False
     return [save for save in saves if save.shapes], False
+
+
+def _is_resumed(analysis: Analysis, call: ast.Call, home: Frame) -> bool:
+    """Whether the load runs only where a setting says that a run is resumed: of several files, all are its own."""
+    conditions = analysis.nesting.conditions(call, home.function)
+    return any(holds and re.search(r"(?i)^(?!not ).*resume", ast.unparse(test)) for test, holds in conditions)
 
 
 def _written_out(analysis: Analysis, path: ast.expr, home: Frame) -> str:
