@@ -352,11 +352,7 @@ class Evaluator:
         key = asked[0].value
         found: list[Value] = []
         for value in self.values(expr.value, frame):
-            if (
-                isinstance(value, Items)
-                and isinstance(key, int)
-                and -len(value.elements) <= key < len(value.elements)
-            ):
+            if isinstance(value, Items) and isinstance(key, int) and -len(value.elements) <= key < len(value.elements):
                 found += self.values(value.elements[key], value.frame)
             elif isinstance(value, DictLiteral) and isinstance(key, str):
                 item = dict_items(value.node).get(key)
