@@ -73,6 +73,14 @@ def turns_autograd_off(context: ast.expr) -> bool:
     return bool(named & _CALMS) or "set_grad_enabled" in named
 
 
+def asks_whether_to(context: ast.expr) -> bool:
+    """`torch.set_grad_enabled(is_train)`: one region for training and for evaluation."""
+    match context:
+        case ast.Call(func=ast.Attribute(attr="set_grad_enabled") | ast.Name(id="set_grad_enabled"), args=[asked]):
+            return not isinstance(asked, ast.Constant)
+    return False
+
+
 def spots_of(function: Function) -> list[Spot]:
     """Every spot of the function's own body, in source order."""
     finder = _Finder(function)

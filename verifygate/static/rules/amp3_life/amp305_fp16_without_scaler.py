@@ -72,7 +72,7 @@ from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers, last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.scopes import bound_targets
-from verifygate.static.spots import calm, turns_autograd_off
+from verifygate.static.spots import asks_whether_to, calm, turns_autograd_off
 from verifygate.static.syntax import walk
 from verifygate.static.tensors import is_loss_call, names_in
 
@@ -242,7 +242,7 @@ def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
     """Whether what the region computes has no gradients: targets of a teacher, say."""
     contexts = analysis.nesting.contexts(region.context, region.function)
     contexts += [item.context_expr for item in getattr(region.block, "items", ())]
-    return calm(region.function) or any(turns_autograd_off(each) for each in contexts)
+    return calm(region.function) or any(turns_autograd_off(each) and not asks_whether_to(each) for each in contexts)
 
 
 def _worked_out_from(names: set[str], function: Function, analysis: Analysis) -> tuple[set[str], bool]:
