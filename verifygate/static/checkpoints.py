@@ -68,7 +68,7 @@ class Checkpoints:
 
     @cached_property
     def saved_alone(self) -> list[Place]:
-        """Every place at which the state of an optimizer is saved by itself: what is called to save it is given no dict."""
+        """Every place at which the state of an optimizer is saved by itself: what saves it is given no dict."""
         return [
             Place(function, given)
             for function in self.functions

@@ -91,7 +91,7 @@ def _overrule(scope: Scope, nodes: tuple[ast.AST, ...]) -> None:
         child.lineno
         for child in nodes
         if child.__class__ is ast.Expr
-        and isinstance(call := child.value, ast.Call)  # type: ignore[attr-defined]
+        and isinstance(call := child.value, ast.Call)
         and isinstance(call.func, ast.Name)
         and call.func.id == "exec"
     ]

@@ -3,7 +3,8 @@
 ## What it does
 Reports `torch.autograd.grad(..., create_graph=True)` that runs inside a float16 autocast region, itself or the call
 that leads to it, in a project with a GradScaler, where neither the outputs are scaled nor the result is divided by
-the scale. And reports one whose outputs are scaled, where neither the function nor a caller divides by it.
+the scale. And reports one whose outputs are scaled, where neither the function nor a caller divides by it; and one
+that is divided by the scale, where neither has scaled the outputs (likely).
 
 ## Why is this bad
 The gradients of a penalty are small, and inside the graph they are float16: without a scale they flush to zero below
@@ -99,7 +100,7 @@ _SCALES = ("get_scale", "inv_scale", ".scale(")
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Inner derivatives in half precision that nothing scales."""
-    if not any(call.method in ("scale", "step") for call in analysis.scaler_calls):
+    if not any(call.method in ("scale", "step", "get_scale") for call in analysis.scaler_calls):
         return
     seen: set[ast.AST] = set()
     for call, function in analysis.calls:
@@ -114,6 +115,10 @@ def check(analysis: Analysis) -> Iterator[Match]:
             place = Place(function, call)
             message = f"`{statement_text(place)}` differentiates scaled outputs, and nothing divides by the scale"
             yield Match(place, message)
+        if _only_divided(function, analysis):
+            place = Place(function, call)
+            message = f"`{statement_text(place)}` differentiates outputs that nothing scales, and divides by the scale"
+            yield Match(place, message, certain=False, remedy="differentiate `scaler.scale(outputs)`")
         if _is_scaled(call, function):
             continue
         places = _half_places(call, function, analysis, _DEPTH)
@@ -145,6 +150,41 @@ def _stays_scaled(call: ast.Call, function: Function, analysis: Analysis) -> boo
         return False
     around = (function, *(site.caller for site in analysis.callers.sites(function)))
     return not any(re.search(_KNOWS_SCALE, ast.unparse(each.node)) for each in around)
+
+
+def _only_divided(function: Function, analysis: Analysis) -> bool:
+    """Whether the function divides by the scale, and nothing in it or in a call of it has scaled the outputs."""
+    nodes = list(walk(function.node))
+    if any(isinstance(node, ast.Attribute) and node.attr == "scale" for node in nodes):
+        return False
+    bindings = (each for bound in function.scope.names.values() for each in bound)
+    asking = [each for each in bindings if _asks_for_scale(each.expr)]
+    names = {
+        target.id
+        for each in asking
+        for target in walk(each.node)
+        if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
+    }
+    operations = [node for node in nodes if isinstance(node, ast.BinOp)]
+    for each in operations:
+        if isinstance(each.op, ast.Mult) and any(_is_scale(part, names) for part in (each.left, each.right)):
+            return False  # by hand
+    if not any(isinstance(each.op, ast.Div) and _speaks_of(each.right, names) for each in operations):
+        return False
+    sites = analysis.callers.sites(function)
+    return bool(sites) and not any(_is_scaled(site.call, site.caller) for site in sites)
+
+
+def _asks_for_scale(expr: ast.expr | None) -> bool:
+    return expr is not None and any(isinstance(node, ast.Attribute) and node.attr == "get_scale" for node in walk(expr))
+
+
+def _is_scale(expr: ast.expr, names: set[str]) -> bool:
+    return isinstance(expr, ast.Name) and expr.id in names
+
+
+def _speaks_of(expr: ast.expr, names: set[str]) -> bool:
+    return _asks_for_scale(expr) or any(isinstance(node, ast.Name) and node.id in names for node in walk(expr))
 
 
 def _read_on_loading(function: Function, analysis: Analysis) -> Place | None:

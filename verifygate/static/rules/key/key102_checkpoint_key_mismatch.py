@@ -3,10 +3,10 @@
 ## What it does
 Ties each `torch.load` to the project's `torch.save` calls, also those behind a function that is handed the dict: by
 the file name that both write out, or, where the path comes from outside and is named a checkpoint to resume from, or is
-read only where a setting says to resume, by being the saves of the same program; or by being the saves of the object whose method resumes. A constant key that is
-read and that none of the tied saves holds is reported. So is one that some of them hold, where another, of which most
-of the other keys are read, keeps an optimizer's state for resuming too: which of the two the path leads to, only a
-run shows.
+read only where a setting says to resume, by being the saves of the same program; or by being the saves of the object
+whose method resumes. A constant key that is read and that none of the tied saves holds is reported. So is one that some
+of them hold, where another, of which most of the other keys are read, keeps an optimizer's state for resuming too:
+which of the two the path leads to, only a run shows.
 
 ## Why is this bad
 Saving works for months; the first resume raises KeyError, when the run that should be resumed is gone.
