@@ -70,7 +70,7 @@ from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scopes import bound_targets
 from verifygate.static.syntax import walk
-from verifygate.static.values import Known, Made, Object
+from verifygate.static.values import ClassValue, Known, Made, Object
 
 RULE = Rule(
     code="AMP110",
@@ -90,6 +90,8 @@ _PROMOTES = r"(?i)mse|l1|huber|with_?logits|kl_?div|poisson|gaussian"
 _NO_LOSS = r"(?i)scale|log_loss|meter|print|track"
 _CASTS = r"float32|float64|autocast"
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isin", "isnan", "isfinite", "logical_not", "one_hot"})
+_PRODUCTS = frozenset({"mm", "bmm", "matmul", "einsum"})
+_SCALES = r"(?i)temp|tau$|scale|inv_t"
 _SAME_DTYPE = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
 )
@@ -131,9 +133,9 @@ def _losses_after(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[a
             continue
         if isinstance(node, ast.Assign | ast.For):
             if _follows(region.block, node, function, analysis.nesting):
-                _rename(node, names)
+                _rename(node, names, function, analysis)
         elif isinstance(node, ast.Call) and _is_loss(node, function, analysis):
-            given = [name for argument in node.args if (name := _taken_from(_reshaped(argument))) in names]
+            given = [name for argument in node.args if (name := _half_in(argument, names))]
             if given and _follows(region.block, node, function, analysis.nesting):
                 yield node, given[0]
 
@@ -228,19 +230,23 @@ def _reshaped(expr: ast.expr) -> ast.expr:
     return expr
 
 
-def _rename(node: ast.Assign | ast.For, names: set[str]) -> None:
-    """Follow the outputs through what comes after the region: parts and views of one are outputs, no more."""
+def _rename(node: ast.Assign | ast.For, names: set[str], function: Function, analysis: Analysis) -> None:
+    """Follow the outputs through what comes after the region: parts, views and products of some are outputs."""
     if isinstance(node, ast.For):
         pairs = _drawn(node.target, node.iter)
     else:
-        pairs = [
-            (part, node.value)
-            for target in node.targets
-            for part in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
-        ]
-    for part, value in pairs:
+        pairs = [pair for target in node.targets for pair in _assigned(target, node.value)]
+    half = [bool(_half_in(value, names)) or _is_made_of(value, names, function, analysis) for _, value in pairs]
+    for (part, _), is_half in zip(pairs, half, strict=True):
         if isinstance(part, ast.Name):
-            (names.add if _taken_from(_reshaped(value)) in names else names.discard)(part.id)
+            (names.add if is_half else names.discard)(part.id)
+
+
+def _assigned(target: ast.expr, given: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with what it is given: a part of a tuple written out, or the whole."""
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    apart = isinstance(given, ast.Tuple) and len(given.elts) == len(parts)
+    return list(zip(parts, given.elts if apart else [given] * len(parts), strict=True))  # type: ignore[attr-defined]
 
 
 def _drawn(target: ast.expr, given: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
@@ -254,6 +260,52 @@ def _drawn(target: ast.expr, given: ast.expr) -> list[tuple[ast.expr, ast.expr]]
         case ast.Tuple(elts=parts), _:
             return [(part, given) for part in parts]
     return [(target, given)]
+
+
+def _half_in(expr: ast.expr, names: set[str]) -> str:
+    """The output that makes a value half: one that it is a part or a view of, or a factor in a product of matrices."""
+    expr = _reshaped(expr)
+    match expr:
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):  # torch multiplies matrices of one dtype only
+            return _half_in(left, names) or _half_in(right, names)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            one, other = (right, left) if _is_scale(left) else (left, right)
+            return _half_in(one, names) if _is_scale(other) else ""
+        case ast.Call(func=ast.Attribute(value=receiver, attr=name), args=args) if name in _PRODUCTS:
+            return next(filter(None, (_half_in(each, names) for each in (receiver, *args))), "")
+        case ast.Call(func=ast.Attribute(value=turned, attr="t"), args=[]) | ast.Attribute(value=turned, attr="T" | "mT"):
+            return _half_in(turned, names)
+    name = _taken_from(expr)
+    return name if name in names else ""
+
+
+def _is_scale(expr: ast.expr) -> bool:
+    """Whether something is a number, or goes by the name of one: it leaves the dtype of what it scales."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and not expr.args:
+        expr = expr.func.value
+    return isinstance(expr, ast.Constant) or bool(re.search(_SCALES, last_name(expr)))
+
+
+def _is_made_of(expr: ast.expr, names: set[str], function: Function, analysis: Analysis) -> bool:
+    """Whether a function of the project multiplies an output that it is given and casts nothing, or a record holds it."""
+    if not isinstance(expr, ast.Call) or not names & {
+        each.id
+        for given in (*expr.args, *(word.value for word in expr.keywords))
+        if isinstance(each := _reshaped(given), ast.Name)
+    }:
+        return False
+    frame = analysis.evaluator.root_frame(function)
+    if any(word.arg is None for word in expr.keywords):
+        return any(isinstance(value, ClassValue) for value in analysis.evaluator.values(expr.func, frame))
+    callees = [callee.function.node for callee in analysis.evaluator.callees(expr, frame)]
+    return any(_multiplies(callee) and not _casts(callee) for callee in callees)
+
+
+def _multiplies(node: ast.AST) -> bool:
+    """Whether a function returns something, and multiplies matrices for it."""
+    nodes = tuple(walk(node))
+    products = (isinstance(each, ast.MatMult) or getattr(each, "attr", "") in _PRODUCTS for each in nodes)
+    return any(isinstance(each, ast.Return) for each in nodes) and any(products)
 
 
 def _follows(block: ast.AST, node: ast.expr | ast.stmt, function: Function, nesting: Nesting) -> bool:
