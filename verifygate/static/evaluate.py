@@ -17,6 +17,7 @@ from verifygate.static.parameters import Parameters
 from verifygate.static.program import Class, Function, Module, Program
 from verifygate.static.scopes import Binding, Scope
 from verifygate.static.stars import Stars
+from verifygate.static.torch_api import PARALLEL
 from verifygate.static.values import (
     READ,
     UNKNOWN,
@@ -318,12 +319,9 @@ class Evaluator:
 
     def outside_bases(self, made: Class) -> frozenset[str]:
         """Names outside the project that the class derives from, directly or not."""
-        names: set[str] = set()
-        for each in self.linearised(made):
-            for base in each.node.bases:
-                values = self.values(base, self.module_frame(each.module))
-                names.update(value.name for value in values if isinstance(value, Known))
-        return frozenset(names)
+        bases = ((base, self.module_frame(each.module)) for each in self.linearised(made) for base in each.node.bases)
+        values = (value for base, home in bases for value in self.values(base, home))
+        return frozenset(value.name for value in values if isinstance(value, Known))
 
     def _is_module_without(self, value: Value, name: str) -> bool:
         """Whether a value is a module of torch, or one of the project that has torch's method of a name."""
@@ -430,18 +428,20 @@ class Evaluator:
                 case FunctionValue():
                     found.setdefault(value.function, value)
                 case ClassValue():
-                    self._add_method(found, value.made, "__init__", Bound(call, frame))
+                    self._add_method(found, value.made, Bound(call, frame), "__init__")
                 case Object():
-                    self._add_method(found, value.made, "__call__", Bound(call.func, frame))
-                    if not any("__call__" in base.methods for base in self.linearised(value.made)):
-                        self._add_method(found, value.made, "forward", Bound(call.func, frame))
+                    self._add_method(found, value.made, Bound(call.func, frame), "__call__", "forward")
+                case Made(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
+                    for model in self.values(made.args[0], home):
+                        if isinstance(model, Object):
+                            self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")
         callees = tuple(found.values())
         if not self._busy or self.cuts == cuts:  # cut short inside a cycle, there may be more to it
             frame.callees[call] = callees
         return callees
 
-    def _add_method(self, found: dict[Function, FunctionValue], made: Class, name: str, receiver: Bound) -> None:
-        for base in self.linearised(made):
-            if method := base.methods.get(name):
-                found.setdefault(method, FunctionValue(method, receiver))
-                return
+    def _add_method(self, found: dict[Function, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
+        """Add the method of the first of these names that the class has."""
+        methods = (base.methods.get(name) for name in names for base in self.linearised(made))
+        if method := next(filter(None, methods), None):
+            found.setdefault(method, FunctionValue(method, receiver))

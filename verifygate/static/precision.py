@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cached_property
 
 from verifygate.record import record
 from verifygate.static.callers import Callers, Site
@@ -137,6 +138,8 @@ class Precision:
             items = [(item, table.frame) for table in tables for item in dict_items(table.node).values()]
             if items:
                 return frozenset().union(*(self.dtypes(item, home, steps + 1) for item, home in items))
+        if names := self._looked_up(expr, frame):
+            return frozenset(_NAMES.get(f"torch.{name}", Dtype.OTHER) for name in names)
         found: set[Dtype] = set()
         for value in self.evaluator.values(expr, frame):
             match value:
@@ -154,6 +157,25 @@ class Precision:
                     known = binding.kind == "value" and binding.expr is not None
                     found |= self.dtypes(binding.expr, home, steps + 1) if known else {Dtype.UNKNOWN}  # type: ignore[arg-type]
         return frozenset(found or {Dtype.UNKNOWN})
+
+    def _looked_up(self, expr: ast.expr, frame: Frame) -> frozenset[str]:
+        """The names among which an option chooses that torch is asked for: `getattr(torch, args.dtype)`."""
+        match expr:
+            case ast.Call(func=ast.Name(id="getattr"), args=[torch, ast.Name() | ast.Attribute() as name, *_]):
+                if self.roles.known_name(torch, frame) == "torch":
+                    return self._choices.get(last_name(name), frozenset())
+        return frozenset()
+
+    @cached_property
+    def _choices(self) -> dict[str, frozenset[str]]:
+        """Name of an option of a command line -> what it may be given, where that is written out."""
+        found: dict[str, frozenset[str]] = {}
+        for module in self.evaluator.modules:
+            for function in (module.body, *module.functions.values()):
+                for call in function.calls:
+                    if last_name(call.func) == "add_argument" and (named := _option(call)):
+                        found[named[0]] = named[1] | found.get(named[0], frozenset())
+        return found
 
     def bindings(self, expr: ast.expr, frame: Frame) -> Iterator[tuple[Binding, Frame]]:
         """How a name or an attribute gets its value, and where."""
@@ -277,6 +299,21 @@ class Precision:
             if same or own or region.function is function or above & self.callers.above(region.function):
                 yield region
 
+    def in_models_of(self, use: Use) -> list[WrittenRegion]:
+        """The regions that models enter themselves, in their forward, where a loop's scaler serves no other."""
+        above = self.callers.above(use.function)
+        found = []
+        for region in () if use.regions else self.regions.all:
+            if region.is_active and region.function.name == "forward" and self._is_module(region.function):
+                callers = self.callers.above(region.function)
+                if any(self.scales(each) and above & self.callers.above(each) for each in callers):
+                    found.append(region)
+        return found
+
+    def _is_module(self, method: Function) -> bool:
+        bases = self.evaluator.outside_bases(method.owner) if method.owner else ()
+        return any(base.startswith("torch.nn.") for base in bases)
+
     def _of_one_object(self, one: Function, other: Function) -> bool:
         """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
         if one.owner is None or other.owner is None:
@@ -312,6 +349,16 @@ class Precision:
             elif "scaler" in last_name(node.func).lower() and node.args and last_name(node.func).islower():
                 return True
         return False
+
+
+def _option(call: ast.Call) -> tuple[str, frozenset[str]] | None:
+    """The name of an option that takes one of several strings, and those."""
+    flags = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    choices = next((word.value for word in call.keywords if word.arg == "choices"), None)
+    if not flags or not isinstance(choices, ast.List | ast.Tuple):
+        return None
+    names = [each.value for each in choices.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return max(flags, key=len).lstrip("-").replace("-", "_"), frozenset(names)
 
 
 def _contexts(region: WrittenRegion) -> list[Region]:

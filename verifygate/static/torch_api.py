@@ -29,6 +29,16 @@ AUTOCASTS = {
 }
 """Qualified name -> the device type it stands for, or None where the first argument says it."""
 
+PARALLEL = frozenset(
+    {
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
+    }
+)
+"""What runs the model that it is given first, and computes what that computes."""
+
 ENABLED_POSITION = {None: 2, "cuda": 0, "cpu": 0}
 """Position of `enabled` in the call, by the same device type (torch.amp.autocast(device_type, dtype, enabled))."""
 

@@ -15,7 +15,8 @@ def contrast(model, optimizer, scaler, batches, temperature):
         logits = image_features @ text_features.t() / temperature
         labels = torch.arange(len(images), device=images.device)
         loss = F.cross_entropy(logits, labels)  # expect: AMP110 likely
-        other = F.cross_entropy(model.logit_scale.exp() * text_features @ image_features.T, labels)  # expect: AMP110 likely
+        turned = model.logit_scale.exp() * text_features @ image_features.T
+        other = F.cross_entropy(turned, labels)  # expect: AMP110 likely
         scaler.scale(loss + other).backward()
         scaler.step(optimizer)
         scaler.update()

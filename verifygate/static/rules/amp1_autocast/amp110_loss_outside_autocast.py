@@ -273,7 +273,9 @@ def _half_in(expr: ast.expr, names: set[str]) -> str:
             return _half_in(one, names) if _is_scale(other) else ""
         case ast.Call(func=ast.Attribute(value=receiver, attr=name), args=args) if name in _PRODUCTS:
             return next(filter(None, (_half_in(each, names) for each in (receiver, *args))), "")
-        case ast.Call(func=ast.Attribute(value=turned, attr="t"), args=[]) | ast.Attribute(value=turned, attr="T" | "mT"):
+        case ast.Call(func=ast.Attribute(value=turned, attr="t"), args=[]):
+            return _half_in(turned, names)
+        case ast.Attribute(value=turned, attr="T" | "mT"):
             return _half_in(turned, names)
     name = _taken_from(expr)
     return name if name in names else ""
@@ -287,7 +289,7 @@ def _is_scale(expr: ast.expr) -> bool:
 
 
 def _is_made_of(expr: ast.expr, names: set[str], function: Function, analysis: Analysis) -> bool:
-    """Whether a function of the project multiplies an output that it is given and casts nothing, or a record holds it."""
+    """Whether a function of the project multiplies an output it is given, and casts nothing, or a record holds it."""
     if not isinstance(expr, ast.Call) or not names & {
         each.id
         for given in (*expr.args, *(word.value for word in expr.keywords))

@@ -61,12 +61,13 @@ that no call connects.
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.precision import Dtype, Use
+from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
 
 RULE = Rule(
@@ -94,9 +95,10 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     precision = analysis.precision
     place = Place(use.function, use.call)
     conditions = precision.conditions(use)
-    dtypes = [precision.of_region(region) for region in use.regions]
-    steps = ((place, "the scaler"), *((region.place, "the region") for region in use.regions))
-    misnamed = {*dtypes} == {frozenset({Dtype.FLOAT16})} and all(map(precision.is_on_for_bfloat16_only, use.regions))
+    regions = use.regions or precision.in_models_of(use)
+    dtypes = [precision.of_region(region) for region in regions]
+    steps = ((place, "the scaler"), *((region.place, "the region") for region in regions))
+    misnamed = {*dtypes} == {frozenset({Dtype.FLOAT16})} and all(map(precision.is_on_for_bfloat16_only, regions))
     if not misnamed and any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
         yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
         return
@@ -106,7 +108,7 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
         return
     allowed = not for_float16 and any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
     asked = not allowed and any(
-        precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, use, analysis)
+        precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, regions, analysis)
     )
     if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
         yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
@@ -114,16 +116,23 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
         yield Match(place, "the scaler stays on when bfloat16 is chosen, which needs none", certain=False, steps=steps)
 
 
-def _switches_all(text: str, use: Use, analysis: Analysis) -> bool:
+def _switches_all(text: str, regions: Sequence[WrittenRegion], analysis: Analysis) -> bool:
     """Whether every region has the same condition, perhaps under another name.
 
     It says if there is mixed precision then, and not in which dtype.
     """
-    switches = [region.region.enabled for region in use.regions]
+    switches = [region.region.enabled for region in regions]
     theirs = [analysis.precision.explained(each.expr, each.frame) if each is not None else "" for each in switches]
     return bool(theirs) and all(
-        each and (each == text or _ends_in(text, each) or _ends_in(each, text)) for each in theirs
+        each and (each == text or _ends_in(text, each) or _ends_in(each, text) or _is_same_option(text, each))
+        for each in theirs
     )
+
+
+def _is_same_option(text: str, other: str) -> bool:
+    """Whether two conditions read one attribute, of what may be the same options: `args.amp` and `self.args.amp`."""
+    ours, theirs = (each.partition(" ; ")[0].split(".") for each in (text, other))
+    return len(ours) > 1 and ours == theirs[-len(ours) :] and all(each.isidentifier() for each in theirs)
 
 
 def _ends_in(text: str, other: str) -> bool:
