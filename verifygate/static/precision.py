@@ -290,13 +290,15 @@ class Precision:
     def _served(self, function: Function) -> Iterator[WrittenRegion]:
         files = frozenset().union(*self.companions.programs(function.module.path))
         above = self.callers.above(function)
+        keeps_it = bool(function.symbol) and self._scales_itself(function)  # another loop has a scaler of its own
         for region in self.regions.all:
             home = region.function
             if not region.is_active or home.module.path not in files or not (self.scales(home) or self._is_half(home)):
                 continue
             same = self._of_one_object(function, region.function)
             own = region.function.module is function.module and not function.symbol
-            if same or own or region.function is function or above & self.callers.above(region.function):
+            beside = self.callers.above(region.function)
+            if same or own or (function in beside if keeps_it else above & beside):
                 yield region
 
     def in_models_of(self, use: Use) -> list[WrittenRegion]:

@@ -17,6 +17,22 @@ def train(args, model, loss_fn, optimizer, loader):
         scaler.update()
 
 
+def half_region(enabled, name="float16"):
+    dtypes = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+    return torch.autocast("cuda", enabled=enabled, dtype=dtypes[name])
+
+
+def train_by_names(options, model, loss_fn, optimizer, loader):
+    scaler = torch.amp.GradScaler("cuda", enabled=getattr(options, "common.mixed_precision"))  # expect: AMP304 likely
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        with half_region(options.mixed, options.mixed_precision_dtype):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
 class Network(torch.nn.Module):
     def __init__(self, args):
         super().__init__()

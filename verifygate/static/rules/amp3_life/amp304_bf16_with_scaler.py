@@ -61,6 +61,7 @@ that no call connects.
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from verifygate.model import Applicability, Severity, Witness
@@ -108,12 +109,19 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
         return
     allowed = not for_float16 and any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
     asked = not allowed and any(
-        precision.asks_for_dtype(text) for text, _ in conditions if not _switches_all(text, regions, analysis)
+        precision.asks_for_dtype(text)
+        for text, _ in conditions
+        if not _is_mere_switch(text) and not _switches_all(text, regions, analysis)
     )
     if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
         yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
     elif not asked and any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes):
         yield Match(place, "the scaler stays on when bfloat16 is chosen, which needs none", certain=False, steps=steps)
+
+
+def _is_mere_switch(text: str) -> bool:
+    """Whether a condition only asks if there is mixed precision, as `options.mixed_precision` does, and not which."""
+    return not re.search(r"(?i)[=<>]=|!=|\b(?:in|is|not)\b|16|half|dtype", text)
 
 
 def _switches_all(text: str, regions: Sequence[WrittenRegion], analysis: Analysis) -> bool:

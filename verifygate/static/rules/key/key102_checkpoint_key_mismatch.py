@@ -141,8 +141,8 @@ def _compare(
     keys = {key for shape in shapes for key in shape.keys}
     read = {_key(node) for node in nodes}
     likeness = together if _is_resumed(analysis, call, home) else read
-    if not certain and 2 * len(likeness & keys) < len(likeness):
-        return  # nothing it reads is ours: it may be anybody's checkpoint
+    if not certain and 2 * len(likeness & keys) < len(likeness) and not keys <= likeness:
+        return  # little of what it reads is ours: it may be anybody's checkpoint
     stored = {_key(node) for node in function.of_kind(ast.Subscript) if not _is_load(node)}
     for node in nodes:
         key = _key(node)
