@@ -75,3 +75,24 @@ def waits_deep_inside(loader):
             network(inputs.cuda())
         spent += time.perf_counter() - begin
     return spent
+
+
+def clipped(model, limit):
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
+    if torch.isinf(norm):
+        return norm, True
+    return norm, False
+
+
+def waits_where_a_condition_asks(loader, loss_fn, optimizer):
+    network, spent = Network().cuda(), 0.0
+    for inputs in loader:
+        begin = time.perf_counter()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = loss_fn(network(inputs.cuda()))
+        optimizer.zero_grad()
+        loss.backward()
+        clipped(network, 1.0)
+        optimizer.step()
+        spent += time.perf_counter() - begin
+    return spent

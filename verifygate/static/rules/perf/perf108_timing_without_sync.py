@@ -99,6 +99,7 @@ _WAITS = frozenset(
     """item cpu numpy tolist synchronize elapsed_time wait barrier nonzero
     add_scalar add_scalars add_histogram""".split()  # noqa: SIM905 - TensorBoard's writer reads the tensor
 )
+_ASKED_OF_TENSORS = frozenset({"isnan", "isinf", "isfinite", "any", "all", "equal", "allclose"})
 _MOST = 100
 """Of more functions that a span runs, none is looked at: one of them may wait."""
 _CPU_REGION = rb"cpu\.amp|autocast\(\s*(?:device_type\s*=\s*)?[\"']cpu[\"']"
@@ -238,7 +239,7 @@ def _waits(analysis: Analysis, call: ast.Call, function: Function) -> bool:
     while calls:
         here, caller = calls.pop()
         frame = analysis.evaluator.root_frame(caller)
-        if _is_wait(analysis, here, frame):
+        if _is_wait(analysis, here, frame) or _is_asked(analysis, here, caller):
             return True
         callees = {each.function for each in analysis.evaluator.callees(here, frame)} - entered
         entered |= callees
@@ -256,6 +257,14 @@ def _is_wait(analysis: Analysis, call: ast.Call, frame: Frame) -> bool:
         return any(isinstance(node, ast.Name) for argument in call.args for node in walk(argument))
     scales = name == "step" and isinstance(call.func, ast.Attribute)
     return scales and bool(analysis.roles.scaler(call.func.value, frame))  # type: ignore[attr-defined]
+
+
+def _is_asked(analysis: Analysis, call: ast.Call, function: Function) -> bool:
+    """Whether a condition needs to know what a tensor holds: `if torch.isinf(norm):`."""
+    if last_name(call.func) not in _ASKED_OF_TENSORS:
+        return False
+    around = analysis.nesting.around(call, function)
+    return any(each.part == "test" for each in around)
 
 
 def _names_cuda(function: Function) -> bool:
