@@ -238,7 +238,7 @@ def _matters(node: ast.AST, function: Function, analysis: Analysis) -> bool:
     chain = list(_chain(node, function, analysis))
     if any(_is_sensitive(inner, outer) for inner, outer in chain):
         return True
-    _, last = chain[-1]
+    last = chain[-1][1] if chain else None  # nothing is around what runs where a class is defined
     names = {each.id for each in getattr(last, "targets", ()) if isinstance(each, ast.Name)}
     return any(
         isinstance(each, ast.Name)
