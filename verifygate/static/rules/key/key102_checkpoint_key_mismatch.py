@@ -6,7 +6,9 @@ the file name that both write out, or, where the path comes from outside and is 
 read only where a setting says to resume, by being the saves of the same program; or by being the saves of the object
 whose method resumes. A constant key that is read and that none of the tied saves holds is reported. So is one that some
 of them hold, where another, of which most of the other keys are read, keeps an optimizer's state for resuming too:
-which of the two the path leads to, only a run shows.
+which of the two the path leads to, only a run shows. And a key that the `load_state_dict` of a class reads,
+where its own `state_dict` is known not to give it (`__setstate__` and `__getstate__` likewise): likely, since the state
+may be another version's.
 
 ## Why is this bad
 Saving works for months; the first resume raises KeyError, when the run that should be resumed is gone.
@@ -77,13 +79,15 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a key is read from a loaded checkpoint that the project's own save never writes",
     remedy="read a key that the save writes, or write the missing one",
-    words=("torch.load", "torch.save"),
+    words=("torch.load", "torch.save", "def load_state_dict(", "def __setstate__("),
     proof="raised-error",
 )
 
 _FILE_NAME = r"[\w.-]*\w\.(pt|pth|ckpt|tar|pkl|bin)$"
 _OWN = r"(?i)resume|latest|last"
 _RESUMES = r"(?i)resume|restore|load_(?:check|ckpt|state)"
+_PAIRS = {"load_state_dict": "state_dict", "__setstate__": "__getstate__"}
+"""What takes a state back -> what hands it out."""
 _MAX_STEPS = 40
 
 
@@ -100,6 +104,7 @@ class _Save:
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Constant keys read from what `torch.load` gives, against the saves that the load is tied to."""
+    yield from _paired(analysis)
     saves = list(_saves(analysis))
     if not any(save.shapes for save in saves):
         return
@@ -120,6 +125,34 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for call, nodes in reads.items():
             near = [save for save in saves if save.function.module.path in programs[path]]
             yield from _compare(analysis, call, homes[call], nodes, function, near, together)
+
+
+def _paired(analysis: Analysis) -> Iterator[Match]:
+    """Keys that a class reads where it takes a state back, and never gives where it hands one out."""
+    for function in analysis.functions:
+        gives = function.owner.methods.get(_PAIRS.get(function.name, "")) if function.owner is not None else None
+        given = function.parameters[1].arg if len(function.parameters) > 1 else ""
+        if gives is None or len(function.scope.names.get(given, ())) != 1:
+            continue
+        frame = analysis.evaluator.root_frame(gives)
+        shapes = [analysis.shapes.of(each, frame) for each in gives.returns]
+        keys = {key for each in shapes for shape in each or () for key in shape.keys}
+        reads = [node for node in function.of_kind(ast.Subscript) if ast.unparse(node.value) == given and _key(node)]
+        stored = {_key(node) for node in reads if not _is_load(node)}
+        for node in reads if keys and None not in shapes else ():
+            key = _key(node)
+            if key not in keys | stored and not guarded(node, key, function):
+                yield Match(
+                    Place(function, node),
+                    f"`{ast.unparse(node)}` raises KeyError: `{gives.name}` of this class gives no key '{key}'",
+                    certain=False,
+                    steps=((Place(gives, gives.returns[0]), "the state is handed out here"),),
+                    details=(
+                        Detail(label="expected keys", values=tuple(sorted(keys))),
+                        Detail(label="missing key", values=(key,)),
+                    ),
+                    remedy=nearest(key, keys),
+                )
 
 
 def _compare(
@@ -324,4 +357,4 @@ def _is_load(node: ast.Subscript) -> bool:
 
 
 def _key(node: ast.Subscript) -> str:
-    return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
+    return node.slice.value if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else ""
