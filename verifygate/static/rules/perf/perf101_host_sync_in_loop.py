@@ -65,6 +65,7 @@ likely: it may be of a tensor on the CPU.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
@@ -90,6 +91,8 @@ RULE = Rule(
 _METHODS = frozenset({"cpu", "numpy", "tolist"})
 _BUILTINS = frozenset({"float", "print"})
 _HOST_LIBRARIES = ("np.", "numpy.", "math.", "random.")
+_ON_THE_HOST = re.compile(r"torch\.(?:randint|rand|randn|randperm|arange)\((?!.*(?:device|\.cuda\(|\.to\())")
+"""A tensor that torch draws or counts, with no word of a device."""
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -135,7 +138,7 @@ def _reads(turns: list[Spot], tensors: StepTensors | None = None) -> Iterator[tu
         is_method = isinstance(call.func, ast.Attribute)
         if is_method and name == "item" and not call.args and not call.keywords:
             text = ast.unparse(call.func.value)  # type: ignore[attr-defined]
-            if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text:
+            if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text and not _ON_THE_HOST.match(text):
                 yield spot, surely
         elif (surely and name in (_METHODS if is_method else _BUILTINS)) or (
             own is not None and set(_written_out(call)) & own.losses
