@@ -95,6 +95,8 @@ class Halves:
                 return not how.layers  # bound to something made of itself: the other bindings decide
             case ast.Name():
                 return self._name(expr, frame, how, met, deeper)
+            case ast.Attribute(attr="data" | "T" | "mT"):
+                return self._half(expr.value, frame, how, met, deeper) is True
             case ast.Attribute():
                 return None if re.search(_NUMBERS, expr.attr) else False
         return False
