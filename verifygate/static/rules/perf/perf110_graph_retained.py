@@ -2,7 +2,8 @@
 
 ## What it does
 Reports losses that are summed up or collected over a loop with their graphs (`total += loss`,
-`losses.append(loss)`), where what is kept is never differentiated itself.
+`losses.append(loss)`, `meter.update(loss)` of an object of the project that adds it to its sum), where what is kept is
+never differentiated itself.
 
 ## Why is this bad
 A loss tensor holds the graph that made it. In evaluation without `no_grad()` no backward ever frees that graph, so the
@@ -49,8 +50,8 @@ Safe behind a backward, which has freed the graph: nobody can differentiate the 
 Unsafe in an evaluation, whose caller may want to, and in files that keep graphs with `retain_graph` or `create_graph`.
 
 ## What it cannot see
-Losses kept inside objects (`meter.update(loss)`), and names that are bound to a detached value as well: it stays
-silent there. Where an evaluation is not called from the project, its caller may turn autograd off: only likely.
+Losses kept inside objects of libraries, or that a variable alone leads to (`meters[name].update(loss)`), and names that
+are bound to a detached value as well: it stays silent there. Where an evaluation is not called from the project, its caller may turn autograd off: only likely.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
@@ -62,6 +63,7 @@ from collections.abc import Iterable
 from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.hot import HotLoop
+from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
@@ -95,7 +97,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for spot in analysis.hot.spots(loop.function):
             if loop.node not in spot.loops or spot.without_gradients or spot.node in seen:
                 continue
-            kept = _kept(spot.node, tensors.losses)
+            kept = _kept(spot.node, tensors.losses) or _kept_inside(spot, tensors.losses, analysis)
             if kept is None or kept in tensors.behind_backward or kept in _rebound(loop):
                 continue
             if _is_of_another(spot, loop, tensors):
@@ -117,6 +119,34 @@ def _kept(node: ast.AST, losses: frozenset[str]) -> str | None:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value], keywords=[]):
             return name if carries(value, losses) else None
     return None
+
+
+def _kept_inside(spot: Spot, losses: frozenset[str], analysis: Analysis) -> str | None:
+    """The object of the project that a call has add a loss to what it holds: `meter.update(loss, n)`."""
+    call = spot.node
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return None
+    given = [number for number, argument in enumerate(call.args) if carries(argument, losses)]
+    methods = analysis.hot.callees(spot) if given else []
+    for method in methods:
+        names = [each.arg for each in method.parameters[0 if method.owner is None or method.is_static else 1 :]]
+        if any(number < len(names) and _adds_up(names[number], method, analysis) for number in given):
+            return ast.unparse(call.func.value)
+    return None
+
+
+def _adds_up(parameter: str, method: Function, analysis: Analysis) -> bool:
+    """Whether a method adds what it is given to an attribute as it is, with the graph behind it."""
+    if method.owner is None or [each.kind for each in method.scope.names.get(parameter, ())] != ["parameter"]:
+        return False
+    return any(
+        isinstance(spot.node, ast.AugAssign)
+        and isinstance(spot.node.op, ast.Add)
+        and isinstance(spot.node.target, ast.Attribute)
+        and carries(spot.node.value, frozenset({parameter}))
+        and not spot.without_gradients
+        for spot in analysis.hot.spots(method)
+    )
 
 
 def _is_of_another(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
