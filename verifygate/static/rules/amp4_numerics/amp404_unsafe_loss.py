@@ -66,6 +66,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
+from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.values import Known, Made
 
@@ -101,7 +102,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if (unsafe := _is_unsafe(node, function, analysis)) is not None:
                 cover = analysis.covered.cover(node, function)
                 devices = analysis.region_devices(cover.region) if cover else frozenset()
-                if cover is None or not devices & {"cuda", "?"}:
+                if cover is None or not devices & {"cuda", "?"} or _is_island_by_default(cover.region, analysis):
                     continue
                 place = Place(function, node)
                 yield Match(
@@ -110,6 +111,17 @@ def check(analysis: Analysis) -> Iterable[Match]:
                     certain=unsafe and cover.certain and devices == {"cuda"},
                     steps=((cover.region.place, "the region"), (place, "the loss")),
                 )
+
+
+def _is_island_by_default(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether a module's forward turns autocast off unless it is told otherwise, and no call in sight tells it."""
+    function, enabled = region.function, region.region.enabled
+    if function.name != "forward" or enabled is None or not isinstance(enabled.expr, ast.Name):
+        return False
+    default = function.default(enabled.expr.id)
+    if not (isinstance(default, ast.Constant) and default.value is False):
+        return False
+    return not any(enabled.expr.id in entered.arguments for _, entered in analysis.callers.entries(function))
 
 
 def _is_unsafe(call: ast.Call, function: Function, analysis: Analysis) -> bool | None:

@@ -51,7 +51,8 @@ Unsafe in an evaluation, whose caller may want to, and in files that keep graphs
 
 ## What it cannot see
 Losses kept inside objects of libraries, or that a variable alone leads to (`meters[name].update(loss)`), and names that
-are bound to a detached value as well: it stays silent there. Where an evaluation is not called from the project, its caller may turn autograd off: only likely.
+are bound to a detached value as well: it stays silent there. Where an evaluation is not called from the project, its
+caller may turn autograd off: only likely.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
