@@ -113,3 +113,20 @@ def by_names_of_the_purpose(net, loss_fn, optimizer, scaler, loader_train, loade
         with torch.no_grad():
             total += loss_fn(net(inputs), targets)  # expect: AMP106 likely
     return total
+
+
+def on_several_devices(net, loss_fn, optimizer, scaler, train_loader, val_loader):
+    on_all = torch.nn.parallel.DistributedDataParallel(net)
+    for inputs, targets in train_loader:
+        optimizer.zero_grad()
+        with autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(on_all(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    net.eval()
+    total = 0.0
+    for inputs, targets in val_loader:
+        with torch.no_grad():
+            total += loss_fn(net(inputs), targets)  # expect: AMP106 likely
+    return total

@@ -89,6 +89,8 @@ from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.spots import Spot
 from verifygate.static.tensors import is_loss_call
+from verifygate.static.torch_api import PARALLEL
+from verifygate.static.values import Bound, Made
 
 RULE = Rule(
     code="AMP106",
@@ -208,12 +210,20 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
 
 
 def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:
-    """The canonical paths of the model that a call runs: of a parameter, what each caller gives for it."""
+    """The canonical paths of the model that a call runs: of a parameter, what each caller gives for it.
+
+    What runs a model on several devices is that model.
+    """
     function, func = forward.function, forward.call.func
-    found = {analysis.roles.path(func, analysis.evaluator.root_frame(function))}
-    for _, bound in analysis.callers.given(func.id, function) if isinstance(func, ast.Name) else ():
-        found.add(analysis.roles.path(bound.expr, bound.frame))
-    return frozenset(path.removesuffix(".module") for path in found)
+    models = [Bound(func, analysis.evaluator.root_frame(function))]
+    if isinstance(func, ast.Name):
+        models += [bound for _, bound in analysis.callers.given(func.id, function)]
+    for model in list(models):
+        for value in analysis.evaluator.values(model.expr, model.frame):
+            match value:
+                case Made(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
+                    models.append(Bound(made.args[0], home))
+    return frozenset(analysis.roles.path(each.expr, each.frame).removesuffix(".module") for each in models)
 
 
 def _is_plain(trained: _Forward) -> bool:
