@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
 from verifygate.record import record
 from verifygate.static import torch_api
@@ -11,6 +13,10 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import scaler_enabled
 from verifygate.static.values import Bound, ClassValue, Frame, Known, Made
+
+
+_GIVEN_TO = re.compile(rb"(\w+)[ \t]*(?::[^=]*)?=(?!=)")
+_NAME = b"GradScaler"
 
 
 @record(eq=False)
@@ -35,15 +41,38 @@ class MadeScaler:
 def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler]:
     """Every scaler that the modules build, in order of place."""
     found = []
+    kept = {name for module in modules for name in _holding_the_class(module.file.data)}
     for module in modules:
         if b"caler" not in module.file.data and b"amp" not in module.file.data:
             continue
         for function in (module.body, *module.functions.values()):
             frame = evaluator.root_frame(function)
             for node in function.calls:
-                if made := _made(node, function, frame, evaluator):
+                if _may_make(node.func, kept) and (made := _made(node, function, frame, evaluator)):
                     found.append(made)
     return sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column))
+
+
+def _holding_the_class(data: bytes) -> Iterator[str]:
+    """What is given the class itself, for others to call: `self.make = partial(GradScaler, "cuda")`."""
+    at = data.find(_NAME)
+    while at != -1:
+        end = at + len(_NAME)
+        start = data.rfind(b"\n", 0, at) + 1
+        given = _GIVEN_TO.search(data, start, at) if data[end : end + 1] != b"(" else None
+        if given is not None:
+            yield given[1].decode()
+        at = data.find(_NAME, end)
+
+
+def _may_make(func: ast.expr, kept: set[str]) -> bool:
+    """Whether a call may be of a class: `x.view(...)` is not, unless something of that name is given a scaler's class.
+
+    Finding out what `x` is takes long, and most calls are of methods.
+    """
+    if not isinstance(func, ast.Attribute):
+        return True
+    return func.attr[:1].isupper() or "caler" in func.attr or func.attr in kept
 
 
 def _made(call: ast.Call, function: Function, frame: Frame, evaluator: Evaluator) -> MadeScaler | None:

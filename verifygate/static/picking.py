@@ -26,7 +26,7 @@ _FACTS = tuple(word.encode() for word in (*delegated.WORDS, *passive.WORDS))
 """What a file names of which the report tells, whichever rules are selected."""
 _TRAINS = (b"GradScaler", b"unscale_", b".backward(", b".step(")
 """What a file that trains names."""
-_SHARED = (b".amp", b"import amp", b"scaler", b"torch.float16", b"TrainingArguments(")
+_SHARED = (b".amp", b"import amp", b"caler", b"torch.float16", b"TrainingArguments(", b"backward", b"half")
 """What several words hold: a file without it is not searched for any of them."""
 _SMALL = 20_000
 """Bytes, of some five hundred lines."""
