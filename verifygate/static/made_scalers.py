@@ -14,7 +14,6 @@ from verifygate.static.program import Function, Module
 from verifygate.static.roles import scaler_enabled
 from verifygate.static.values import Bound, ClassValue, Frame, Known, Made
 
-
 _GIVEN_TO = re.compile(rb"(\w+)[ \t]*(?::[^=]*)?=(?!=)")
 _NAME = b"GradScaler"
 
