@@ -61,7 +61,7 @@ class Delegated:
             if module.mentions(*_WORDS)
             for function in (module.body, *module.functions.values())
             for node in function.calls
-            if simple_name(node.func).rpartition(".")[2] in names
+            if simple_name(node.func) in names
         ]
 
     def _made_by(self, place: Place, makers: tuple[str, ...]) -> bool:
