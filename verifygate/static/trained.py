@@ -12,7 +12,7 @@ from verifygate.static.values import Bound, Frame, Made, Object
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GIVE_THE_MODEL = frozenset({"half", "to", "cuda", "cpu", "train", "eval", "requires_grad_"})
-_FREEZE = frozenset({"eval", "requires_grad_"})
+_FREEZE = frozenset({".eval()", ".requires_grad_(False)"})
 
 
 def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool | None:
@@ -43,11 +43,11 @@ def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluat
 def is_frozen(model: str, frame: Frame) -> bool:
     """Whether the function only ever evaluates what it calls `model`."""
     modes = {
-        node.func.attr
+        ast.unparse(node).removeprefix(ast.unparse(node.func.value))
         for node in frame.function.calls
         if isinstance(node.func, ast.Attribute) and ast.unparse(model_of(node.func.value)) == model
     }
-    return not modes.isdisjoint(_FREEZE) and "train" not in modes
+    return not modes.isdisjoint(_FREEZE) and not any(each.startswith(".train(") for each in modes)
 
 
 def _models(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:

@@ -52,3 +52,17 @@ def after_the_step(model, optimizer, batches):
         optimizer.step()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.zero_grad()
+
+
+def unscaled_in_a_helper(model, optimizer, batches):
+    accelerator = Accelerator(mixed_precision="fp16")
+    for batch in batches:
+        accelerator.backward(model(**batch).loss)
+        divide_and_limit(accelerator, model)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def divide_and_limit(accelerator, model):
+    accelerator.unscale_gradients()
+    torch.nn.utils.clip_grad_value_(model.parameters(), 0.5)

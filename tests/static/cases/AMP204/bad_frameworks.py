@@ -28,7 +28,27 @@ class Measured(LightningModule):
         self.manual_backward(self.model(batch).mean())
         norm = limit_values(self.model.parameters(), None)  # expect: AMP204 likely
         first.step()
-        return norm
+        self.manual_backward(self.critic(batch).mean())
+        other = limit_numbers(self.critic.parameters(), None)  # expect: AMP204 likely
+        first.step()
+        return norm, other
+
+
+def limit_numbers(parameters, limit):
+    if limit is not None:
+        limit = float(limit)
+    return clip_grad_value_(parameters, None)
+
+
+def clip_grad_value_(parameters, limit):
+    if limit is not None:
+        limit = float(limit)
+    total = 0.0
+    for each in parameters:
+        total += each.grad.data.norm(2).item() ** 2
+        if limit is not None:
+            each.grad.data.clamp_(-limit, limit)
+    return total**0.5
 
 
 def limit_values(parameters, limit):

@@ -54,3 +54,38 @@ def evaluated_between(model, batches, held_out):
         scaler.update()
         model.eval()
         model(held_out)
+
+
+def in_evaluation_mode(model, batches):
+    model.half()  # expect: AMP401
+    model.eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for inputs in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(inputs).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def with_gradients(net, optimizer, batches):
+    net.requires_grad_(True).half()  # expect: AMP401 likely
+    scaler = torch.amp.GradScaler("cuda")
+    for inputs in batches:
+        optimizer.zero_grad()
+        scaler.scale(net(inputs).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def in_both_modes(net, optimizer, batches, held_out):
+    net.half()  # expect: AMP401 likely
+    scaler = torch.amp.GradScaler("cuda")
+    for inputs in batches:
+        net.train()
+        optimizer.zero_grad()
+        scaler.scale(net(inputs).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        net.eval()
+        net(held_out)

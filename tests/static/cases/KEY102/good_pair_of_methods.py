@@ -35,6 +35,16 @@ class WithMore(torch.nn.Module):
         self.step = state["steps"]
 
 
+class OpenInOneCase(torch.nn.Module):
+    def state_dict(self):
+        if self.sharded:
+            return {"teacher": self.teacher.state_dict()}
+        return super().state_dict()
+
+    def load_state_dict(self, state):
+        self.center = state["center"]
+
+
 class FillsIn:
     def state_dict(self):
         return {"model": self.model.state_dict()}
@@ -47,3 +57,7 @@ class FillsIn:
 
 def upgraded(state):
     return {"network": state["model"]}
+
+
+def save(trainer, path):
+    torch.save(trainer.state_dict(), path)

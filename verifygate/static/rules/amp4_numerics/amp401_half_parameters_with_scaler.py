@@ -142,11 +142,10 @@ def _that_take(
 ) -> list[tuple[ast.Call, bool]]:
     """The steps after a cast that may be for the parameters of the model, and whether they surely refuse them."""
     frame = analysis.evaluator.root_frame(function)
-    if is_frozen(model, frame):
-        return []
     found = []
     for step, refuses in steps:
         trained = is_trained(model, step.args[0], frame, analysis.evaluator) if step.args else None
+        trained = False if trained is None and is_frozen(model, frame) else trained
         if step.lineno > Place(function, cast).line and trained is not False:
             found.append((step, refuses and trained is True))
     return found
