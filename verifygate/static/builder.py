@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -15,6 +15,8 @@ from verifygate.static.values import Frame
 MAX_NODES = 6000
 
 Edges = list[tuple[int, Fact | None]]
+AtYield = Callable[[ast.expr | None, "Activation"], None]
+"""What a generator's caller does with what it yields, told the generator's own activation."""
 
 
 class TooLargeError(Exception):
@@ -42,6 +44,8 @@ class Activation:
     """How many conditions around the present statement are hand-written finite checks."""
     result: str = ""
     """Canonical path of what it returns; empty for the root."""
+    at_yield: AtYield | None = None
+    """Of a generator: what is run where it yields."""
 
     @cached_property
     def homes(self) -> frozenset[str]:

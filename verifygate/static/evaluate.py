@@ -17,6 +17,7 @@ from verifygate.static.parameters import Parameters
 from verifygate.static.program import Class, Function, Module, Program
 from verifygate.static.scopes import Binding, Scope
 from verifygate.static.stars import Stars
+from verifygate.static.subscripts import Subscripts
 from verifygate.static.torch_api import PARALLEL
 from verifygate.static.values import (
     READ,
@@ -36,7 +37,6 @@ from verifygate.static.values import (
     Value,
     Values,
     compared,
-    dict_items,
     elements_of,
     given_field,
     may_end,
@@ -69,7 +69,7 @@ class Evaluator:
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), Stars(program)
-        self._inherited = Inherited(self)
+        self._inherited, self._subscripts = Inherited(self), Subscripts(self)
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
@@ -163,7 +163,7 @@ class Evaluator:
             case ast.Dict():
                 return [DictLiteral(expr, frame)]
             case ast.Subscript():
-                return self._subscript(expr, frame)
+                return self._subscripts.of(expr, frame)
             case ast.UnaryOp(op=ast.Not()) | ast.Compare():
                 truth = self.truth(expr, frame)
                 return [UNKNOWN if truth is None else Literal(truth)]
@@ -219,9 +219,10 @@ class Evaluator:
             case "elsewhere" if binding.expr is not None and binding.home is not None:
                 return self.values(binding.expr, self.root_frame(binding.home))
             case "item" if binding.expr is not None:
-                return self._item(binding.expr, binding.position, frame)
+                return self._subscripts.item(binding.expr, binding.position, frame)
             case "function":
-                return [FunctionValue(module.function(binding.node))]  # type: ignore[arg-type]
+                home = frame if frame.function.symbol else None
+                return [FunctionValue(module.function(binding.node), home=home)]  # type: ignore[arg-type]
             case "class":
                 return [ClassValue(module.made(binding.node))]  # type: ignore[arg-type]
             case "module":
@@ -333,32 +334,6 @@ class Evaluator:
                 return not own and any(base.startswith("torch.nn.") for base in self.outside_bases(value.made))
         return False
 
-    def _item(self, expr: ast.expr, position: int, frame: Frame) -> Sequence[Value]:
-        found: list[Value] = []
-        for value in self.values(expr, frame):
-            if isinstance(value, Items) and position < len(value.elements):
-                found += self.values(value.elements[position], value.frame)
-            else:
-                found.append(UNKNOWN)
-        return found
-
-    def _subscript(self, expr: ast.Subscript, frame: Frame) -> Sequence[Value]:
-        asked = self.values(expr.slice, frame)
-        if len(asked) != 1 or not isinstance(asked[0], Literal):
-            table = expr.value if isinstance(expr.value, ast.Dict) and None not in expr.value.keys else None  # `**more`
-            return [value for item in table.values for value in self.values(item, frame)] if table else _NOTHING_KNOWN
-        key = asked[0].value
-        found: list[Value] = []
-        for value in self.values(expr.value, frame):
-            if isinstance(value, Items) and isinstance(key, int) and -len(value.elements) <= key < len(value.elements):
-                found += self.values(value.elements[key], value.frame)
-            elif isinstance(value, DictLiteral) and isinstance(key, str):
-                item = dict_items(value.node).get(key)
-                found += self.values(item, value.frame) if item is not None else (UNKNOWN,)
-            else:
-                found.append(UNKNOWN)
-        return found
-
     def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
         if callee is UNKNOWN:
             return _NOTHING_KNOWN
@@ -406,7 +381,8 @@ class Evaluator:
             return None
         entered = Frame(function, caller=frame, call=call)
         if function.enclosing is not None and function.enclosing.symbol:
-            entered.enclosing = frame.running(function.enclosing) or self.root_frame(function.enclosing)
+            home = frame.running(function.enclosing) or callee.home
+            entered.enclosing = home or self.root_frame(function.enclosing)
         receiver = callee.receiver if function.owner is not None and not function.is_static else None
         if receiver is not None and function.parameters:
             entered.receiver = receiver

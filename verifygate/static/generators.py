@@ -1,16 +1,31 @@
-"""What a call of a function is as good as: what it returns, or what a generator hands on item by item."""
+"""What a call of a function is as good as: what it returns, what a generator hands on, what a manager enters."""
 
 from __future__ import annotations
 
 import ast
 
 from verifygate.static.program import Function, simple_name
+from verifygate.static.syntax import walk
+
+_MANAGERS = frozenset({"contextmanager", "asynccontextmanager"})
+
+
+def is_manager(function: Function) -> bool:
+    """Whether it is a generator that a decorator makes a context manager of."""
+    decorators = getattr(function.node, "decorator_list", ())
+    return function.is_generator and any(simple_name(each) in _MANAGERS for each in decorators)
 
 
 def handed_back(function: Function) -> list[ast.expr]:
-    """What it returns; of a generator that only hands on the items of something, as for ever again, that something."""
+    """What it returns; of a generator that only hands on the items of something, as for ever again, that something.
+
+    Of a context manager, the contexts around its `yield`: to enter it is to enter those.
+    """
     if not function.is_generator:
         return function.returns
+    if is_manager(function):
+        entered = [each for each in function.withs if any(isinstance(inner, ast.Yield) for inner in walk(each))]
+        return [item.context_expr for each in entered for item in each.items]
     sources = [each.value for each in function.of_kind(ast.YieldFrom)]
     for each in function.of_kind(ast.Yield):
         if (source := _source(each.value, function)) is None:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from verifygate.model import NotFollowed
 from verifygate.protocol import Event
 from verifygate.static import torch_api
-from verifygate.static.assignments import AssignmentLowering
-from verifygate.static.builder import Activation, Edges, TooLargeError
+from verifygate.static.builder import Activation, AtYield, Edges, TooLargeError
 from verifygate.static.conditions import expand, fact_of, gradients_there, is_about_all, is_finite_check
 from verifygate.static.graph import (
     Among,
@@ -32,21 +31,20 @@ from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals
 from verifygate.static.syntax import children
-from verifygate.static.values import Frame, FunctionValue
+from verifygate.static.values import Frame, FunctionValue, Object
+from verifygate.static.yielding import MAX_INLINED, YieldingLowering
 
 _FINITE_WORDS = tuple(word.encode() for word in torch_api.FINITE_WORDS)
-MAX_INLINED = 10
 MAX_CALLS = 500
 """Calls inlined below one root; real training scripts need some forty."""
 
 
-class Lowering(AssignmentLowering):
+class Lowering(YieldingLowering):
     """Builds the graph of one root."""
 
     def __init__(self, root: Function, roles: Roles, reach: Reach) -> None:
-        super().__init__(root, roles)
+        super().__init__(root, roles, reach)
         self.signals = Signals(roles)
-        self.reach = reach
         self.not_followed: list[NotFollowed] = []
         self._calls = 0
         self._modes: set[str] = set()
@@ -91,7 +89,7 @@ class Lowering(AssignmentLowering):
         if region is not None:
             self._emit(Leave(), function.node, here)
 
-    def _inline(self, callee: FunctionValue, call: ast.Call, here: Activation) -> None:
+    def _inline(self, callee: FunctionValue, call: ast.Call, here: Activation, at_yield: AtYield | None = None) -> None:
         frame = self.roles.evaluator.enter(callee, call, here.frame)
         if frame is None:
             self._not_followed(call, here, f"{callee.function.name} calls itself")
@@ -103,7 +101,7 @@ class Lowering(AssignmentLowering):
         if self._calls > MAX_CALLS:
             raise TooLargeError
         result = f"result of line {call.lineno} in {here.frame.function.module.path}"
-        activation = Activation(frame, result=result)
+        activation = Activation(frame, result=result, at_yield=at_yield)
         self._returned[id(call)] = result
         self._hand_over(call, frame, here)
         outer, self._jump_count = self._jump_count, 0
@@ -139,6 +137,8 @@ class Lowering(AssignmentLowering):
             case ast.If():
                 with self._prunable():
                     self._if(node, here)
+            case ast.For() | ast.AsyncFor() if generator := self._generator(node.iter, here):
+                self._drawn(generator, node, here)
             case ast.For() | ast.AsyncFor() | ast.While():
                 with self._prunable():
                     self._loop(node, here)
@@ -189,6 +189,9 @@ class Lowering(AssignmentLowering):
             self._body(node.body, here)
             return
         item = node.items[index]
+        if manager := self._manager(item.context_expr, here):
+            self._managed(manager, item, lambda: self._with(node, index + 1, here), here)
+            return
         region = self.roles.region(item.context_expr, here.frame)
         if region is None:
             self._expression(item.context_expr, here)
@@ -280,6 +283,9 @@ class Lowering(AssignmentLowering):
 
     def _expression(self, expr: ast.expr, here: Activation) -> None:
         """Lower the calls of an expression in the order in which they run."""
+        if here.at_yield and isinstance(expr, ast.Yield | ast.YieldFrom) and self._loose:
+            self._yield(expr, here.at_yield, here)
+            return
         if not self._loose or not self.reach.names.may_hold(expr):
             return
         match expr:
@@ -307,6 +313,15 @@ class Lowering(AssignmentLowering):
                 for child in children(expr):
                     if isinstance(child, ast.expr):
                         self._expression(child, here)
+
+    def _yield(self, expr: ast.Yield | ast.YieldFrom, at_yield: AtYield, here: Activation) -> None:
+        """Run what the caller does where a generator yields, or where one does that it hands on."""
+        if isinstance(expr, ast.YieldFrom) and (inner := self._generator(expr.value, here)):
+            self._inline(*inner, here, at_yield)
+            return
+        if expr.value is not None:
+            self._expression(expr.value, here)
+        at_yield(expr.value if isinstance(expr, ast.Yield) else None, here)
 
     def _call(self, call: ast.Call, here: Activation) -> None:
         if not self._loose or not self.reach.names.may_mean(call):
@@ -339,15 +354,26 @@ class Lowering(AssignmentLowering):
             self._loose = ends
 
     def _chosen(self, callee: FunctionValue, call: ast.Call, here: Activation) -> Atom | None:
-        """Of which class the method is that an object runs by its own: always of the same one, as it has one class."""
-        own = here.frame.function
-        match call.func:
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if own.owner and callee.function.owner:
-                if not own.is_static and own.parameters[:1] and own.parameters[0].arg == name:
-                    asked = f"{self.roles.path(call.func.value, here.frame)}.{attr}"
-                    made = f"{callee.function.module.path}:{callee.function.symbol}"
-                    return Atom(f"{asked} is {made}", among=Among(asked, frozenset({made})))
-        return None
+        """Of which class the object is whose method runs: the same one for all that is called on it."""
+        if not isinstance(call.func, ast.Attribute):
+            return None
+        evaluator, holder = self.roles.evaluator, call.func.value
+        made = {value.made for value in evaluator.values(holder, here.frame) if isinstance(value, Object)}
+        owner = callee.function.owner
+        of_it = frozenset(
+            f"{each.module.path}:{each.symbol}"
+            for each in made
+            if next((base for base in evaluator.linearised(each) if call.func.attr in base.methods), None) is owner
+        )
+        path, own = self.roles.path(holder, here.frame), here.frame.function
+        if of_it:
+            return Atom(f"{path} is {' or '.join(sorted(of_it))}", frozenset({path}), among=Among(path, of_it))
+        first = own.parameters[0].arg if own.owner and own.parameters and not own.is_static else ""
+        if owner is None or not isinstance(holder, ast.Name) or holder.id != first:
+            return None
+        asked = f"{path}.{call.func.attr}"  # the method of a class that derives from the one in sight
+        found = f"{callee.function.module.path}:{callee.function.symbol}"
+        return Atom(f"{asked} is {found}", among=Among(asked, frozenset({found})))
 
     def _meaning(self, meaning: Meaning, call: ast.Call, here: Activation) -> None:
         if meaning.closure is not None:

@@ -65,6 +65,8 @@ class FunctionValue:
 
     function: Function
     receiver: Bound | None = None
+    home: Frame | None = field(default=None, compare=False)
+    """The frame around a nested function, where that is known: a factory as it was called."""
 
 
 @record
@@ -174,6 +176,13 @@ def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
         return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
     pairs = zip(node.keys, node.values, strict=True)
     return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+
+
+def whole(value: Value) -> list[Bound]:
+    """The values of a dict that is written out as `{...}`, all of it; none of any other."""
+    if not isinstance(value, DictLiteral) or not isinstance(value.node, ast.Dict) or None in value.node.keys:
+        return []
+    return [Bound(item, value.frame) for item in value.node.values]
 
 
 def elements_of(value: Value, of_mapping: bool) -> tuple[ast.expr, ...]:

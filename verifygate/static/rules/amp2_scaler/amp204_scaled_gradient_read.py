@@ -76,6 +76,7 @@ from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.scopes import bound_targets
+from verifygate.static.syntax import walk
 
 RULE = Rule(
     code="AMP204",
@@ -95,7 +96,11 @@ _ASK_ANYTHING = frozenset({"isfinite", "isnan", "isinf", "isinstance", "type", "
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Readings of scaled gradients by the protocol, readings of scaled losses by name."""
-    for hit in analysis.hits("AMP204"):
+    hits = list(analysis.hits("AMP204"))
+    inner = {part for hit in hits for part in walk(hit.place.node) if part is not hit.place.node}
+    for hit in hits:
+        if hit.place.node in inner:
+            continue  # the norm of norms is told once
         if not _does_its_own_arithmetic(hit.place.function):
             message = f"`{statement_text(hit.place)}` reads gradients that are still multiplied by the loss scale"
             yield Match(hit.place, message, certain=hit.certain, steps=hit.path)
