@@ -220,7 +220,7 @@ class Checkpoints:
     def _goes_into_a_record(self, call: ast.Call, function: Function) -> bool:
         for each in self.nesting.around(call, function):
             match each.node:
-                case ast.Dict() | ast.keyword():
+                case ast.Dict() | ast.DictComp() | ast.keyword():
                     return True
                 case ast.Tuple() | ast.List():
                     return _saves(function)

@@ -36,6 +36,7 @@ from verifygate.static.values import (
     Partial,
     Value,
     Values,
+    called,
     compared,
     elements_of,
     given_field,
@@ -344,6 +345,13 @@ class Evaluator:
                 return [
                     Partial(value.name, ((inner, frame),)) if isinstance(value, Known) else value
                     for value in self.values(call.args[0], frame)
+                ]
+            case Known(name="dataclasses.field"):
+                made = [word.value for word in call.keywords if word.arg == "default_factory"]
+                return [
+                    value
+                    for each in made
+                    for value in self.values(each.body if isinstance(each, ast.Lambda) else called(each), frame)
                 ]
             case Known(name="builtins.dict"):
                 return [DictLiteral(call, frame)]

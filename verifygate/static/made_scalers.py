@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from verifygate.record import record
+from verifygate.record import record, replace
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
-from verifygate.static.program import Function, Module
+from verifygate.static.program import Class, Function, Module
 from verifygate.static.roles import scaler_enabled
-from verifygate.static.values import Bound, ClassValue, Frame, Known, Made
+from verifygate.static.syntax import walk
+from verifygate.static.values import Bound, ClassValue, Known, Made, called
 
 _GIVEN_TO = re.compile(rb"(\w+)[ \t]*(?::[^=]*)?=(?!=)")
 _NAME = b"GradScaler"
@@ -31,6 +32,13 @@ class MadeScaler:
     sharded: bool = False
     steps: bool = False
     """An object of a library that holds a scaler, and scales, steps and updates where it is called."""
+    field_of: Class | None = None
+    """The class of which it is a field from the start."""
+
+    @property
+    def owner(self) -> Class | None:
+        """The class whose objects build it."""
+        return self.field_of or self.function.owner
 
     @property
     def place(self) -> Place:
@@ -45,10 +53,12 @@ def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler
         if b"caler" not in module.file.data and b"amp" not in module.file.data:
             continue
         for function in (module.body, *module.functions.values()):
-            frame = evaluator.root_frame(function)
             for node in function.calls:
-                if _may_make(node.func, kept) and (made := _made(node, function, frame, evaluator)):
+                if _may_make(node.func, kept) and (made := _made(node, function, evaluator)):
                     found.append(made)
+        for each in module.classes.values():
+            fields = (_made(node, module.body, evaluator) for node in _in_fields(each))
+            found += [replace(made, field_of=each) for made in fields if made]
     return sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column))
 
 
@@ -74,7 +84,19 @@ def _may_make(func: ast.expr, kept: set[str]) -> bool:
     return func.attr[:1].isupper() or "caler" in func.attr or func.attr in kept
 
 
-def _made(call: ast.Call, function: Function, frame: Frame, evaluator: Evaluator) -> MadeScaler | None:
+def _in_fields(made: Class) -> Iterator[ast.Call]:
+    """The calls that build what a class, or each record of a dataclass, has from the start."""
+    for node in made.own_nodes:
+        if isinstance(node, ast.Call):
+            yield node
+            factories = [word.value for word in node.keywords if word.arg == "default_factory"]
+            for factory in factories:
+                inside = factory.body if isinstance(factory, ast.Lambda) else called(factory)
+                yield from (each for each in walk(inside) if isinstance(each, ast.Call))
+
+
+def _made(call: ast.Call, function: Function, evaluator: Evaluator) -> MadeScaler | None:
+    frame = evaluator.root_frame(function)
     for value in evaluator.values(call.func, frame):
         if isinstance(value, Known) and value.name in torch_api.GRAD_SCALERS:
             enabled = scaler_enabled(Made(value.name, ((call, frame),)))

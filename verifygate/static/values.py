@@ -178,6 +178,11 @@ def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
     return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
 
 
+def called(factory: ast.expr) -> ast.Call:
+    """A call of something that is handed over to be called with nothing, as the `default_factory` of a field."""
+    return ast.copy_location(ast.Call(func=factory, args=[], keywords=[]), factory)
+
+
 def whole(value: Value) -> list[Bound]:
     """The values of a dict that is written out as `{...}`, all of it; none of any other."""
     if not isinstance(value, DictLiteral) or not isinstance(value.node, ast.Dict) or None in value.node.keys:

@@ -101,13 +101,19 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for hit in hits:
         if hit.place.node in inner:
             continue  # the norm of norms is told once
-        if not _does_its_own_arithmetic(hit.place.function):
+        if not _does_its_own_arithmetic(hit.place.function) and not _is_of_an_optimizer(hit.place.function, analysis):
             message = f"`{statement_text(hit.place)}` reads gradients that are still multiplied by the loss scale"
             yield Match(hit.place, message, certain=hit.certain, steps=hit.path)
     for call in analysis.scaler_calls:
         if call.method == "scale" and not _does_its_own_arithmetic(call.function):
             yield from _scaled_losses(call, analysis)
     yield from framework_scalers.matches(Event.READ, "reads gradients", analysis)
+
+
+def _is_of_an_optimizer(function: Function, analysis: Analysis) -> bool:
+    """Whether an optimizer of the project's own measures: it divides by the norm, as SAM does, and so by the scale."""
+    bases = analysis.evaluator.outside_bases(function.owner) if function.owner is not None else ()
+    return any(base.startswith("torch.optim.") for base in bases)
 
 
 def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:

@@ -58,7 +58,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: the penalty may also be computed in float32 instead.
 
 ## What it cannot see
-Penalties made by libraries; outputs that were computed under autocast but differentiated outside it.
+Penalties made by libraries; outputs that one function computes under autocast and another differentiates outside it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-penalty
@@ -122,6 +122,11 @@ def check(analysis: Analysis) -> Iterator[Match]:
         if _is_scaled(call, function):
             continue
         places = _half_places(call, function, analysis, _DEPTH)
+        if not places and (made := _made_in_half(call, function, analysis)):
+            place = Place(function, call)
+            message = f"`{statement_text(place)}` differentiates half-precision outputs that nothing scales"
+            yield Match(place, message, steps=((made, "made in a float16 region"), (place, "inner derivative")))
+            continue
         if not places and (region := _guessed(call, function, analysis)):
             place = Place(function, call)
             message = (
@@ -214,6 +219,23 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
     if depth == _DEPTH and not any(re.search(_PENALTY, name) for name in function.symbol.split(".")):
         sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
+
+
+def _made_in_half(call: ast.Call, function: Function, analysis: Analysis) -> Place | None:
+    """Where the function itself makes, in a float16 region, what is differentiated behind it."""
+    regions = analysis.written_regions.by_function.get(function, [])
+    if any(call in region.nodes for region in regions):
+        return None
+    outputs = call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "outputs"), None)
+    names = {node.id for node in walk(outputs) if isinstance(node, ast.Name)} if outputs is not None else set()
+    made = {binding.node for name in names for binding in function.scope.names.get(name, ())}
+    half = [
+        region
+        for region in regions
+        if region.is_active and analysis.written_regions.half_types(region) == {"torch.float16"}
+    ]
+    places = [Place(function, node) for region in half for node in region.nodes if node in made]
+    return places[0] if places and len(places) == len(made) else None
 
 
 def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenRegion | None:

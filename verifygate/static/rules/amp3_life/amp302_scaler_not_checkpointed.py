@@ -198,7 +198,7 @@ def _related(
         return
     above = analysis.callers.above(place.function)
     for scaler in scalers:
-        together = _is_together(place.function, scaler.function, analysis) or bool(
+        together = _is_together(place.function, scaler, analysis) or bool(
             above & analysis.callers.above(scaler.function)
         )
         programs = [files for files in analysis.companions.programs(scaler.place.path) if place.path in files]
@@ -207,8 +207,8 @@ def _related(
             yield scaler, frozenset(path for path in files if not re.search(_TESTS, path)), together
 
 
-def _is_together(one: Function, other: Function, analysis: Analysis) -> bool:
-    if one.module is not other.module:
+def _is_together(one: Function, other: MadeScaler, analysis: Analysis) -> bool:
+    if one.module is not other.function.module:
         return False
     helps = other.owner is not None and any(each.owner is other.owner for each in analysis.callers.above(one))
     return helps or one.owner is other.owner or not analysis.callers.sites(one)

@@ -168,6 +168,9 @@ def _compare(
     tied, certain = _tied(analysis, call, home, saves)
     if not tied and function.owner is not None and re.search(_RESUMES, function.name):
         tied = [save for save in saves if save.function.owner is function.owner]  # what one object saves and loads
+    if not tied and any("optim" in _key(node) for node in nodes):
+        ours = [save for save in saves if save.function.module is function.module]
+        tied = [save for save in ours if any("optim" in key for shape in save.shapes or () for key in shape.keys)]
     if not tied or any(not save.shapes for save in tied):
         return
     shapes = [shape for save in tied for shape in save.shapes or ()]
