@@ -38,7 +38,7 @@ class AssignmentLowering(LoopLowering):
             for index, part in enumerate(target.elts):
                 self._assign(part, value.elts[index] if same else value, node, here, keeps=keeps)  # type: ignore[union-attr]
             return
-        if signal := of_grad_assignment(target, value):
+        if signal := of_grad_assignment(target, value, keeps=keeps):
             self._signal(signal, node, here)
             return
         if isinstance(target, ast.Subscript) and value is not None:

@@ -17,6 +17,7 @@ from verifygate.static.values import Object
 
 _COLLECTS = r"(?i)optim\w*_?state"
 _SAVES = r"(?i)save|write_ckpt|dump_ckpt"
+_SAVES_ALL = rf"{_SAVES}|checkpoint|ckpt"
 _SAVES_WHAT_IT_IS_GIVEN = r"_?save(?:_|$)"
 _CHECKPOINTER = r"Check_?[pP]ointer$|^Checkpoint(?:Manager)?$"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
@@ -40,6 +41,7 @@ _SCALER_RESTORED = (
 )
 
 
+_NAMES = ast.Name | ast.Attribute
 _WRAPPED = rb"def state_dict\([^)]*\)[^:\n]*:\s*return self\.\w*" + _NAMED + rb"\w*\.state_dict\(\)"
 """What a class around a scaler hands on: kept only where somebody asks for it."""
 _OTHERS = r"(?i)model|net|optim|sched|ema|module|loss|crit|actor|student|teacher|generator|discriminator|coder"
@@ -143,7 +145,7 @@ class Checkpoints:
         """The calls that hand an optimizer, and no scaler, to a function that saves the states of all it is given."""
         for call in function.calls:
             given = [word.value for word in call.keywords if word.arg is not None]
-            if not given or not re.search(_SAVES, last_name(call.func)) or "scaler" in ast.unparse(call).lower():
+            if not given or not re.search(_SAVES_ALL, last_name(call.func)) or "scaler" in ast.unparse(call).lower():
                 continue
             callees = self.roles.evaluator.callees(call, self.roles.evaluator.root_frame(function))
             keeps = any(keeps_all_states(each.function) for each in callees)
@@ -246,17 +248,31 @@ def _taken_out(load: ast.Call, function: Function) -> ast.AST:
 
 
 def keeps_all_states(function: Function) -> bool:
-    """Whether a function goes over what it is given by keywords of any name, and takes the state of each."""
+    """Whether a function goes over what it is given by keywords of any name, and takes the state of each.
+
+    Of a constructor: whether some method of its class does so with what was given.
+    """
     rest = None if isinstance(function.node, ast.Module) else function.node.args.kwarg
     if rest is None:
         return False
+    if function.owner is None or function.name != "__init__":
+        return _keeps_states_of(rest.arg, function)
+    kept = [
+        ast.unparse(node.targets[0])
+        for node in function.of_kind(ast.Assign)
+        if isinstance(node.value, ast.Name) and node.value.id == rest.arg
+    ]
+    return any(_keeps_states_of(name, method) for name in kept for method in function.owner.methods.values())
+
+
+def _keeps_states_of(rest: str, function: Function) -> bool:
     loops: list[ast.For | ast.DictComp] = [*function.of_kind(ast.For), *function.of_kind(ast.DictComp)]
-    return any(_keeps_states_of(rest.arg, loop) for loop in loops)
+    return any(_takes_states_of(rest, loop) for loop in loops)
 
 
-def _keeps_states_of(rest: str, loop: ast.For | ast.DictComp) -> bool:
+def _takes_states_of(rest: str, loop: ast.For | ast.DictComp) -> bool:
     given = [loop.iter] if isinstance(loop, ast.For) else [each.iter for each in loop.generators]
-    goes_over = any(isinstance(node, ast.Name) and node.id == rest for each in given for node in walk(each))
+    goes_over = any(ast.unparse(node) == rest for each in given for node in walk(each) if isinstance(node, _NAMES))
     return goes_over and any(isinstance(node, ast.Attribute) and node.attr == "state_dict" for node in walk(loop))
 
 

@@ -48,6 +48,7 @@ _IS_FLOAT32 = re.compile(
     r"""^[\w.\[\]'"]+ (?:(!=|==) ['"]?(?:torch\.)?(?:float32|fp32|f32|32|no|none)['"]?|(is not|is) none)$""",
     re.IGNORECASE,
 )
+_RUNS_BACKWARD = r"(?i)backward|optimi[sz]e|step|update"
 _MAX_STEPS = 5
 
 
@@ -133,8 +134,8 @@ class Precision:
             return frozenset({Dtype.UNKNOWN})
         if isinstance(expr, ast.IfExp):
             return self.dtypes(expr.body, frame, steps + 1) | self.dtypes(expr.orelse, frame, steps + 1)
-        if isinstance(expr, ast.Subscript):
-            tables = [value for value in self.evaluator.values(expr.value, frame) if isinstance(value, DictLiteral)]
+        if (asked := _asked_for_items(expr)) is not None:
+            tables = [value for value in self.evaluator.values(asked, frame) if isinstance(value, DictLiteral)]
             items = [(item, table.frame) for table in tables for item in dict_items(table.node).values()]
             if items:
                 return frozenset().union(*(self.dtypes(item, home, steps + 1) for item, home in items))
@@ -343,6 +344,15 @@ class Precision:
         return bool(scaling) and not any(self.regions.by_function.get(each) for each in scaling)
 
     def _scales_itself(self, function: Function) -> bool:
+        """Whether it scales a loss, or hands one to a method that does: `fabric.backward(loss)`."""
+        return self._holds_scale(function) or any(
+            self._holds_scale(callee)
+            for node in function.calls
+            if node.args and isinstance(node.func, ast.Attribute) and re.search(_RUNS_BACKWARD, node.func.attr)
+            for callee in self.callers.callees(node, function)
+        )
+
+    def _holds_scale(self, function: Function) -> bool:
         frame = self.evaluator.root_frame(function)
         for node in function.calls:
             if isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
@@ -361,6 +371,14 @@ def _option(call: ast.Call) -> tuple[str, frozenset[str]] | None:
         return None
     names = [each.value for each in choices.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     return max(flags, key=len).lstrip("-").replace("-", "_"), frozenset(names)
+
+
+def _asked_for_items(expr: ast.expr) -> ast.expr | None:
+    """The table of `table[key]` or `table.get(key)`."""
+    match expr:
+        case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[_, *_]):
+            return table
+    return None
 
 
 def _contexts(region: WrittenRegion) -> list[Region]:

@@ -220,8 +220,10 @@ class Signals:
         return next((word.value for word in call.keywords if word.arg == keyword), None)
 
 
-def of_grad_assignment(target: ast.expr, value: ast.expr | None) -> Signal | None:
-    """The meaning of `p.grad = None` (a zero_grad) and of `p.grad[torch.isnan(p.grad)] = 0` (a clip)."""
+def of_grad_assignment(target: ast.expr, value: ast.expr | None, *, keeps: bool) -> Signal | None:
+    """The meaning of `p.grad = None` (a zero_grad), `p.grad[torch.isnan(p.grad)] = 0` (a clip), `p.grad += noise`."""
+    if value is not None and is_grad(target) and _is_noise(value) and (keeps or _speaks_of_grad(value)):
+        return Signal(Event.READ, names=identifiers(target))
     if isinstance(target, ast.Subscript) and is_grad(target.value) and _speaks_of_grad(target.slice):
         return Signal(Event.CLIP, names=identifiers(target.value))
     if not (isinstance(target, ast.Attribute) and target.attr == "grad"):

@@ -67,7 +67,7 @@ from collections.abc import Iterable, Sequence
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
-from verifygate.static.precision import Dtype, Use
+from verifygate.static.precision import Dtype, Precision, Use
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
 
@@ -108,15 +108,21 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
         yield Match(place, "the scaler is on for bfloat16 as well, which needs none", certain=False, steps=steps)
         return
     allowed = not for_float16 and any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
-    asked = not allowed and any(
+    asked = _compares_with_float16(conditions) or any(
         precision.asks_for_dtype(text)
-        for text, _ in conditions
+        for text, _ in (() if allowed else conditions)
         if not _is_mere_switch(text) and not _switches_all(text, regions, analysis)
     )
     if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
         yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
     elif not asked and any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes):
         yield Match(place, "the scaler stays on when bfloat16 is chosen, which needs none", certain=False, steps=steps)
+
+
+def _compares_with_float16(conditions: Sequence[tuple[str, bool]]) -> bool:
+    """Whether a condition asks if the dtype is float16, where the region asks the same."""
+    firsts = [(text.partition(" ; ")[0], holds) for text, holds in conditions]
+    return any(Precision.asks_for_float16_only(*each) and re.search(r"==|\bis\b", each[0]) for each in firsts)
 
 
 def _is_mere_switch(text: str) -> bool:
