@@ -15,6 +15,7 @@ from functools import cached_property
 from verifygate.record import record
 from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
+from verifygate.static.decorated import decorators
 from verifygate.static.nesting import Nesting
 from verifygate.static.overrides import is_empty
 from verifygate.static.program import Function, Module
@@ -136,16 +137,8 @@ class Covered:
             return
         for module in self.modules:
             for function in module.functions.values():
-                if outer in self._decorators(function):
+                if any(each is outer for _, each in decorators(function, self.roles)):
                     yield function
-
-    def _decorators(self, function: Function) -> Iterator[Function]:
-        """The project's functions that decorate a function."""
-        frame = self.evaluator.module_frame(function.module)
-        for decorator in getattr(function.node, "decorator_list", ()):
-            for value in self.evaluator.values(decorator, frame):
-                if isinstance(value, FunctionValue):
-                    yield value.function
 
     def _within(self, outer: Function) -> Iterator[WrittenRegion]:
         """The regions that are written in a function, or in the functions inside it."""

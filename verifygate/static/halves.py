@@ -78,6 +78,8 @@ class Halves:
             case ast.BinOp(op=ast.Pow()):
                 sides = [self._half(side, frame, how, met, deeper) for side in (expr.left, expr.right)]
                 return None if sides == [None, None] else False
+            case ast.BinOp(op=ast.FloorDiv()):
+                return None  # a size: `d // heads`
             case ast.BinOp():
                 sides = [self._half(side, frame, how, met, deeper) for side in (expr.left, expr.right)]
                 return False if False in sides else (True if True in sides else None)

@@ -10,6 +10,7 @@ from verifygate.protocol import Event
 from verifygate.static import torch_api
 from verifygate.static.builder import Activation, AtYield, Edges, TooLargeError
 from verifygate.static.conditions import expand, fact_of, gradients_there, is_about_all, is_finite_check
+from verifygate.static.decorated import around
 from verifygate.static.graph import (
     Among,
     Atom,
@@ -30,6 +31,7 @@ from verifygate.static.program import Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals
+from verifygate.static.stacks import stacked
 from verifygate.static.syntax import children
 from verifygate.static.values import Frame, FunctionValue, Object
 from verifygate.static.yielding import MAX_INLINED, YieldingLowering
@@ -76,17 +78,18 @@ class Lowering(YieldingLowering):
     # -- functions ---------------------------------------------------------------------------------------------
 
     def _function(self, here: Activation) -> None:
-        """Lower the body of a function, inside the region of an autocast decorator where it has one."""
+        """Lower the body of a function, inside the regions of its decorators where it has some."""
         function = here.frame.function
         self.graph.functions.add(function)
-        region = None
-        for decorator in getattr(function.node, "decorator_list", ()):
-            module = self.roles.evaluator.module_frame(function.module)
-            if found := self.roles.region(decorator, module):
-                region = self._emit(Enter(found.active, found.caches), decorator, here)
+        module = self.roles.evaluator.module_frame(function.module)
+        written = getattr(function.node, "decorator_list", ())
+        regions = [(each, found) for each in written if (found := self.roles.region(each, module))]
+        regions += around(function, self.roles) if written else ()
+        for decorator, found in regions:
+            self._emit(Enter(found.active, found.caches), decorator, here)
         self._body(function.node.body, here)
         self._loose += here.returns
-        if region is not None:
+        for _ in regions:
             self._emit(Leave(), function.node, here)
 
     def _inline(self, callee: FunctionValue, call: ast.Call, here: Activation, at_yield: AtYield | None = None) -> None:
@@ -185,16 +188,18 @@ class Lowering(YieldingLowering):
         self._loose = after + self._loose
 
     def _with(self, node: ast.With | ast.AsyncWith, index: int, here: Activation) -> None:
-        if index == len(node.items):
+        stack = [ast.withitem(context) for context, _ in stacked(node)]
+        if index == len(node.items) + len(stack):
             self._body(node.body, here)
             return
-        item = node.items[index]
-        if manager := self._manager(item.context_expr, here):
+        item = [*node.items, *stack][index]
+        if index < len(node.items) and (manager := self._manager(item.context_expr, here)):
             self._managed(manager, item, lambda: self._with(node, index + 1, here), here)
             return
         region = self.roles.region(item.context_expr, here.frame)
         if region is None:
-            self._expression(item.context_expr, here)
+            if index < len(node.items):
+                self._expression(item.context_expr, here)
             self._with(node, index + 1, here)
             return
         ways_out = [here.returns, *((here.loops[-1].breaks, here.loops[-1].continues) if here.loops else ())]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from verifygate.record import record
 from verifygate.static.bodies import CLOSED
 from verifygate.static.program import Function
+from verifygate.static.stacks import stacked
 from verifygate.static.syntax import FIELDS
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -57,6 +58,7 @@ class Nesting:
         found: list[ast.expr] = []
         for each in self.around(node, function):
             if isinstance(each.node, ast.With | ast.AsyncWith) and each.part == "body":
+                found += reversed([context for context, may_be_left in stacked(each.node) if not may_be_left])
                 found += [item.context_expr for item in reversed(each.node.items)]
         return found
 

@@ -126,7 +126,17 @@ class Precision:
             else Dtype.UNKNOWN
             for value in self.evaluator.values(device.expr, device.frame)
         }
+        if found == {Dtype.UNKNOWN} and self._is_cuda_by_default(device):
+            return frozenset({Dtype.FLOAT16, Dtype.UNKNOWN})
         return frozenset(found if len(found) == 1 else {Dtype.UNKNOWN})  # the device decides, not a choice of dtypes
+
+    def _is_cuda_by_default(self, device: Bound) -> bool:
+        """Whether a device is a parameter of the function at hand that is CUDA where a call leaves it out."""
+        function = device.frame.function
+        if not isinstance(device.expr, ast.Name) or len(function.scope.names.get(device.expr.id, ())) != 1:
+            return False
+        default = function.default(device.expr.id)
+        return isinstance(default, ast.Constant) and str(default.value).partition(":")[0] == "cuda"
 
     def dtypes(self, expr: ast.expr, frame: Frame, steps: int = 0) -> frozenset[Dtype]:
         """The dtypes that an expression may be, through names, attributes and tables of dtypes."""

@@ -14,6 +14,7 @@ from verifygate.record import record
 from verifygate.static.graph import Place
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Region, Roles
+from verifygate.static.stacks import stacked
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Known
 
@@ -98,12 +99,14 @@ class WrittenRegions:
                 yield outer
         open_regions = [outer] if outer else []
         for node in function.withs:
-            for item in node.items:
-                region = self.roles.region(item.context_expr, self.frame(function))
-                if region is None:
+            for context, may_be_left in (*((item.context_expr, False) for item in node.items), *stacked(node)):
+                region = self.roles.region(context, self.frame(function))
+                if region is None or (may_be_left and not region.active):
                     continue
+                if may_be_left:
+                    region = Region(True, region.enabled, region.made, region.instead, optional=True)
                 around = next((each for each in reversed(open_regions) if _holds(each, node)), None)
-                made = WrittenRegion(region, function, item.context_expr, node, around)
+                made = WrittenRegion(region, function, context, node, around)
                 open_regions.append(made)
                 yield made
 

@@ -58,6 +58,8 @@ class Region:
     """The call that builds the context; None where it could not be followed to one."""
     instead: tuple[Made, ...] = ()
     """Calls that build other contexts which may be entered in its place: a table of them, by precision."""
+    optional: bool = False
+    """Whether something that casts nothing may be entered in its place: `autocast() if amp else nullcontext()`."""
 
     @property
     def device(self) -> Bound | str | None:
@@ -313,7 +315,7 @@ class Roles:
         """The autocast region that entering `expr` opens, or None where it opens none."""
         active: Region | None = None
         island: Region | None = None
-        unknown = other = False
+        unknown = other = nothing = False
         for value in sorted(self.evaluator.values(expr, frame), key=_written_at):
             match value:
                 case Made(name=name) if name in torch_api.AUTOCASTS:
@@ -327,11 +329,12 @@ class Roles:
                 case Unknown():
                     unknown = True
                 case Made(name=name) if name in torch_api.NO_OP_CONTEXTS:
-                    pass
+                    nothing = True
                 case _:
                     other = True
         if active is not None:
-            return active
+            optional = nothing or unknown or other or island is not None
+            return Region(True, active.enabled, active.made, active.instead, optional)
         if island:
             return island
         if unknown and not other and self._says_autocast(expr, frame):

@@ -65,8 +65,13 @@ def _models(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:
 
 
 def _as_called_in(frame: Frame, model: ast.expr, home: Frame) -> str:
-    """What the function of `frame` calls a model that another one was handed; empty where it has no name there."""
+    """What the function of `frame` calls a model that another one was handed; empty where it has no name there.
+
+    An attribute has one name in all methods of a class.
+    """
     while home.function is not frame.function:
+        if None is not home.function.owner is frame.function.owner and ast.unparse(model).startswith("self."):
+            return ast.unparse(model)
         bound = home.arguments.get(model.id) if isinstance(model, ast.Name) else None
         if bound is None:
             return ""

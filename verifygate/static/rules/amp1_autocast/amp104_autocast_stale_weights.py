@@ -68,16 +68,17 @@ in one region are not reported: whether the second reads what the first wrote ca
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
+from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers, last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, Object
+from verifygate.static.values import Frame, FunctionValue, Object
 
 RULE = Rule(
     code="AMP104",
@@ -95,6 +96,7 @@ _FROZEN = (b"requires_grad_(False)", b"requires_grad = False", b"requires_grad=F
 _IN_PLACE = frozenset({"copy_", "mul_", "add_", "lerp_", "sub_", "div_"})
 _SWAPS = frozenset({"apply_shadow", "copy_to", "average_parameters", "ema_scope"})
 """Methods by which moving averages of weights are put in the place of the weights."""
+_REMEDY = "leave the autocast region before the weights change, and enter it again for the next forward"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -107,16 +109,29 @@ def check(analysis: Analysis) -> Iterable[Match]:
             certain=hit.certain,
             steps=hit.path,
         )
+    writing = {each.name for each in analysis.functions if any(_written_in(each))}
     for region in analysis.written_regions.all:
         if region.is_active and region.around is None and region.region.caches:
             yield from _swaps(region, analysis)
+            for swap in region.calls:
+                if last_name(swap.func) in writing and (model := _swapped_below(swap, region, analysis)):
+                    yield Match(
+                        Place(region.function, swap),
+                        f"`{ast.unparse(swap.func)}` changes the weights of `{model}` in a region that has cast them"
+                        " already: the next forward still uses the old ones",
+                        certain=False,
+                        remedy=_REMEDY,
+                    )
 
 
 def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
     """Swaps with a forward of the swapped model before and after."""
     frame = analysis.evaluator.root_frame(region.function)
     for swap in region.nodes:
-        linked = _swapped_names(swap, frame, analysis) if isinstance(swap, ast.Call) else _overwritten(swap)
+        if isinstance(swap, ast.Call):
+            linked = _swapped_names(swap, frame, analysis)
+        else:
+            linked = frozenset(map(last_name, _overwritten(swap)))
         if not linked or (isinstance(swap, ast.For) and region.function.module.mentions(*_FROZEN)):
             continue
         sides: dict[str, set[bool]] = {}
@@ -130,27 +145,76 @@ def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
                 f"`{statement_text(Place(region.function, swap))}` changes weights in a region that has cast them"
                 " already: the next forward still uses the old ones",
                 certain=isinstance(swap, ast.Call) and last_name(swap.func) != "load_state_dict",
-                remedy="leave the autocast region before the weights change, and enter it again for the next forward",
+                remedy=_REMEDY,
             )
 
 
-def _overwritten(node: ast.AST) -> frozenset[str]:
-    """Last names of the models whose weights an operation in place overwrites, for a variable of a loop over them.
+def _swapped_below(swap: ast.Call, region: WrittenRegion, analysis: Analysis) -> str:
+    """The model that runs before and after a call of the project's own, which loads or writes other weights into it."""
+    evaluator, path = analysis.evaluator, analysis.roles.path
+    runs = [call for call in region.calls if call is not swap and isinstance(call.func, ast.Name | ast.Attribute)]
+    entries = (each for _, each in analysis.callers.entries(region.function))
+    for frame in (evaluator.root_frame(region.function), *entries):
+        swapped: set[str] = set()
+        for callee in evaluator.callees(swap, frame):
+            if (entered := evaluator.enter(callee, swap, frame)) is not None:
+                swapped |= {name for each in _written_in(callee.function) for name in _paths(each, entered, analysis)}
+        before = {path(call.func, frame) for call in runs if _is_before(call, swap)} & swapped
+        for call in runs if before else ():
+            if not _is_before(call, swap) and path(call.func, frame) in before:
+                return ast.unparse(call.func)
+    return ""
+
+
+def _is_before(one: ast.Call, other: ast.Call) -> bool:
+    return (one.lineno, one.col_offset) < (other.lineno, other.col_offset)
+
+
+def _written_in(function: Function) -> Iterator[ast.expr]:
+    """The models into which a function loads weights, or whose weights it overwrites in a loop."""
+    for node in function.own_nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=model, attr="load_state_dict"), keywords=words):
+                if all(word.arg != "assign" for word in words):
+                    yield model
+            case ast.For() if not function.module.mentions(*_FROZEN):
+                yield from _overwritten(node)
+
+
+def _paths(model: ast.expr, frame: Frame, analysis: Analysis) -> Iterator[str]:
+    """What a model is for the code around a call: for `self.model` what the object was built with."""
+    yield analysis.roles.path(model, frame)
+    if not isinstance(model, ast.Attribute) or frame.receiver is None or ast.unparse(model.value) != "self":
+        return
+    for value in analysis.evaluator.values(frame.receiver.expr, frame.receiver.frame):
+        if not isinstance(value, Object) or value.call is None or not isinstance(value.call.expr, ast.Call):
+            continue
+        call, home = value.call.expr, value.call.frame
+        for made in analysis.evaluator.linearised(value.made):
+            for binding, owner in made.attributes.get(model.attr, ()):
+                built = owner and analysis.evaluator.enter(FunctionValue(owner, value.call), call, home)
+                given = built.arguments.get(binding.expr.id) if built and isinstance(binding.expr, ast.Name) else None
+                if given is not None:
+                    yield analysis.roles.path(given.expr, given.frame)
+
+
+def _overwritten(node: ast.AST) -> list[ast.expr]:
+    """The models whose weights an operation in place overwrites, for a variable of a loop over them.
 
     `a.mul_(0.99).add_(b)`, where `for a, b in zip(teacher.parameters(), student.parameters())`.
     """
     if not isinstance(node, ast.For):
-        return frozenset()
+        return []
     given = node.iter.args if isinstance(node.iter, ast.Call) and last_name(node.iter.func) == "zip" else [node.iter]
     targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
     weights = {
-        target.id: last_name(each.func.value)
+        target.id: each.func.value
         for target, each in zip(targets, given, strict=False)
         if isinstance(target, ast.Name) and isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
         if each.func.attr == "parameters"
     }
     written = [each for below in walk(node) for each in _written(below)]
-    return frozenset(weights[name] for each in written if (name := _root(each)) in weights)
+    return [weights[name] for each in written if (name := _root(each)) in weights]
 
 
 def _written(node: ast.AST) -> list[ast.expr]:

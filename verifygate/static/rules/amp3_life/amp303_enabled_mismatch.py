@@ -188,7 +188,11 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     frame = analysis.evaluator.root_frame(use.function)
     tests = [test for test, _ in analysis.nesting.conditions(use.call, use.function)]
     conditions = [analysis.precision.explained(test, frame, _ONE_STEP) for test in tests]
-    always = region.region.enabled is None and analysis.precision.of_region(region) == {Dtype.FLOAT16}
+    always = (
+        region.region.enabled is None
+        and not region.region.optional
+        and analysis.precision.of_region(region) == {Dtype.FLOAT16}
+    )
     if not always or analysis.nesting.conditions(region.context, region.function):
         return None
     if any(re.search(_ASKS_FOR_DEVICE, text) or analysis.precision.asks_for_dtype(text) for text in conditions):
@@ -230,7 +234,7 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     enabled = use.scaler.enabled
     if region.region.enabled is not None or region.region.made is None or region.region.instead:
         return None
-    if enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute):
+    if region.region.optional or enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute):
         return None
     if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
         return None

@@ -1,10 +1,10 @@
 """A model's parameters are made half, and a GradScaler steps them.
 
 ## What it does
-Reports `model.half()` and `model.to(torch.float16)` in a function that goes on to step with a scaler, where no
-condition lies between, the model is not made float again, and the optimizer is not seen to be given other models'
-parameters only. Certain where it is seen to be given this one's; not reported where the function only evaluates the
-model, nor where the optimizer is of a class that sets `_step_supports_amp_scaling`, since the
+Reports `model.half()` and `model.to(torch.float16)` in a function that goes on to step with a scaler, or whose class or
+caller does, where no condition lies between, the model is not made float again, and the optimizer is not seen to be
+given other models' parameters only. Certain where it is seen to be given this one's; not reported where the function
+only evaluates the model, nor where the optimizer is of a class that sets `_step_supports_amp_scaling`, since the
 scaler then leaves unscaling to it.
 
 ## Why is this bad
@@ -51,14 +51,15 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: whether anything else relies on half parameters is not known here.
 
 ## What it cannot see
-A model that is made half in another function than the one that steps, and parameters made half one by one.
+A model that is made half in another function than the one that steps, but for a method of the same class and a function
+that returns it; parameters made half one by one.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
@@ -89,18 +90,68 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for function in analysis.functions:
         if not (function.module.mentions(b"caler") and function.module.mentions(b"half", b"float16")):
             continue
-        casts = [node for node in function.calls if _casts_to_half(node, function, analysis)]
-        steps = _steps(function, analysis) if casts else []
-        for cast in casts:
-            later = _that_take(_kept_as(cast, function, analysis), steps, cast, function, analysis)
-            if later and not _is_undone(cast, function, analysis) and not analysis.nesting.conditions(cast, function):
-                place = Place(function, cast)
+        for cast in (node for node in function.calls if _casts_to_half(node, function, analysis)):
+            if analysis.nesting.conditions(cast, function):
+                continue
+            for place, later in _followed(cast, function, analysis):
                 yield Match(
                     place,
                     f"`{statement_text(place)}` makes the parameters half, whose gradients the scaler refuses",
                     certain=any(refuses for _, refuses in later),
-                    steps=((place, "the cast"), (Place(function, later[0][0]), "the step")),
+                    steps=((place, "the cast"), (later[0][0], "the step")),
                 )
+
+
+def _followed(
+    cast: ast.Call, function: Function, analysis: Analysis
+) -> Iterator[tuple[Place, list[tuple[Place, bool]]]]:
+    """The cast, with the steps that come after it: in its function, in a method of its object, or where it is called.
+
+    Out of its own function only those steps count whose optimizer is seen to have the model.
+    """
+    model, steps = _kept_as(cast, function, analysis), _steps(function, analysis)
+    names = _also_called(model, function)
+    if any(_is_undone(each, function) for each in names):
+        return
+    later = _that_take(model, steps, cast, function, analysis)
+    found = [(Place(function, step), refuses) for step, refuses in later]
+    if not steps:
+        found += _in_other_methods(names, function, analysis)
+        if any(ast.unparse(model_of(each)) in names for each in function.returns):
+            found += _in_callers(function, analysis)
+    if found:
+        yield Place(function, cast), found
+
+
+def _also_called(model: str, function: Function) -> set[str]:
+    """The name of a model and those that the function gives it besides: `self.net = net.half()`."""
+    assigned = [each for each in function.of_kind(ast.Assign) if isinstance(each.value, ast.Name | ast.Call)]
+    same = (each for each in assigned if ast.unparse(model_of(each.value)) == model)
+    return {model, *(ast.unparse(target) for each in same for target in each.targets)} - {""}
+
+
+def _in_other_methods(names: set[str], function: Function, analysis: Analysis) -> Iterator[tuple[Place, bool]]:
+    """The steps in other methods of the class that surely take the parameters of an attribute, or of what it was."""
+    if function.owner is None or not any(each.startswith("self.") for each in names):
+        return
+    frame = analysis.evaluator.root_frame(function)
+    methods = [each for each in function.owner.methods.values() if each is not function]
+    if any(_is_undone(name, each) for name in names for each in methods):
+        return
+    for method in methods:
+        for step, refuses in _steps(method, analysis):
+            if step.args and any(is_trained(each, step.args[0], frame, analysis.evaluator) for each in names):
+                yield Place(method, step), refuses
+
+
+def _in_callers(function: Function, analysis: Analysis) -> Iterator[tuple[Place, bool]]:
+    """The steps that surely take what the function returns, after it is called."""
+    for site in analysis.callers.sites(function):
+        steps = _steps(site.caller, analysis)
+        model = _kept_as(site.call, site.caller, analysis) if steps else ""
+        if model and not _is_undone(model, site.caller):
+            later = _that_take(model, steps, site.call, site.caller, analysis)
+            yield from ((Place(site.caller, step), True) for step, refuses in later if refuses)
 
 
 def _casts_to_half(node: ast.Call, function: Function, analysis: Analysis) -> bool:
@@ -170,7 +221,6 @@ def _is_unscaled_for(step: ast.Call, frame: Frame, analysis: Analysis) -> bool |
     return found[0] if len(set(found)) == 1 else None
 
 
-def _is_undone(cast: ast.Call, function: Function, analysis: Analysis) -> bool:
-    """Whether the same model is made float again."""
-    name = _kept_as(cast, function, analysis)
+def _is_undone(name: str, function: Function) -> bool:
+    """Whether the function makes a model of that name float again."""
     return any(node.attr == "float" and ast.unparse(node.value) == name for node in function.of_kind(ast.Attribute))
