@@ -202,7 +202,7 @@ class Analysis:
             lowering = Lowering(root, self.roles, reach)
             try:
                 graph = lowering.lower()
-                hits = Walk(graph).run()
+                hits = self._hits(graph, reach)
                 yield from hits
                 walked |= graph.functions
                 entered |= {entrance} if entrance is not None else set()
@@ -218,6 +218,23 @@ class Analysis:
             nodes_left -= len(lowering.graph.nodes)
             if not queue:
                 queue = self._left_over(reach, walked, seen)
+
+    def _hits(self, graph: Graph, reach: Reach) -> list[Hit]:
+        """The breaches of a graph. A method that several classes complete is walked once for each.
+
+        An object is of one of them: a way through the step of one and the step of another is none.
+        """
+        heirs = self._heirs(graph)
+        if len(heirs) < 2:
+            return Walk(graph).run()
+        graphs = [Lowering(graph.root, self.roles, reach).lower(heir) for heir in heirs]
+        return [hit for each in graphs for hit in Walk(each).run()]
+
+    def _heirs(self, graph: Graph) -> list[Class]:
+        """The classes below a method's own whose methods it runs, in order."""
+        own = graph.root.owner
+        owners = {function.owner: None for function in _in_order(graph.functions)} if own is not None else {}
+        return [made for made in owners if made not in (None, own) and own in self.evaluator.linearised(made)]
 
     def _next_step(self, root: Function, reach: Reach, hits: list[Hit]) -> Iterator[Hit]:
         """What only the next call of a step shows, where nothing in sight says what happens between two."""

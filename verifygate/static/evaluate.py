@@ -93,7 +93,7 @@ class Evaluator:
             frame = self._method_frames[function] = Frame(function, receiver_class=function.owner, enclosing=outer)
         return frame
 
-    def _frame_of(self, method: Function, made: Class | None) -> Frame:
+    def heirs_frame(self, method: Function, made: Class | None) -> Frame:
         """A frame for a method entered from nowhere in particular, on an object of a class that may derive from its."""
         if made is None or made is method.owner:
             return self.root_frame(method)
@@ -298,7 +298,7 @@ class Evaluator:
                 return [*found, *(self._called(value, READ, receiver.frame) if is_read else (value,))]
             for binding, owner in base.attributes.get(name, ()):
                 bound = True
-                home = self._frame_of(owner, made) if owner else self.module_frame(base.module)
+                home = self.heirs_frame(owner, made) if owner else self.module_frame(base.module)
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
                     home = receiver.frame
                 found += self.given_by(binding, home)

@@ -27,7 +27,7 @@ from verifygate.static.graph import (
 )
 from verifygate.static.members import turn_of
 from verifygate.static.modes import mode_chosen, settle
-from verifygate.static.program import Function
+from verifygate.static.program import Class, Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals
@@ -52,13 +52,14 @@ class Lowering(YieldingLowering):
         self._modes: set[str] = set()
         """What the conditions ask that choose between training with a scaler and without."""
 
-    def lower(self, *, again: bool = False) -> Graph:
+    def lower(self, heir: Class | None = None, *, again: bool = False) -> Graph:
         """Raises TooLargeError where inlining does not end within the limits.
 
+        `heir`: for a method, the class of the object that it runs on, where that is one below its own.
         `again`: as something runs it that calls it for one step after the other, each time with other arguments.
         """
         root = self.graph.root
-        here = Activation(self.roles.evaluator.root_frame(root))
+        here = Activation(self.roles.evaluator.heirs_frame(root, heir))
         self.graph.nodes.append(Node(Pass(), Place(root, root.node), frozenset()))
         self._loose = [(0, None)]
         if again:

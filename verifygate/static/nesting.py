@@ -9,7 +9,7 @@ from verifygate.record import record
 from verifygate.static.bodies import CLOSED
 from verifygate.static.program import Function
 from verifygate.static.stacks import stacked
-from verifygate.static.syntax import FIELDS
+from verifygate.static.syntax import FIELDS, is_script
 
 Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -46,11 +46,14 @@ class Nesting:
         ]
 
     def conditions(self, node: ast.AST, function: Function) -> list[tuple[ast.expr, bool]]:
-        """The conditions that hold where the node runs, innermost first: the test, and whether it holds."""
+        """The conditions that hold where the node runs, innermost first: the test, and whether it holds.
+
+        Whether the file runs as a script decides nothing between two parts of a run.
+        """
         return [
             (each.node.test, each.part == "body")
             for each in self.around(node, function)
-            if isinstance(each.node, ast.If | ast.IfExp) and each.part != "test"
+            if isinstance(each.node, ast.If | ast.IfExp) and each.part != "test" and not is_script(each.node.test)
         ]
 
     def contexts(self, node: ast.AST, function: Function) -> list[ast.expr]:

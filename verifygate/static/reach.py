@@ -11,7 +11,7 @@ from verifygate.static import torch_api
 from verifygate.static.names import Names
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
-from verifygate.static.syntax import walk
+from verifygate.static.syntax import is_script
 from verifygate.static.values import UNKNOWN, Frame
 
 _EVENT = Alternatives(r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
@@ -145,7 +145,7 @@ def _straight(body: list[ast.stmt]) -> Iterator[ast.expr]:
     for statement in body:
         if isinstance(statement, ast.Expr | ast.Return | ast.Assign) and statement.value is not None:
             yield statement.value
-        elif isinstance(statement, ast.If) and any(last_name(each) == "__name__" for each in walk(statement.test)):  # type: ignore[arg-type]
+        elif isinstance(statement, ast.If) and is_script(statement.test):
             yield from _straight(statement.body)
 
 

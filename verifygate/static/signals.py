@@ -151,7 +151,7 @@ class Signals:
         )
 
     def _is_given_a_scaler(self, call: ast.Call, frame: Frame) -> bool:
-        """Whether a scaler is handed over: what steps with it is a wrapper around an optimizer."""
+        """Whether a scaler is handed over: what steps or derives with it is a wrapper."""
         given = (*call.args, *(word.value for word in call.keywords))
         return any(self.roles.scaler(each, frame) is not None for each in given)
 
@@ -195,6 +195,8 @@ class Signals:
         values = self.roles.evaluator.values(receiver, frame)
         if any(isinstance(value, Object | ClassValue) for value in values):
             return None
+        if self._is_given_a_scaler(call, frame):
+            return Meaning(ForeignBackward())  # losses.backward(scaler): it scales what it derives
         if call.args and isinstance(receiver, ast.Name | ast.Attribute) and "loss" not in last_name(receiver).lower():
             return Meaning(ForeignBackward())  # accelerator.backward(loss), engine.backward(loss): another protocol
         return self._scaled_meaning(receiver, frame)

@@ -87,3 +87,8 @@ def deeper_than(tree: ast.AST, levels: int) -> bool:
             )
         ]
     return any(node is not None for node in below)
+
+
+def is_script(test: ast.expr) -> bool:
+    """Whether a condition asks if the file runs as a script: `__name__ == "__main__"`."""
+    return any(isinstance(each, ast.Name) and each.id == "__name__" for each in walk(test))

@@ -85,6 +85,7 @@ RULE = Rule(
 
 _LOSS = r"(^|_)(loss|losses|criterion|criterions|crit)(_fn|_func|_function|_\d+)?$|^criterion_|Loss$"
 _LOSS_FUNCTIONS = r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$"
+_LOGARITHMS = r"^torch\.(nn\.functional\.)?log_softmax$"
 _PROMOTES = r"(?i)mse|l1|huber|with_?logits|kl_?div|poisson|gaussian"
 """Losses of torch that take float32 targets beside the outputs, and by that compute in float32 anywhere."""
 _NO_LOSS = r"(?i)scale|log_loss|meter|print|track"
@@ -95,6 +96,9 @@ _SCALES = r"(?i)temp|tau$|scale|inv_t"
 _SAME_DTYPE = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
 )
+_MODEL = r"(?:^|_)(?:model|net|network|encoder|decoder|backbone|generator|critic)$"
+_RUNS = r"infer|predict|encode|decode|extract|project|logits|features"
+"""What methods of a model are called that run it."""
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
@@ -134,7 +138,9 @@ def _losses_after(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[a
         if isinstance(node, ast.Assign | ast.For):
             if _follows(region.block, node, function, analysis.nesting):
                 _rename(node, names, function, analysis)
-        elif isinstance(node, ast.Call) and _is_loss(node, function, analysis):
+        elif isinstance(node, ast.Call) and (
+            _is_loss(node, function, analysis) or _is_written_out(node, function, analysis)
+        ):
             given = [name for argument in node.args if (name := _half_in(argument, names))]
             if given and _follows(region.block, node, function, analysis.nesting):
                 yield node, given[0]
@@ -167,9 +173,10 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
 
 def _is_method_of_tensor(call: ast.Call) -> bool:
     """Whether the call is rather a method of a value than a model: only calls of models and their `forward`s count."""
-    return isinstance(call.func, ast.Attribute) and not (
-        re.search(r"model|net|module|encoder|decoder|head|generator|critic|forward", call.func.attr)
-    )
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    runs = re.search(_RUNS, call.func.attr) and re.search(_MODEL, last_name(call.func.value).lower())
+    return not runs and not re.search(r"model|net|module|encoder|decoder|head|generator|critic|forward", call.func.attr)
 
 
 def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
@@ -189,6 +196,14 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
         return False
     callees = analysis.evaluator.callees(call, frame)
     return not any(_casts(callee.function.node) for callee in callees)
+
+
+def _is_written_out(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether the call is part of a cross-entropy that is written out: `-(log_softmax(logits) * target).sum(1)`."""
+    if not re.match(_LOGARITHMS, analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))):
+        return False
+    around = (each.node for each in analysis.nesting.around(call, function) if isinstance(each.node, ast.UnaryOp))
+    return any(isinstance(each.op, ast.USub) for each in around)
 
 
 def _casts_itself(made: object, method: str, analysis: Analysis) -> bool:

@@ -126,7 +126,7 @@ RULE = Rule(
     proof="scale-trace",
 )
 
-_TESTS = r"(^|/)(tests?/|test_[^/]*$|conftest)"
+_TESTS = r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.py$|conftest)"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:

@@ -185,7 +185,8 @@ def _compare(
         if key in stored or not _is_load(node) or guarded(node, key, function):
             continue
         if key in keys:
-            if lacking := next((save for save in tied if _resumes_without(save, key, read)), None):
+            others = [save for save in tied if not _goes_its_own_way(save, key, function, tied)]
+            if lacking := next((save for save in others if _resumes_without(save, key, read)), None):
                 yield _sometimes_missing(node, key, function, lacking)
             continue
         yield Match(
@@ -199,6 +200,14 @@ def _compare(
             ),
             remedy=nearest(key, keys),
         )
+
+
+def _goes_its_own_way(save: _Save, key: str, function: Function, tied: list[_Save]) -> bool:
+    """Whether a save in another file is another script's, as the function that loads writes such files itself."""
+    own = (each for each in tied if each.function is function)
+    return save.function.module is not function.module and any(
+        key in shape.keys for each in own for shape in each.shapes or ()
+    )
 
 
 def _resumes_without(save: _Save, key: str, read: set[str]) -> bool:
