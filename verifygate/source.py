@@ -6,6 +6,7 @@ import codecs
 import io
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from functools import cached_property
@@ -31,9 +32,12 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "bu
 MAX_FILE_BYTES = 4 * 1024 * 1024
 LARGE_BYTES = 16 * 1024 * 1024
 """Source text of which an analysis would take 200 MiB: of so much, or more, only what is needed is held."""
+HELD_AGAIN_BYTES = 2 * 1024 * 1024
+"""Of that text, how much is held of what was read again: rules look at one file several times in a row."""
 
 
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _IF = re.compile(rb"if[ \t]+")
 _GAP = rb"(?:[ \t]|\\\n)"
 _IMPORT = re.compile(
@@ -48,6 +52,9 @@ class SourceUnreadableError(Exception):
 
 class SourceFile:
     """One file as it stood when it was read. `path` is POSIX and relative to the root (or as the user gave it)."""
+
+    _reads: Reads
+    """Where it says that it was read again, once it was let go of."""
 
     def __init__(self, path: str, data: bytes, origin: str = "") -> None:
         self.path = path
@@ -77,29 +84,30 @@ class SourceFile:
     @cached_property
     def data(self) -> bytes:
         """Its bytes; once they were let go of, they are read again. Raises UsageError if they have changed."""
-        return self._read_again()
-
-    def glance(self) -> bytes:
-        """The same for a look or two: what was let go of is not held because of it."""
-        return self.data if "data" in self.__dict__ else self._read_again()
-
-    def let_go(self) -> None:
-        """Hold the bytes no longer, nor what is as large. What is asked of every file is told from them first."""
-        if not self._origin or not self.is_plain or self.sets_by_name:
-            return
-        self.is_script  # noqa: B018 - worked out once, and kept
-        self._hash = hash(self.data)
-        for name in ("data", "text", "lines", "definitions", "imports", "_texts"):
-            self.__dict__.pop(name, None)
-
-    def _read_again(self) -> bytes:
         try:
             data = Path(self._origin).read_bytes()
         except OSError:
             data = None
         if data is None or hash(data) != self._hash:
             raise UsageError("has changed while it was checked", where=self.path, remedy="check again")
+        self._reads.append(self)
         return data
+
+    def let_go(self, reads: Reads, *, knows_definitions: bool = False) -> None:
+        """Hold the bytes no longer, nor what is as large. What is asked of every file is told from them first."""
+        if not self._origin or not self.is_plain or self.sets_by_name:
+            return
+        self.is_script, self.is_relative, self.stars  # noqa: B018 - worked out once, and kept
+        self._hash = hash(self.data)
+        self._reads = reads
+        for name in ("imports",) if knows_definitions else ("imports", "definitions"):
+            self.__dict__.pop(name, None)
+        self.forget()
+
+    def forget(self) -> None:
+        """Hold no longer what can be read again."""
+        for name in ("data", "text", "lines", "_texts"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def digest(self) -> str:
@@ -194,6 +202,36 @@ class SourceFile:
         """The definitions at the top level, read from the bytes; none where those do not tell them for sure."""
         return tuple(split(self.data)) if self.is_plain else ()
 
+    def may_bind(self, name: str) -> bool:
+        """Whether the file may bind a name at its top level, as far as the bytes tell that."""
+        return not name.isascii() or b" %b " % name.encode() in self._outline
+
+    @cached_property
+    def _outline(self) -> bytes:
+        """The words among which are the names that it binds: those between its definitions, and the names of these."""
+        parts: list[bytes] = []
+        end = 0
+        for span in self.definitions if b"global " not in self.data else ():
+            parts += (self.data[end : span.start], span.name)
+            end = span.end
+        return b" %b " % b" ".join(sorted(set(_WORD.findall(b" ".join((*parts, self.data[end:]))))))
+
+    @cached_property
+    def stars(self) -> tuple[str, ...]:
+        """`x` of each `from x import *`."""
+        sources = (source for source, names in self.imports if source and names.strip() == b"*")
+        return tuple(source.decode("ascii", "replace") for source in sources)
+
+    @cached_property
+    def is_relative(self) -> bool:
+        """Whether it imports by `from .`: it is part of a package then, and cannot be run as a script in its folder."""
+        return any(source is not None and source.startswith(b".") for source, _ in self.imports)
+
+    @property
+    def folder(self) -> str:
+        """Where it lies; empty for a file without a folder, and for one right below `/`."""
+        return self.path.rpartition("/")[0]
+
     @property
     def is_test(self) -> bool:
         """Whether the file is one of the project's tests, by the names that pytest goes by."""
@@ -224,6 +262,22 @@ class SourceFile:
         return self.text.split("\n")
 
 
+class Reads:
+    """The files that were let go of and are read again: the last few of them are held."""
+
+    def __init__(self) -> None:
+        self._files: deque[SourceFile] = deque()
+        self._size = 0
+
+    def append(self, file: SourceFile) -> None:
+        self._files.append(file)
+        self._size += file.size
+        while self._size > HELD_AGAIN_BYTES and len(self._files) > 1:
+            oldest = self._files.popleft()
+            self._size -= oldest.size
+            oldest.forget()
+
+
 class Sources:
     """The files under audit, in order of path, read once."""
 
@@ -246,6 +300,10 @@ class Sources:
 
     def get(self, path: str) -> SourceFile | None:
         return self._by_path.get(path)
+
+    def each(self, paths: Iterable[str]) -> Iterator[SourceFile]:
+        """The files at those paths that are under audit."""
+        return (file for path in paths if (file := self._by_path.get(path)) is not None)
 
     def line(self, path: str, line: int) -> str:
         """The stripped source line, or the empty string where there is none."""

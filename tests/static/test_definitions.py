@@ -55,7 +55,7 @@ def fails(*_: object) -> ast.stmt:
 
 
 def in_parts(data: bytes) -> ast.Module:
-    return parse_skeleton(data, split(data), fails)
+    return parse_skeleton(SourceFile("a.py", data), split(data), fails)
 
 
 def same(left: ast.AST, right: ast.AST) -> bool:
@@ -249,5 +249,5 @@ def test_what_stands_in_a_comment_is_no_code(data: bytes, is_code: bool) -> None
 )
 def test_a_statement_begins_in_a_line_or_behind_a_colon_or_semicolon(line: bytes, begins: bool) -> None:
     data = b"def f(a):\n%s\n" % line
-    source = Source(data, *split(data), 1, empty_definition)
+    source = Source(SourceFile("a.py", data), *split(data), 1, empty_definition)
     assert source.begins_with(b"global ") is begins

@@ -84,12 +84,25 @@ def held(sources: Sources) -> list[str]:
 
 
 @pytest.mark.usefixtures("large")
-def test_the_text_of_bystanders_is_let_go_of(sources: Sources):
-    """All that is left is what was parsed, and what is searched again and again for names."""
+def test_text_is_let_go_of(sources: Sources, monkeypatch: pytest.MonkeyPatch):
+    """All that is left is what is searched again and again for names, and the file that was read again last."""
+    monkeypatch.setattr(source, "HELD_AGAIN_BYTES", 1)
+
     found = checked(sources)
 
     assert "AMP201" in {finding.rule for finding in found.findings}
+    assert held(sources) == ["settings.py", "train.py"]
+
+
+@pytest.mark.usefixtures("large")
+def test_what_is_read_again_is_held_until_other_files_are(sources: Sources, monkeypatch: pytest.MonkeyPatch):
+    checked(sources)
     assert held(sources) == ["net.py", "settings.py", "train.py"]
+
+    monkeypatch.setattr(source, "HELD_AGAIN_BYTES", sum(len(TREE[name]) for name in ("other.py", "train.py")))
+    assert [file.data for file in sources.each(["other.py"])] == [TREE["other.py"].encode()]
+
+    assert held(sources) == ["other.py", "settings.py", "train.py"]
 
 
 def test_a_small_project_is_held(sources: Sources):
@@ -118,7 +131,6 @@ def test_a_file_that_changes_meanwhile_is_no_answer(tmp_path: Path, sources: Sou
     checked(sources)
     file = sources.get("other.py")
     assert file is not None
-    assert (file.glance(), held(sources)) == (TREE["other.py"].encode(), ["net.py", "settings.py", "train.py"])
     change(tmp_path / "other.py")
 
     with pytest.raises(UsageError, match=r"other\.py: has changed while it was checked \(check again\)"):

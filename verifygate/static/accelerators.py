@@ -84,9 +84,8 @@ class Accelerators:
         """Whether the program has anything to say about another accelerator."""
         path = function.module.path
         if path not in self._foreseen:
-            files = frozenset[str]().union(*self.companions.programs(path))
-            found = (self.sources.get(each) for each in files)
-            self._foreseen[path] = any(file is not None and _FORESEEN.found_in(file.glance()) for file in found)
+            found = self.sources.each(self.companions.together(path))
+            self._foreseen[path] = any(_FORESEEN.found_in(file.data) for file in found)
         return self._foreseen[path]
 
     def _switches(self, region: WrittenRegion) -> Iterator[str]:

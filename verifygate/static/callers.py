@@ -26,18 +26,18 @@ class Callers:
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
         self._evaluator = evaluator
         self._modules = modules
-        self._callees: dict[ast.Call, list[Function]] = {}
+        self._callees: dict[ast.Call, tuple[Function, ...]] = {}
         self._above: dict[Function, frozenset[Function]] = {}
 
     def sites(self, function: Function) -> list[Site]:
         """The calls that may run the function."""
         return self._sites.get(function, [])
 
-    def callees(self, call: ast.Call, caller: Function) -> list[Function]:
+    def callees(self, call: ast.Call, caller: Function) -> tuple[Function, ...]:
         """The project's functions that a call, which stands in `caller`, may run."""
         if call not in self._callees:
             frame = self._evaluator.root_frame(caller)
-            self._callees[call] = [callee.function for callee in self._evaluator.callees(call, frame)]
+            self._callees[call] = tuple(callee.function for callee in self._evaluator.callees(call, frame))
         return self._callees[call]
 
     def entries(self, function: Function) -> Iterator[tuple[Site, Frame]]:

@@ -6,7 +6,9 @@ The imports are read from the bytes of the files, so that asking parses nothing.
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Iterator, Set
+from functools import cached_property, lru_cache, reduce
+from operator import or_
 
 from verifygate.source import SourceFile, Sources
 
@@ -16,11 +18,46 @@ _LOADING = (b"import_module(", b"__import__(")
 _IMPORTS = b"import "
 
 
+class Files(Set[str]):
+    """Some of the files under audit, one bit for each: there are many programs, and they share most of their files."""
+
+    __slots__ = ("_bits", "_places")
+
+    def __init__(self, places: dict[str, int], bits: int) -> None:
+        self._places = places
+        """Path of every file -> its place in order; the same dict for all."""
+        self._bits = bits
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._places and bool(self._bits >> self._places[path] & 1)
+
+    def __iter__(self) -> Iterator[str]:
+        return (path for path, bit in zip(self._places, reversed(f"{self._bits:b}"), strict=False) if bit == "1")
+
+    def __len__(self) -> int:
+        return self._bits.bit_count()
+
+    def __hash__(self) -> int:
+        return hash(self._bits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Files) and self._bits == other._bits
+
+    @classmethod
+    def _from_iterable(cls, paths: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(paths)
+
+    def joined(self, others: Iterable[Files]) -> Files:
+        """These files and all of the others."""
+        return Files(self._places, reduce(or_, (each._bits for each in others), self._bits))
+
+
 class Companions:
     """The import graph of the files, and the programs in it."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
+        self._places = {file.path: place for place, file in enumerate(sources)}
         self._paths = {_place(file.path): file.path for file in reversed(sources.files)}
         """Where an import finds a file -> the file; `a/b.py` goes before `a/b/__init__.py`."""
         self._parts = {part for place in self._paths for part in place.split("/")}
@@ -30,44 +67,47 @@ class Companions:
         for path, targets in self._imports.items():
             for target in targets:
                 self._importers.setdefault(target, set()).add(path)
-        self._closures: dict[str, frozenset[str]] = {}
-        self._distinct: dict[frozenset[str], frozenset[str]] = {}
-        self._programs: dict[str, list[frozenset[str]]] = {}
+        self._closures: dict[str, Files] = {}
+        self._programs: dict[str, list[Files]] = {}
+        self._with_loaded: dict[str, Files] = {}
         self._entries: dict[str, bool] = {}
 
-    def programs(self, path: str) -> list[frozenset[str]]:
+    def programs(self, path: str) -> list[Files]:
         """The files of each program that the file is part of: one for every entry point that leads to it."""
         if path not in self._programs:
             leading = _reach(path, self._importers)
             entries = sorted(each for each in leading if self._is_entry(each)) or [path]
             found = {self.closure(entry) for entry in entries[:_MAX_ENTRIES]}
-            self._programs[path] = sorted(found, key=lambda files: (len(files), sorted(files)))
+            self._programs[path] = sorted(found, key=lambda files: (len(files), [*files]))
         return self._programs[path]
 
-    def with_loaded(self, path: str) -> frozenset[str]:
-        """The files of all programs that the file is part of, and where one of them loads modules by name, what it may.
+    def together(self, path: str) -> Files:
+        """The files of all programs that the file is part of."""
+        return Files(self._places, 0).joined(self.programs(path))
+
+    def with_loaded(self, path: str) -> Files:
+        """The same and, where one of them loads modules by name, what it may load.
 
         Those are the files that nothing imports and that are no scripts, with all that they import.
         """
-        files = frozenset().union(*self.programs(path))
-        loads = (file.glance() for each in files if (file := self.sources.get(each)) is not None)
-        if any(word in data for data in loads for word in _LOADING):
-            files = files.union(*(self.closure(each) for each in self._loadable))
-        return files
+        if path not in self._with_loaded:
+            files = self.together(path)
+            loads = any(word in file.data for file in self.sources.each(files) for word in _LOADING)
+            self._with_loaded[path] = files.joined([self._loadable]) if loads else files
+        return self._with_loaded[path]
 
     @cached_property
-    def _loadable(self) -> list[str]:
-        return [
-            file.path
-            for file in self.sources
-            if not self._importers.get(file.path) and not file.is_script and _IMPORTS in file.glance()
-        ]
+    def _loadable(self) -> Files:
+        modules = (file for file in self.sources if not self._importers.get(file.path) and not file.is_script)
+        return Files(self._places, 0).joined(self.closure(file.path) for file in modules if _IMPORTS in file.data)
 
-    def closure(self, entry: str) -> frozenset[str]:
+    def closure(self, entry: str) -> Files:
         """The file and everything that it imports, directly or not."""
         if entry not in self._closures:
-            found = frozenset(_reach(entry, self._imports))
-            self._closures[entry] = self._distinct.setdefault(found, found)  # files that import each other have one
+            bits = bytearray(b"0") * len(self._places)
+            for path in _reach(entry, self._imports):
+                bits[-1 - self._places[path]] = ord("1")
+            self._closures[entry] = Files(self._places, int(bits, 2))
         return self._closures[entry]
 
     def _is_entry(self, path: str) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from verifygate.record import record
 from verifygate.static.callers import Callers, Site
-from verifygate.static.companions import Companions
+from verifygate.static.companions import Companions, Files
 from verifygate.static.decorated import decorators
 from verifygate.static.nesting import Nesting
 from verifygate.static.overrides import is_empty
@@ -177,7 +177,7 @@ class Covered:
         name = last_name(call.func)
         loss = "loss" in name.lower() or "crit" in name.lower()
         direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
-        files = self._files(region.function.module.path)
+        files = self.companions.with_loaded(region.function.module.path)
         guess = ("forward" if direct else name, direct and loss, files)
         if guess in self._guessed:  # all of them are in the queue already, but for one that was left out
             left = [method for method in self._left_out.get(guess, ()) if method is not function]
@@ -199,9 +199,9 @@ class Covered:
         self._left_out[guess] = [method for method in found if method is function]  # no module runs itself
         return [method for method in found if method is not function]
 
-    def _overriding(self, abstract: list[Function], region: WrittenRegion) -> list[Function]:
+    def _overriding(self, abstract: Sequence[Function], region: WrittenRegion) -> list[Function]:
         """The methods of the program that stand in for methods which are there to be overridden."""
-        files = self._files(region.function.module.path)
+        files = self.companions.with_loaded(region.function.module.path)
         owners = {function.owner for function in abstract}
         return [
             method
@@ -214,11 +214,11 @@ class Covered:
         ]
 
     @cached_property
-    def _guessed(self) -> set[tuple[str, bool, frozenset[str]]]:
+    def _guessed(self) -> set[tuple[str, bool, Files]]:
         return set()
 
     @cached_property
-    def _left_out(self) -> dict[tuple[str, bool, frozenset[str]], list[Function]]:
+    def _left_out(self) -> dict[tuple[str, bool, Files], list[Function]]:
         """A guess -> the method that made it, if it is among what is guessed: another call may run it."""
         return {}
 
@@ -243,7 +243,7 @@ class Covered:
             if self.written_around(call, function) is None
         )
 
-    def _is_used_unseen(self, method: Function, files: frozenset[str]) -> bool:
+    def _is_used_unseen(self, method: Function, files: Files) -> bool:
         """Whether a module of the program that is a loss is called by nothing seen here, so that a model may call it.
 
         Some other file names it. Where what may be a loss is called outside of the regions, it may be that one.
@@ -253,17 +253,8 @@ class Covered:
         if any("loss" in name.lower() or "crit" in name.lower() for name in self._outside):
             return False
         name = method.owner.node.name.encode()
-        others = (self.companions.sources.get(path) for path in files - {method.module.path})
-        return any(file is not None and name in file.glance() for file in others)
-
-    def _files(self, path: str) -> frozenset[str]:
-        if path not in self._programs:
-            self._programs[path] = self.companions.with_loaded(path)
-        return self._programs[path]
-
-    @cached_property
-    def _programs(self) -> dict[str, frozenset[str]]:
-        return {}
+        others = self.companions.sources.each(files - {method.module.path})
+        return any(name in file.data for file in others)
 
     @cached_property
     def _methods(self) -> dict[str, list[Function]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from verifygate.spans import Span
 from verifygate.static.parsing import UnparsableError, parse_code
@@ -21,11 +21,17 @@ KINDS: dict[str, type[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = 
 }
 
 
+class Bytes(Protocol):
+    """A file, as far as definitions are parsed from it. It may have to read its bytes again."""
+
+    @property
+    def data(self) -> bytes: ...
+
+
 class Source(NamedTuple):
     """What a deferred definition is parsed from."""
 
-    data: bytes
-    """The whole file."""
+    file: Bytes
     span: Span
     line: int
     """The line on which the definition, with its decorators, begins."""
@@ -35,22 +41,23 @@ class Source(NamedTuple):
     """Whether its tree is to take half the memory."""
 
     def holds(self, word: bytes) -> bool:
-        return self.data.find(word, self.span.start, self.span.end) != -1
+        return self.file.data.find(word, self.span.start, self.span.end) != -1
 
     def begins_with(self, word: bytes) -> bool:
         """Whether a statement may begin with a word: it stands so in a line, and not in the midst of a sentence."""
-        at = self.data.find(word, self.span.start, self.span.end)
+        data, end = self.file.data, self.span.end
+        at = data.find(word, self.span.start, end)
         while at != -1:
-            if self.data[self.data.rfind(b"\n", 0, at) + 1 : at].rstrip()[-1:] in b";:":  # or nothing
+            if data[data.rfind(b"\n", 0, at) + 1 : at].rstrip()[-1:] in b";:":  # or nothing
                 return True
-            at = self.data.find(word, at + 1, self.span.end)
+            at = data.find(word, at + 1, end)
         return False
 
     def parse(self) -> ast.stmt:
         """The definition's node, with the line numbers that it has in the file."""
         span = self.span
         found = self._parsed(b"\n" * (self.line - 1), self.slims)
-        return found or self.on_failure(span, self.line + self.data.count(b"\n", span.start, span.head))
+        return found or self.on_failure(span, self.line + self.file.data.count(b"\n", span.start, span.head))
 
     def stands_alone(self) -> bool:
         """Whether it can be parsed, and so need not be looked for in the whole file."""
@@ -59,7 +66,7 @@ class Source(NamedTuple):
     def _parsed(self, above: bytes, slims: bool) -> ast.stmt | None:
         span = self.span
         try:
-            body = parse_code(above + self.data[span.start : span.end], slims=slims).body
+            body = parse_code(above + self.file.data[span.start : span.end], slims=slims).body
         except UnparsableError:
             return None
         alone = len(body) == 1 and body[0].__class__ is KINDS[span.kind] and body[0].name == span.name.decode()
@@ -121,9 +128,10 @@ def source_of(node: ast.AST) -> Source | None:
 
 
 def parse_skeleton(
-    data: bytes, spans: Iterable[Span], on_failure: Callable[[Span, int], ast.stmt], *, slims: bool = False
+    file: Bytes, spans: Iterable[Span], on_failure: Callable[[Span, int], ast.stmt], *, slims: bool = False
 ) -> ast.Module:
     """The syntax tree of a file whose definitions at the top level are deferred. Raises UnparsableError."""
+    data = file.data
     between: list[bytes] = []
     nodes: list[ast.stmt] = []
     end, line = 0, 1
@@ -133,7 +141,7 @@ def parse_skeleton(
         kind = _DEFERRED[KINDS[span.kind]]
         node = kind.__new__(kind)
         head = line + data.count(b"\n", span.start, span.head)
-        source = Source(data, span, line, on_failure, slims)
+        source = Source(file, span, line, on_failure, slims)
         node.__dict__.update(name=span.name.decode(), lineno=head, col_offset=0, source=source)
         nodes.append(node)
         line += data.count(b"\n", span.start, span.end)

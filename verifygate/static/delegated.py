@@ -45,7 +45,7 @@ class Delegated:
 
         It cannot where the precision is decided elsewhere, nor in a program that makes no such framework.
         """
-        files = self._files(path)
+        files = self.companions.together(path)
         if any(call.path in files and self._made_by(call, makers) for call in self.calls):
             return True
         made = [call for call in self._makers if call.path in files and self._made_by(call, makers)]
@@ -87,10 +87,7 @@ class Delegated:
         if not any(base.startswith("torch.nn.") or base.endswith(".LightningModule") for base in bases):
             return None
         path = function.module.path
-        return next((call for call in self.calls if path in self._files(call.path)), None)
-
-    def _files(self, path: str) -> frozenset[str]:
-        return frozenset[str]().union(*self.companions.programs(path))
+        return next((call for call in self.calls if path in self.companions.together(call.path)), None)
 
     def _delegates(self, call: ast.Call, function: Function) -> bool:
         switches = any(word.arg in _SWITCHES for word in call.keywords)

@@ -299,7 +299,7 @@ class Precision:
                 yield from self._made_in(site.caller)
 
     def _served(self, function: Function) -> Iterator[WrittenRegion]:
-        files = frozenset().union(*self.companions.programs(function.module.path))
+        files = self.companions.together(function.module.path)
         above = self.callers.above(function)
         keeps_it = bool(function.symbol) and self._scales_itself(function)  # another loop has a scaler of its own
         for region in self.regions.all:

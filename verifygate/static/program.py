@@ -11,11 +11,12 @@ from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
 from verifygate.record import field, record, replace
-from verifygate.source import SourceFile, Sources, give_back
+from verifygate.source import Reads, SourceFile, Sources, give_back
 from verifygate.spans import Span
 from verifygate.static.bodies import Definition, own_nodes, replaces, symbols_of
 from verifygate.static.companions import Companions
 from verifygate.static.definitions import KINDS, Source, empty_definition, parse_skeleton, source_of
+from verifygate.static.imports import Imports
 from verifygate.static.parsing import UnparsableError, parse
 from verifygate.static.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
 from verifygate.timings import OFF, Timings
@@ -171,8 +172,6 @@ class Module:
     def __init__(self, file: SourceFile, tree: ast.Module, looked_at: frozenset[str] | None = None) -> None:
         self.file = file
         self.path = file.path
-        self.folder = file.path.rpartition("/")[0]
-        """Where it lies; empty for a file without a folder, and for one right below `/`."""
         self.tree = tree
         self._words: dict[bytes, bool] = {}
         self.body = Function(self, tree, "")
@@ -264,11 +263,6 @@ class Module:
         return False
 
     @cached_property
-    def is_relative(self) -> bool:
-        """Whether it imports by `from .`: it is part of a package then, and cannot be run as a script in its folder."""
-        return any(source is not None and source.startswith(b".") for source, _ in self.file.imports)
-
-    @cached_property
     def reached_into(self) -> dict[Function, list[tuple[str, Binding]]]:
         """Function, or the module's body -> the names that functions inside it bind for it."""
         found: dict[Function, list[tuple[str, Binding]]] = {}
@@ -305,7 +299,7 @@ class Program:
         self.failures: dict[str, str] = {}
         """Path -> why it could not be parsed."""
         self._modules: dict[str, Module | None] = {}
-        self._imports: dict[tuple[str, str, int, bool], Module | None] = {}
+        self.imports = Imports(sources)
 
     @cached_property
     def companions(self) -> Companions:
@@ -348,7 +342,7 @@ class Program:
         if looked_at is not None and file.definitions:
             on_failure = partial(self._found_whole, file)
             try:
-                return Module(file, parse_skeleton(file.data, file.definitions, on_failure, slims=slims), looked_at)
+                return Module(file, parse_skeleton(file, file.definitions, on_failure, slims=slims), looked_at)
             except UnparsableError:
                 pass  # what looked like a definition was none
         return Module(file, parse(file, slims=slims), looked_at)
@@ -372,11 +366,11 @@ class Program:
         return empty_definition(span, line)
 
     def let_go(self) -> None:
-        """Hold no longer the text of files that nobody has asked for: few are asked for later, and read again."""
+        """Hold the text of the files no longer: what is asked for later is read again."""
         self.companions  # noqa: B018 - it is told from every file
+        reads = Reads()
         for file in self.sources:
-            if file.path not in self._modules:
-                file.let_go()
+            file.let_go(reads, knows_definitions=file.path in self.picked)
         give_back()
 
     @property
@@ -384,37 +378,9 @@ class Program:
         return [module for _, module in sorted(self._modules.items()) if module is not None]
 
     def imported(self, name: str, importer: Module, level: int = 0) -> Module | None:
-        """The project's module that `import name` means in `importer`: next to it, or below one of its parents."""
-        key = (name, importer.folder, level, importer.is_relative)
-        if key not in self._imports:
-            self._imports[key] = self._find_import(name, importer, level)
-        return self._imports[key]
-
-    def _find_import(self, name: str, importer: Module, level: int) -> Module | None:
-        start = "/" if importer.path.startswith("/") else ""
-        """What stands before the folders of a path: they end in `/`, so that a name can follow."""
-        folders = importer.folder.removeprefix("/").split("/") if importer.folder else []
-        below = [start + "".join(f"{each}/" for each in folders[:count]) for count in range(len(folders), -1, -1)]
-        parts = name.replace(".", "/")
-        if level:
-            return self._at(below[min(level, len(below)) - 1], parts)
-        of_torch = name.partition(".")[0] == "torch"
-        for base in below:
-            inside = of_torch or (importer.is_relative and base == below[0])
-            if inside and self.sources.get(f"{base}__init__.py") is not None:
-                continue  # `import torch` means torch, whatever lies beside what is imported as part of a package
-            if found := self._at(base, parts):
-                return found
-            if (found := self._at(f"{base}src/", parts)) is not None:
-                return found
-        return None
-
-    def _at(self, folder: str, parts: str) -> Module | None:
-        base = folder + parts if parts else folder[:-1]
-        for path in (f"{base}.py", f"{base}/__init__.py") if base else ("__init__.py",):
-            if self.sources.get(path) is not None:
-                return self.module(path)
-        return None
+        """The project's module that `import name` means in `importer`; None where it cannot be parsed, too."""
+        path = self.imports.located(name, importer.file, level)
+        return self.module(path) if path is not None else None
 
 
 def calls_by_name(modules: Iterable[Module]) -> dict[str, list[tuple[ast.Call, Function]]]:

@@ -29,8 +29,11 @@ class Stars:
         for binding in reversed(module.body.scope.names["*"]):
             source = binding.target.partition(":")[0]
             dotted = source.lstrip(".")
-            inside = self.program.imported(dotted, module, len(source) - len(dotted))
-            found = self.binder(name, inside) if inside is not None and inside is not module else None
+            path = self.program.imports.located(dotted, module.file, len(source) - len(dotted))
+            if path is None or path == module.path or not self.program.imports.may_bind(path, name):
+                continue
+            inside = self.program.module(path)
+            found = self.binder(name, inside) if inside is not None else None
             if found is not None:
                 return found
         return None

@@ -156,7 +156,7 @@ def _stays_outside(site: Function, analysis: Analysis) -> bool:
 def _is_tested_in_half(made: Class, analysis: Analysis) -> bool:
     """Whether a test that names the class speaks of float16: it is written for what a region hands it."""
     name = made.node.name.encode()
-    tests = (file.glance() for file in analysis.program.sources if re.search(_OF_TESTS, file.path))
+    tests = (file.data for file in analysis.program.sources if re.search(_OF_TESTS, file.path))
     return any(name in data and re.search(_IN_HALF, data) for data in tests)
 
 
@@ -211,7 +211,7 @@ def _sites(made: Class, analysis: Analysis) -> list[Function]:
 def _naming(name: bytes, analysis: Analysis) -> Iterator[Function]:
     """What may name it: the rule's words need not have picked the code that applies a function."""
     for file in analysis.program.sources:
-        names = not re.search(_OF_TESTS, file.path) and name in file.glance()
+        names = not re.search(_OF_TESTS, file.path) and name in file.data
         module = analysis.program.module(file.path) if names else None
         yield from module.holding(name) if module is not None else ()
 

@@ -149,9 +149,8 @@ def _clips(call: ast.Call, function: Function, analysis: Analysis) -> bool:
 
 
 def _speaks_of_unscaling(path: str, analysis: Analysis) -> bool:
-    files = frozenset().union(*analysis.companions.programs(path))
-    sources = (analysis.program.sources.get(each) for each in files)
-    return any(file is not None and b"unscale_" in file.glance() for file in sources)
+    files = analysis.program.sources.each(analysis.companions.together(path))
+    return any(b"unscale_" in file.data for file in files)
 
 
 def _registered(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:
@@ -171,7 +170,7 @@ def _registered(call: ast.Call, function: Function, analysis: Analysis) -> Itera
 
 def _scaler_beside(function: Function, analysis: Analysis) -> MadeScaler | None:
     """A scaler of a program that the function is part of."""
-    files = frozenset().union(*analysis.companions.programs(function.module.path))
+    files = analysis.companions.together(function.module.path)
     made = (each for each in analysis.made_scalers if not each.off and each.place.path in files)
     return next(made, None)
 

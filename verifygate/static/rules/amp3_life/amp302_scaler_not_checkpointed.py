@@ -105,6 +105,7 @@ from verifygate.alternatives import whole
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.checkpoints import keeps_all_states
+from verifygate.static.companions import Files
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
@@ -203,7 +204,7 @@ def _related(
         )
         programs = [files for files in analysis.companions.programs(scaler.place.path) if place.path in files]
         if programs and (together or _is_mentioned(place.function, programs, analysis)):
-            files = frozenset().union(*programs)
+            files = programs[0].joined(programs)
             yield scaler, frozenset(path for path in files if not re.search(_TESTS, path)), together
 
 
@@ -214,12 +215,11 @@ def _is_together(one: Function, other: MadeScaler, analysis: Analysis) -> bool:
     return helps or one.owner is other.owner or not analysis.callers.sites(one)
 
 
-def _is_mentioned(function: Function, programs: list[frozenset[str]], analysis: Analysis) -> bool:
+def _is_mentioned(function: Function, programs: list[Files], analysis: Analysis) -> bool:
     """Whether another file of a program names the function, or its class: nothing else runs it."""
     name = function.owner.node.name if function.owner else function.name
     if not name:
         return True
     word = re.compile(whole(name).encode())
     others = {path for files in programs for path in files} - {function.module.path}
-    files = (analysis.program.sources.get(path) for path in others)
-    return any(file is not None and word.search(file.glance()) for file in files)
+    return any(word.search(file.data) for file in analysis.program.sources.each(others))

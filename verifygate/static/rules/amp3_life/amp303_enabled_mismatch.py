@@ -310,7 +310,7 @@ def _never_on(analysis: Analysis) -> Iterator[Match]:
     for region in regions:
         if region.is_active or region.around is not None or not _computes_the_loss(region, analysis):
             continue
-        files = frozenset().union(*analysis.companions.programs(region.function.module.path))
+        files = analysis.companions.together(region.function.module.path)
         if not any(each.is_active and each.function.module.path in files for each in regions):
             yield Match(
                 region.place,

@@ -65,6 +65,7 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.companions import Files
 from verifygate.static.graph import Place
 from verifygate.static.precision import Dtype
 from verifygate.static.program import Function, Module
@@ -144,17 +145,17 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
                 break
 
 
-def _plain_backward(files: frozenset[str], forward: Function, analysis: Analysis) -> Place | None:
+def _plain_backward(files: Files, forward: Function, analysis: Analysis) -> Place | None:
     """A backward of a loss in a program that steps an optimizer and speaks of no way to scale.
 
     First where the model is named.
     """
-    known = [file for path in sorted(files) if (file := analysis.program.sources.get(path)) is not None]
-    if any(_ANOTHER_PROTOCOL.search(file.glance()) or b"scaler" in file.glance().lower() for file in known):
+    known = [*analysis.program.sources.each(files)]
+    if any(_ANOTHER_PROTOCOL.search(file.data) or b"scaler" in file.data.lower() for file in known):
         return None
-    trains = [file for file in known if _TRAINS.search(file.glance()) and b"zero_grad" in file.glance()]
+    trains = [file for file in known if _TRAINS.search(file.data) and b"zero_grad" in file.data]
     name = forward.owner.node.name.encode() if forward.owner is not None else b""
-    trains.sort(key=lambda file: name not in file.glance())
+    trains.sort(key=lambda file: name not in file.data)
     for module in (analysis.program.module(file.path) for file in trains):
         for function in module.holding(b"backward") if module is not None else ():
             for node in function.calls:
@@ -303,9 +304,8 @@ def _step_of(function: Function, closure: str, analysis: Analysis) -> bool:
 
 def _has_scaler(function: Function, analysis: Analysis) -> bool:
     """Whether any program that runs the function speaks of a GradScaler, and uses it."""
-    files = frozenset().union(*analysis.companions.programs(function.module.path))
-    sources = (analysis.program.sources.get(path) for path in files)
-    speaking = [file.path for file in sources if file is not None and b"GradScaler" in file.glance()]
+    files = analysis.program.sources.each(analysis.companions.together(function.module.path))
+    speaking = [file.path for file in files if b"GradScaler" in file.data]
     modules = [analysis.program.module(path) for path in speaking]
     return any(
         module is None or _may_scale_otherwise(module, analysis) or not _names_a_scaler(module) for module in modules

@@ -190,7 +190,7 @@ def _calls_of(fill: Function, analysis: Analysis) -> Iterator[tuple[ast.Call, Fu
     """The calls that bear a function's name, also in files that no word picked."""
     name = fill.name.encode()
     for file in analysis.program.sources:
-        module = analysis.program.module(file.path) if name in file.glance() else None
+        module = analysis.program.module(file.path) if name in file.data else None
         for function in module.holding(name) if module is not None else ():
             for node in function.calls:
                 if last_name(node.func) == fill.name:

@@ -198,7 +198,7 @@ def _is_one_of_many(method: Function, analysis: Analysis) -> bool:
         return False
     known = {method.module.path, *(made.module.path for made in above)}
     text = f"def {method.name}(".encode()
-    return any(text in file.glance() for file in analysis.program.sources if file.path not in known)
+    return any(text in file.data for file in analysis.program.sources if file.path not in known)
 
 
 def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
@@ -219,7 +219,7 @@ def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
         not found["key"] or found["key"][:1] not in b"'\"" or found["key"][1:-1] == key.encode()
         for pattern, name in fills
         for file in analysis.program.sources
-        if name.encode() in file.glance() and (pattern is _FILLS or (file.path != home and stem in file.glance()))
+        if name.encode() in file.data and (pattern is _FILLS or (file.path != home and stem in file.data))
         for found in re.finditer(pattern % name.encode(), file.data)
         if file.is_code(found.start())
     )

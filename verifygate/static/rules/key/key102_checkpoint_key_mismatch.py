@@ -108,7 +108,6 @@ def check(analysis: Analysis) -> Iterable[Match]:
     saves = list(_saves(analysis))
     if not any(save.shapes for save in saves):
         return
-    programs: dict[str, frozenset[str]] = {}
     for function in analysis.functions:
         frame = analysis.evaluator.root_frame(function)
         reads: dict[ast.Call, list[ast.Subscript]] = {}
@@ -118,12 +117,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 call, home = found
                 reads.setdefault(call, []).append(node)
                 homes[call] = home
-        path = function.module.path
-        if reads and path not in programs:
-            programs[path] = frozenset().union(*analysis.companions.programs(path))
+        files = analysis.companions.together(function.module.path) if reads else ()
         together = {_key(node) for nodes in reads.values() for node in nodes}
         for call, nodes in reads.items():
-            near = [save for save in saves if save.function.module.path in programs[path]]
+            near = [save for save in saves if save.function.module.path in files]
             yield from _compare(analysis, call, homes[call], nodes, function, near, together)
 
 
