@@ -21,27 +21,27 @@ _IMPORTS = b"import "
 class Files(Set[str]):
     """Some of the files under audit, one bit for each: there are many programs, and they share most of their files."""
 
-    __slots__ = ("_bits", "_places")
+    __slots__ = ("_places", "bits")
 
     def __init__(self, places: dict[str, int], bits: int) -> None:
         self._places = places
         """Path of every file -> its place in order; the same dict for all."""
-        self._bits = bits
+        self.bits = bits
 
     def __contains__(self, path: object) -> bool:
-        return path in self._places and bool(self._bits >> self._places[path] & 1)
+        return path in self._places and bool(self.bits >> self._places[path] & 1)
 
     def __iter__(self) -> Iterator[str]:
-        return (path for path, bit in zip(self._places, reversed(f"{self._bits:b}"), strict=False) if bit == "1")
+        return (path for path, bit in zip(self._places, reversed(f"{self.bits:b}"), strict=False) if bit == "1")
 
     def __len__(self) -> int:
-        return self._bits.bit_count()
+        return self.bits.bit_count()
 
     def __hash__(self) -> int:
-        return hash(self._bits)
+        return hash(self.bits)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Files) and self._bits == other._bits
+        return isinstance(other, Files) and self.bits == other.bits
 
     @classmethod
     def _from_iterable(cls, paths: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
@@ -49,7 +49,7 @@ class Files(Set[str]):
 
     def joined(self, others: Iterable[Files]) -> Files:
         """These files and all of the others."""
-        return Files(self._places, reduce(or_, (each._bits for each in others), self._bits))
+        return Files(self._places, reduce(or_, (each.bits for each in others), self.bits))
 
 
 class Companions:
@@ -102,13 +102,29 @@ class Companions:
         return Files(self._places, 0).joined(self.closure(file.path) for file in modules if _IMPORTS in file.data)
 
     def closure(self, entry: str) -> Files:
-        """The file and everything that it imports, directly or not."""
+        """The file and everything that it imports, directly or not.
+
+        What is known of a file is not walked again, so the one that most files import is made known first.
+        """
         if entry not in self._closures:
-            bits = bytearray(b"0") * len(self._places)
-            for path in _reach(entry, self._imports):
-                bits[-1 - self._places[path]] = ord("1")
-            self._closures[entry] = Files(self._places, int(bits, 2))
+            hub = max(self._imports[entry], key=lambda path: (len(self._importers[path]), path), default=entry)
+            for path in (hub, entry):
+                self._closures[path] = self._closures.get(path) or self._walked(path)
         return self._closures[entry]
+
+    def _walked(self, start: str) -> Files:
+        bits = 0
+        stack = [start]
+        while stack:
+            path = stack.pop()
+            bit = 1 << self._places[path]
+            for each in self._imports[path] if not bits & bit else ():
+                if each in self._closures:
+                    bits |= self._closures[each].bits
+                else:
+                    stack.append(each)
+            bits |= bit
+        return Files(self._places, bits)
 
     def _is_entry(self, path: str) -> bool:
         if path not in self._entries:
