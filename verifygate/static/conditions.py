@@ -69,6 +69,14 @@ def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
     return _atom(test, frame, roles), True
 
 
+def is_of_what_is_not_there(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler takes the place of what a class leaves out: each time, or never, as long as the class is one.
+
+    `try: loss = model.optimize(batch)`, `except NotImplementedError: loss = optimize(model, batch)`.
+    """
+    return handler.type is not None and last_name(handler.type) == "NotImplementedError"
+
+
 def _is_scaler_class(kind: ast.expr, frame: Frame, roles: Roles) -> bool:
     return roles.known_name(kind, frame) in torch_api.GRAD_SCALERS
 

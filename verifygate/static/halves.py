@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 from verifygate.record import record
 from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, FunctionValue, Known, Literal, Made, Object, Unknown, Values
+from verifygate.static.values import Frame, FunctionValue, Known, Literal, Made, Object, Unknown, Value, Values
 
 LARGEST = 65504.0
 SMALLEST = 2.98e-8
@@ -26,14 +27,15 @@ _PRODUCTS = frozenset(
 )
 _LAYERS = r"^torch\.nn\.(Linear|Bilinear|Conv\w+|LazyLinear|LazyConv\w+)$"
 _KEEPS = frozenset(
-    """sigmoid tanh relu relu_ gelu silu leaky_relu hardtanh mean view reshape transpose permute squeeze unsqueeze
-    flatten contiguous clone detach abs chunk split repeat expand masked_fill masked_fill_ masked_select gather
-    index_select clamp clamp_ clamp_min dropout t flip roll neg sort topk max min amax amin div mul sub add div_ mul_
-    sub_ add_""".split()  # noqa: SIM905
+    """sigmoid sigmoid_ tanh relu relu_ gelu silu leaky_relu hardtanh mean view reshape transpose permute squeeze
+    unsqueeze flatten contiguous clone detach abs chunk split repeat expand masked_fill masked_fill_ masked_select
+    gather index_select clamp clamp_ clamp_min dropout t flip roll neg sort topk max min amax amin div mul sub add div_
+    mul_ sub_ add_ std var sqrt sqrt_""".split()  # noqa: SIM905
 )
 _LIFTING = r"(?i)norm|embed|softmax|loss|crit|\bln|_ln|pos|sample|dist"
 """Names of layers that give float32, or indices, or anything but features."""
 _NUMBERS = r"(?i)scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda"
+_SQUASHES = frozenset({"sigmoid", "sigmoid_"})
 _COUNTS = frozenset({"size", "dim", "numel", "item"})
 """Methods of a tensor that give a Python number."""
 _MAX_STEPS = 12
@@ -146,7 +148,9 @@ class Halves:
         if how.layers and _is_own_layer(call, values):
             return True
         if how.layers and any(isinstance(value, FunctionValue) for value in values):
-            return self._returned(call, values, frame, how, met, steps)
+            return self._returned(call, values, frame, how, steps)
+        if how.squashed and (callees := self.evaluator.callees(call, frame)):
+            return self._returned(call, callees, frame, how, steps)
         known = next((value.name for value in values if isinstance(value, Known)), "")
         if known.startswith(("math.", "numpy.", "builtins.")):
             return None
@@ -160,20 +164,18 @@ class Halves:
         subject = call.func.value if is_method else (call.args[0] if call.args else None)  # type: ignore[attr-defined]
         if name not in _KEEPS or subject is None:
             return False
-        if name == "sigmoid" and how.squashed and not self._is_lifted(subject):
+        if name in _SQUASHES and how.squashed and not self._is_lifted(subject):
             return True
         return self._half(subject, frame, how, met, steps) is True
 
-    def _returned(
-        self, call: ast.Call, values: Values, frame: Frame, how: _Reading, met: frozenset[str], steps: int
-    ) -> bool:
-        """Whether all that a function of the project returns is half."""
+    def _returned(self, call: ast.Call, values: Iterable[Value], frame: Frame, how: _Reading, steps: int) -> bool:
+        """Whether all that a function of the project, or a module's forward, returns is half. Its names are its own."""
         found: list[bool | None] = []
         for value in values:
             entered = self.evaluator.enter(value, call, frame) if isinstance(value, FunctionValue) else None
             if entered is None or not isinstance(value, FunctionValue):
                 return False
-            found += [self._half(result, entered, how, met, steps + 1) for result in value.function.returns]
+            found += [self._half(result, entered, how, frozenset(), steps + 1) for result in value.function.returns]
         return bool(found) and all(found)
 
     @staticmethod

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from verifygate.record import field, record
+from verifygate.static.asked import adds_to_what_is_there, asked, is_of_the_finite, says_the_same
 from verifygate.static.conditions import gradients_there
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.scopes import bound_targets
 from verifygate.static.spots import Loop, Spot, Test, spots_of
-from verifygate.static.syntax import children, walk
+from verifygate.static.syntax import walk
 from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
 
 # Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
@@ -33,6 +34,8 @@ _HANDLES = frozenset(
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
 )
+_LOSS = re.compile(r"(?<![Cc]r)oss")
+"""In the name of a loss, and not of what has to do with crossing."""
 _COUNTER_NAME = re.compile(r"(?:^|_)(?:step|iters?|iteration|it|idx|count|counter|epoch|i)(?:_|$)")
 _SWITCHED_OFF = re.compile(
     r"debug|verbose|profil|dry_?run|sanity|(?:^|_)log(?:_|$|ging)|(?:^|_)should_|print|wandb|tensorboard"
@@ -43,8 +46,6 @@ _STEADY_CALLS = frozenset(
 )
 _STEADY = frozenset({"parameter", "iteration", "entry"})
 """What is no variable of the turn: each turn goes through all that a loop inside it does."""
-_FINITE = frozenset({"isfinite", "isnan", "isinf"})
-_TYPE_CALLS = frozenset({"isinstance", "issubclass", "hasattr", "is_tensor"})
 _NO_TRAINERS = ("torch.", "builtins.", "abc.", "enum.", "typing.", "collections.", "unittest.", "threading.")
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 _DEPTH = 3
@@ -74,10 +75,11 @@ class Hot:
         self.roles = roles
         self.evaluator: Evaluator = roles.evaluator
         self.modules = [module for module in modules if _may_train(module)]
-        self._others = [module for module in modules if b"oader" in module.file.data and not _may_train(module)]
+        self._others = [module for module in modules if b"import" in module.file.data and not _may_train(module)]
         self._spots: dict[Function, list[Spot]] = {}
         self._steps: dict[Function, bool] = {}
         self._decides_a_step: dict[Test, bool] = {}
+        self._on_steps: dict[Function, list[Test]] = {}
         self._drawn: dict[Loop, list[tuple[ast.expr, Values]]] = {}
         self._names = {function.name for module in modules for function in module.functions.values()}
         self._names |= {"__call__"}
@@ -90,7 +92,7 @@ class Hot:
         return found + [loop for function in self._of_callers() for loop in self._of(function) if loop.trains]
 
     def _of_callers(self) -> list[Function]:
-        """The functions of other files that load batches, and name a file of which a function takes one step."""
+        """The functions of other files that import one of which a function takes one step, or load batches for it."""
         if not self._others:
             return []
         stepping = {
@@ -98,7 +100,16 @@ class Hot:
             for module in self.modules
             if any(self.takes_one_step(function) for function in module.functions.values())
         }
-        callers = [module for module in self._others if any(name in module.file.data for name in stepping)]
+        if not stepping:
+            return []
+        named = b"|".join(map(re.escape, stepping))
+        imported = re.compile(rb"^[ \t]*(?:import|from)[^\n]*\b(?:" + named + rb")\b", re.MULTILINE)
+        callers = [
+            module
+            for module in self._others
+            if imported.search(module.file.data)
+            or (b"oader" in module.file.data and any(name in module.file.data for name in stepping))
+        ]
         return [function for module in callers for function in (module.body, *module.functions.values())]
 
     def _inherited(self) -> list[Function]:
@@ -289,15 +300,18 @@ class Hot:
             match value:
                 case Object():
                     bases = self.evaluator.outside_bases(value.made)
-                    return any(base.startswith("torch.nn.") for base in bases) and "oss" not in value.made.symbol
+                    if any(base.startswith("torch.nn.") for base in bases):
+                        return not _LOSS.search(value.made.symbol)
+                    if all(base.startswith(_NO_TRAINERS) for base in bases):
+                        return False  # of what derives from a class of a library, the name decides
                 case Made(name=name) if name.startswith("torch.nn."):
-                    return "oss" not in name
+                    return not _LOSS.search(name)
                 case FunctionValue():
                     return False
         name = last_name(func)
         verb, underscore, _ = name.partition("_")
         handles = bool(underscore) and verb.lower() in _HANDLES
-        return bool(_MODEL_NAME.search(name.lower())) and "oss" not in name and not handles
+        return bool(_MODEL_NAME.search(name.lower())) and not _LOSS.search(name) and not handles
 
     # -- what runs in every turn -------------------------------------------------------------------------------
 
@@ -339,14 +353,11 @@ class Hot:
 
     def _differs(self, test: Test, bound: set[str], function: Function) -> bool:
         """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
-        if test not in self._decides_a_step:
-            nodes = (node for part in test.body for node in walk(part))
-            self._decides_a_step[test] = any(self._steps_in(node, function) for node in nodes)
-        if self._decides_a_step[test]:
+        if self._decides(test, function) or any(says_the_same(test, other) for other in self._deciding(function)):
             return False
-        if _adds_to_what_is_there(test) or gradients_there(test.expr) is not None or _is_of_the_finite(test):
+        if adds_to_what_is_there(test) or gradients_there(test.expr) is not None or is_of_the_finite(test):
             return False
-        for node in _asked(test.expr):
+        for node in asked(test.expr):
             if isinstance(node, ast.Call) and last_name(node.func) not in _STEADY_CALLS:
                 return True
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -359,6 +370,20 @@ class Hot:
                 if own or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name.lower()):
                     return True
         return False
+
+    def _decides(self, test: Test, function: Function) -> bool:
+        """Whether a step is taken only where a condition holds, or only where it does not."""
+        if test not in self._decides_a_step:
+            nodes = (node for part in test.body for node in walk(part))
+            self._decides_a_step[test] = any(self._steps_in(node, function) for node in nodes)
+        return self._decides_a_step[test]
+
+    def _deciding(self, function: Function) -> list[Test]:
+        """The conditions of a function that a step depends on."""
+        if function not in self._on_steps:
+            tests = dict.fromkeys(test for spot in self.spots(function) for test in spot.tests)
+            self._on_steps[function] = [test for test in tests if self._decides(test, function)]
+        return self._on_steps[function]
 
     def _steps_in(self, node: ast.AST, function: Function) -> bool:
         return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
@@ -389,47 +414,7 @@ def _is_loader(node: ast.expr, values: Values) -> bool:
 
 def _is_of_a_model(function: Function) -> bool:
     """Whether it is the forward of a module that computes no loss: a loss is computed in each step, by every part."""
-    return function.name == "forward" and not (function.owner and "oss" in function.owner.symbol)
-
-
-def _asked(test: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a condition, but for what it asks the type of, and for what it looks something up in.
-
-    The type of a value stays the same from turn to turn, and so does what a collection has keys for.
-    """
-    yield test
-    match test:
-        case ast.Call() if last_name(test.func) in _TYPE_CALLS:
-            return
-        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
-            yield from _asked(left)
-        case _:
-            for child in children(test):
-                yield from _asked(child)
-
-
-def _adds_to_what_is_there(test: Test) -> bool:
-    """The second arm of `total = new if total is None else total + new`: every turn but the first."""
-    match test.expr:
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
-            return any(
-                isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-                for part in test.body
-                for node in walk(part)
-            )
-    return False
-
-
-def _is_of_the_finite(test: Test) -> bool:
-    """Whether a condition only leaves out what is inf or NaN: `loss.item() if not torch.isnan(loss) else 0`."""
-    expr, holds = test.expr, test.holds
-    while isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Not):
-        expr, holds = expr.operand, not holds
-    nodes = tuple(walk(expr))
-    names = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
-    if not names & _FINITE or any(isinstance(node, ast.BoolOp | ast.BinOp) for node in nodes):
-        return False
-    return holds is ("isfinite" in names)
+    return function.name == "forward" and not (function.owner and _LOSS.search(function.owner.symbol))
 
 
 def _may_train(module: Module) -> bool:

@@ -9,7 +9,14 @@ from verifygate.model import NotFollowed
 from verifygate.protocol import Event
 from verifygate.static import torch_api
 from verifygate.static.builder import Activation, AtYield, Edges, TooLargeError
-from verifygate.static.conditions import expand, fact_of, gradients_there, is_about_all, is_finite_check
+from verifygate.static.conditions import (
+    expand,
+    fact_of,
+    gradients_there,
+    is_about_all,
+    is_finite_check,
+    is_of_what_is_not_there,
+)
 from verifygate.static.decorated import around
 from verifygate.static.graph import (
     Among,
@@ -217,12 +224,17 @@ class Lowering(YieldingLowering):
                 self._loose = outside
 
     def _try(self, node: ast.Try, here: Activation) -> None:
-        before = list(self._loose)
+        before = {handler: list(self._loose) for handler in node.handlers}
+        if (absent := next((each for each in node.handlers if is_of_what_is_not_there(each)), None)) is not None:
+            atom = Atom(f"not implemented: line {absent.lineno} of {here.frame.function.module.path}")
+            branch = self._emit(Branch(atom), absent, here)
+            before[absent] = [(branch, (atom, True))]
+            self._loose = [(branch, (atom, False))]
         self._body(node.body, here)
         self._body(node.orelse, here)
         ends = self._loose
         for handler in node.handlers:
-            self._loose = list(before)
+            self._loose = before[handler]
             self._emit(Pass(), handler, here)
             self._body(handler.body, here)
             ends = ends + self._loose

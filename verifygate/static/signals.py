@@ -98,7 +98,8 @@ class Signals:
             ):
                 return Meaning(Signal(Event.CLIP, names=identifiers(receiver)))
             if method == "zero_":
-                return Meaning(Signal(Event.ZERO_GRAD, names=identifiers(receiver)))
+                zeroed = Signal(Event.ZERO_GRAD, names=identifiers(receiver))
+                return Meaning(None if _is_of_one(receiver) else zeroed)
             if method in torch_api.GRAD_READINGS or (method == "add_" and call.args and _is_noise(call.args[0])):
                 return Meaning(Signal(Event.READ, names=identifiers(receiver)))
         if (
@@ -230,9 +231,18 @@ def of_grad_assignment(target: ast.expr, value: ast.expr | None, *, keeps: bool)
         return Signal(Event.CLIP, names=identifiers(target.value))
     if not (isinstance(target, ast.Attribute) and target.attr == "grad"):
         return None
-    if isinstance(value, ast.Constant) and value.value is None:
+    if isinstance(value, ast.Constant) and value.value is None and not _is_of_one(target):
         return Signal(Event.ZERO_GRAD, names=identifiers(target.value))
     return None
+
+
+def _is_of_one(grad: ast.expr) -> bool:
+    """Whether a gradient is that of one parameter, told by its path: `self.codes.grad.zero_()` holds that one still.
+
+    A name may be the variable of a loop over all of them.
+    """
+    held = [node.value for node in walk(grad) if isinstance(node, ast.Attribute) and node.attr == "grad"]
+    return bool(held) and all(isinstance(each, ast.Attribute) for each in held)
 
 
 def _with_closure(call: ast.Call) -> bool:

@@ -130,3 +130,49 @@ def on_several_devices(net, loss_fn, optimizer, scaler, train_loader, val_loader
         with torch.no_grad():
             total += loss_fn(net(inputs), targets)  # expect: AMP106 likely
     return total
+
+
+class Run:
+    """One criterion smooths its labels, the other is for the tests: both losses are told side by side."""
+
+    def train(self, conf):
+        for inputs, targets in conf.train_loader:
+            conf.optimizer.zero_grad()
+            with autocast("cuda"):
+                loss = conf.criterion(conf.model(inputs), targets)
+            conf.scaler.scale(loss).backward()
+            conf.scaler.step(conf.optimizer)
+            conf.scaler.update()
+
+    @torch.no_grad()
+    def test(self, conf):
+        total = 0.0
+        for inputs, targets in conf.test_loader:
+            outputs = conf.model(inputs)  # expect: AMP106 likely
+            total += conf.test_criterion(outputs, targets)
+        return total
+
+    def run(self, conf):
+        conf.scaler = GradScaler("cuda")
+        self.train(conf)
+        return self.test(conf)
+
+
+def train_generator(net, optimizer, loader, loader_test):
+    scaler = GradScaler("cuda")
+    for batch in loader:
+        optimizer.zero_grad()
+        with autocast("cuda"):
+            loss = net(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    net.eval()
+    total = 0.0
+    with torch.no_grad():
+        for batch in loader_test:
+            sample = net(batch, infer=True)
+            show(sample)
+            loss = net(batch)  # expect: AMP106 likely
+            total += loss
+    return total

@@ -210,3 +210,16 @@ def steps_of_a_function(model, optimizer, scheduler, scaler, loader, count, warm
                 scheduler.step()  # expect: AMP213 likely
         else:
             scheduler.step()  # expect: AMP213 likely
+
+
+def train_at_several_scales(model, optimizer, scaler, scheduler, loader, args):
+    for inputs, targets in loader:
+        if args.multi_scale:
+            inputs = resize(inputs, args.box_scale)
+        with torch.autocast("cuda"):
+            loss = model(inputs, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()  # expect: AMP213 likely
+        optimizer.zero_grad()

@@ -131,3 +131,14 @@ def compared_by_the_private_scale(model, optimizer, scheduler, scaler, batches):
         scaler.update()
         if scaler._scale.item() >= before:
             scheduler.step()
+
+
+def asked_of_a_helper(model, optimizer, scaler, batches, scheduler, read):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        previous_scale = read(scaler)
+        scaler.step(optimizer)
+        scaler.update()
+        if read(scaler) >= previous_scale:
+            scheduler.step()

@@ -51,3 +51,27 @@ def step(number, loss, optimizer, scaler=None, length=1):
 def by_a_function_that_may_have_none(model, loss_fn, optimizer, scaler, batches, length):
     for number, batch in enumerate(batches, 1):
         step(number, loss_fn(model(batch)), optimizer, scaler, length)
+
+
+class Optimizers:
+    def __init__(self, optimizers):
+        self.optimizers = optimizers
+
+    def step_all(self, scaler):
+        for optimizer in self.optimizers:
+            scaler.step(optimizer)
+
+
+class Trainer:
+    def __init__(self, model, optimizers, parts):
+        self.model = model
+        self.optimizers = Optimizers(optimizers)
+        self.scaler = GradScaler()
+        self.parts = parts
+
+    def turn(self, batches):
+        for _ in range(self.parts):
+            loss = self.model(next(batches)).mean()
+            self.scaler.scale(loss).backward()  # expect: AMP216 likely
+        self.optimizers.step_all(self.scaler)
+        self.scaler.update()

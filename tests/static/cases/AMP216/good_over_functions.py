@@ -48,3 +48,33 @@ def each_time(model, loss_fn, optimizer, batches):
     scaler = Scaler()
     for batch in batches:
         scaler(loss_fn(model(batch)), optimizer)
+
+
+class Optimizers:
+    def __init__(self, optimizers):
+        self.optimizers = optimizers
+
+    def step_all(self, scaler):
+        for optimizer in self.optimizers:
+            scaler.step(optimizer)
+
+
+class Trainer:
+    def __init__(self, model, optimizers, parts):
+        self.model = model
+        self.optimizers = Optimizers(optimizers)
+        self.scaler = GradScaler()
+        self.parts = parts
+
+    def turn(self, batches):
+        for _ in range(self.parts):
+            loss = self.model(next(batches)).mean() / self.parts
+            self.scaler.scale(loss).backward()
+        self.optimizers.step_all(self.scaler)
+        self.scaler.update()
+
+    def several_steps(self, batches):
+        for _ in range(self.parts):
+            self.scaler.scale(self.model(next(batches)).mean()).backward()
+            self.optimizers.step_all(self.scaler)
+            self.scaler.update()

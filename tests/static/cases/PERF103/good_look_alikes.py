@@ -40,3 +40,57 @@ def now_and_then(model, criterion, optimizer, scaler, loader, evaluate):
         if step % 500 == 499:
             evaluate(model)
             torch.cuda.empty_cache()
+
+
+def by_another_name(model, criterion, optimizer, scaler, loader, window):
+    for step, (images, labels) in enumerate(loader):
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels) / window
+        scaler.scale(loss).backward()
+        full = (step + 1) % window == 0
+        rare = (step + 1) % 500 == 0
+        if full:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        if rare:
+            torch.cuda.empty_cache()
+        if full and rare:
+            torch.cuda.empty_cache()
+        if full:
+            print(step)
+        else:
+            torch.cuda.empty_cache()
+
+
+def in_the_other_turns(model, criterion, optimizer, scaler, loader, window):
+    for step, (images, labels) in enumerate(loader):
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        scaler.scale(loss).backward()
+        rare = (step + 1) % 500 == 0
+        warm = step < window
+        if rare or warm:
+            print(step)
+        else:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        if rare:
+            print(loss)
+        else:
+            torch.cuda.empty_cache()
+
+
+class Language:
+    """No module: what it is called on is text."""
+
+    def __call__(self, text):
+        return text.split()
+
+
+def count_words(loader):
+    model = Language()
+    for text in loader:
+        torch.cuda.empty_cache()
+        print(len(model(text)))

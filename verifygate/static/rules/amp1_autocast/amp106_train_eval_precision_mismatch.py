@@ -104,6 +104,7 @@ RULE = Rule(
 
 _OTHER_WAYS = r"(?i)autocast|amp\b|scaler|half|b?f(?:loat|p)?_?16|precision|accelerat|deepspeed|fabric"
 
+_PURPOSES = r"^(?:train|training|val|valid|validation|test|eval)_|_(?:train|training|val|valid|validation|test|eval)$"
 _CASTS = frozenset({"half", "bfloat16"})
 
 
@@ -183,12 +184,17 @@ def _losses(loop: HotLoop, analysis: Analysis) -> frozenset[str]:
     for spot in _spots(loop, analysis):
         match spot.node:
             case ast.Call() as call if is_loss_call(call):
-                found.add(last_name(call.func))
+                found.add(_without_purpose(last_name(call.func)))
             case ast.Assign(targets=[target], value=ast.Call(func=func)) if analysis.hot.is_model(func, spot.function):
                 found |= {".loss"} if "loss" in ast.unparse(target).lower() else set()
             case ast.Assign(value=ast.Attribute(attr="loss") | ast.Subscript(slice=ast.Constant(value="loss"))):
                 found.add(".loss")
     return frozenset(found)
+
+
+def _without_purpose(name: str) -> str:
+    """The name of a loss without what it is for: `test_criterion` beside `criterion` is the one of the tests."""
+    return re.sub(_PURPOSES, "", name, flags=re.IGNORECASE) or name
 
 
 def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
@@ -206,7 +212,14 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
         forward = _Forward(call, function, cover.region if cover else None)
         by_name.setdefault(last_name(call.func), []).append(forward)
     for forwards in by_name.values():
-        yield next((each for each in forwards if each.region is not None), forwards[0])
+        there = [each for each in forwards if each.region is not None] or forwards
+        yield next((each for each in there if _gives_a_loss(each, analysis)), there[0])
+
+
+def _gives_a_loss(forward: _Forward, analysis: Analysis) -> bool:
+    """Whether what a call gives is named a loss: that is what is compared, where a turn takes outputs as well."""
+    outer = next((each.node for each in analysis.nesting.around(forward.call, forward.function)), None)
+    return isinstance(outer, ast.Assign) and any("loss" in ast.unparse(target).lower() for target in outer.targets)
 
 
 def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:
@@ -223,7 +236,11 @@ def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:
             match value:
                 case Made(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
                     models.append(Bound(made.args[0], home))
-    return frozenset(analysis.roles.path(each.expr, each.frame).removesuffix(".module") for each in models)
+    paths = {analysis.roles.path(each.expr, each.frame) for each in models}
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
+        holders = (bound for _, bound in analysis.callers.given(func.value.id, function))
+        paths |= {f"{analysis.roles.path(each.expr, each.frame)}.{func.attr}" for each in holders}
+    return frozenset(path.removesuffix(".module") for path in paths)
 
 
 def _is_plain(trained: _Forward) -> bool:

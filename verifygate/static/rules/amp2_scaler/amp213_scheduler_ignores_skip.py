@@ -89,7 +89,8 @@ RULE = Rule(
 )
 
 # a skip is asked for after the step: what is skipped before it (batches at a restart, a loss of NaN) is another
-_ASKS = r"(?i)(?<!^get)(?<!^)_scale\b|found_inf|overflow|was_run|step_taken|_step_count"
+_ASKS = r"(?i)found_inf|overflow|was_run|step_taken|_step_count"
+_A_SCALE = r"(?i)(?<!^get)(?<!^)_scale\b"
 _NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
@@ -130,6 +131,7 @@ def _in_hooks(analysis: Analysis) -> Iterator[Match]:
         if function.name not in _HOOKS or function.owner is None or not _is_hook(function.owner, analysis):
             continue
         asks = any(re.search(_ASKS, name) or "get_scale" in name for name, _ in _names(function))
+        asks = asks or _asks_a_scale(function)
         scaled = next((step for step in steps if _in_one_program(step, function, analysis)), None)
         if asks or scaled is None:
             continue
@@ -173,7 +175,7 @@ def _in_function(
     asks = any(re.search(_ASKS, name) for each in (function, *stepping) for name, _ in _names(each))
     asks = asks or any("skip" in name.lower() for name, line in _names(function) if line >= first)
     asks = asks or any("skip" in name.lower() for each in stepping for name, _ in _names(each))
-    asks = asks or any(_compares_scales(each) for each in (function, *stepping))
+    asks = asks or any(_compares_scales(each) or _asks_a_scale(each) for each in (function, *stepping))
     for node in function.calls:
         if not _is_scheduler_step(node, function, analysis) and (asks or not _only_schedules(node, function, analysis)):
             continue
@@ -295,7 +297,7 @@ def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> b
     return bool(callees) and all(
         callee.owner is not None
         and not callee.of_kind(ast.If)
-        and not any(re.search(_ASKS, name) for name, _ in _names(callee))
+        and not (_asks_a_scale(callee) or any(re.search(_ASKS, name) for name, _ in _names(callee)))
         and bool(stepped := [each for each in callee.calls if last_name(each.func) == "step"])
         and all(_is_scheduler_step(each, callee, analysis) for each in stepped)
         for callee in callees
@@ -378,6 +380,16 @@ def _compares_scales(function: Function) -> bool:
     tests = (test for test in function.of_kind(ast.Compare) if not any(map(_is_number, (test.left, *test.comparators))))
     compared = (node for test in tests for node in walk(test))
     return any(node in reads or (isinstance(node, ast.Name) and node.id in kept) for node in compared)
+
+
+def _asks_a_scale(function: Function) -> bool:
+    """Whether a scale that goes by its name is compared, or bound: `multi_scale` that is only read is another."""
+    compared = (node for test in function.of_kind(ast.Compare) for node in walk(test))
+    bound = (node for node in function.own_nodes if isinstance(getattr(node, "ctx", None), ast.Store))
+    return any(
+        isinstance(node, ast.Name | ast.Attribute) and re.search(_A_SCALE, last_name(node))
+        for node in (*compared, *bound)
+    )
 
 
 def _is_number(expr: ast.expr) -> bool:

@@ -173,9 +173,20 @@ def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     ]
     zeroes = any(last_name(node.func) == "zero_grad" for node in walk(loop) if isinstance(node, ast.Call))
     shared = _divides(loop, window) or _is_shared_out(scale, window, analysis, _SHARES_PARTS)
-    if after and not zeroes and not shared:
+    if (after or _steps_beside(scale, analysis)) and not zeroes and not shared:
         message = f"`{statement_text(scale.place)}` adds up the losses of `{window}` parts that nothing divides by it"
         yield Match(scale.place, message, certain=False)
+
+
+def _steps_beside(scale: ScalerCall, analysis: Analysis) -> bool:
+    """Whether a function of the project that steps by a scaler is called beside a loop, and not in its turns."""
+    stepping = {call.function for call in analysis.scaler_calls if call.method == "step"} - {scale.function}
+    around = analysis.nesting.loops(scale.call, scale.function)[1:]
+    return any(
+        analysis.nesting.loops(call, scale.function) == around
+        and not stepping.isdisjoint(analysis.callers.callees(call, scale.function))
+        for call in scale.function.calls
+    )
 
 
 def _parts_of(iterated: ast.expr) -> str:

@@ -115,8 +115,20 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     )
     if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
         yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
-    elif not asked and any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes):
+    elif not asked and (
+        any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes) or _are_arms(regions, dtypes, analysis)
+    ):
         yield Match(place, "the scaler stays on when bfloat16 is chosen, which needs none", certain=False, steps=steps)
+
+
+def _are_arms(regions: Sequence[WrittenRegion], dtypes: Sequence[frozenset[Dtype]], analysis: Analysis) -> bool:
+    """Whether a condition chooses between a region for bfloat16 and one for float16."""
+    arms: dict[int, dict[bool, frozenset[Dtype]]] = {}
+    for region, of_region in zip(regions, dtypes, strict=True):
+        for test, holds in analysis.nesting.conditions(region.place.node, region.function):
+            arms.setdefault(id(test), {})[holds] = of_region
+    both = {frozenset({Dtype.BFLOAT16}), frozenset({Dtype.FLOAT16})}
+    return any({*each.values()} == both for each in arms.values())
 
 
 def _compares_with_float16(conditions: Sequence[tuple[str, bool]]) -> bool:

@@ -188,10 +188,24 @@ def _number(expr: ast.expr | None, function: Function, analysis: Analysis) -> fl
         number = analysis.halves.number(function.default(expr.id), frame)
     if number is None and isinstance(expr, ast.Attribute):
         number = _kept(expr, function, analysis)
+    if number is None and isinstance(expr, ast.Call | ast.Name):
+        number = _left_out(expr, function, analysis)
     if number is None and isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub):
         left, right = (_number(side, function, analysis) for side in (expr.left, expr.right))
         number = None if left is None or right is None else left - right
     return number
+
+
+def _left_out(expr: ast.Call | ast.Name, function: Function, analysis: Analysis) -> float | None:
+    """The number of `settings.get("eps", 1e-12)`, which is there where nothing is set, also by its only name."""
+    match expr:
+        case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str()), default], keywords=[]):
+            return _number(default, function, analysis) if isinstance(default, ast.Constant) else None
+        case ast.Name():
+            bindings = function.scope.names.get(expr.id, ())
+            if len(bindings) == 1 and bindings[0].kind == "value" and isinstance(bindings[0].expr, ast.Call):
+                return _left_out(bindings[0].expr, function, analysis)
+    return None
 
 
 def _kept(expr: ast.Attribute, function: Function, analysis: Analysis) -> float | None:

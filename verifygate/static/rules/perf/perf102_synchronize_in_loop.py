@@ -1,7 +1,8 @@
 """Every step waits for the GPU with `torch.cuda.synchronize()`.
 
 ## What it does
-Reports `torch.cuda.synchronize()` that runs in every step of training, where nothing near it is timed.
+Reports `torch.cuda.synchronize()` that runs in every step of training, or for every batch of an evaluation in a file
+that trains, where nothing near it is timed.
 
 ## Why is this bad
 The call returns when everything that was queued is done: Python cannot queue the next step meanwhile, so the GPU is

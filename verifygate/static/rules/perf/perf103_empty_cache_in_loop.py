@@ -1,7 +1,8 @@
 """Every step gives the cached memory back to the device.
 
 ## What it does
-Reports `torch.cuda.empty_cache()` that runs in every step of training.
+Reports `torch.cuda.empty_cache()` that runs in every step of training, or for every batch of an evaluation in a file
+that trains.
 
 ## Why is this bad
 The allocator keeps freed blocks so that the next step gets them at once. Emptying it makes each step ask the driver
@@ -74,6 +75,6 @@ RULE = Rule(
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Calls in every turn of a loop that trains."""
+    """Calls in every turn of a loop that trains, or evaluates what its file trains."""
     for spot, own in calls_each_turn(analysis, "torch.cuda.empty_cache"):
         yield Match(spot.place, "`torch.cuda.empty_cache()` runs in every step", certain=own)
