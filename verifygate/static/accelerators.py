@@ -14,6 +14,7 @@ from verifygate.static.devices import ANY, Devices
 from verifygate.static.precision import Dtype, Precision, Use
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import last_name
 from verifygate.static.values import Bound, Frame, Made
 
 OTHERS = frozenset({"mps", "xpu", "npu", "hpu"})
@@ -29,6 +30,7 @@ _FORESEEN = Alternatives(
         ]
     )
 )
+_NAMES_ONE = r"\b(?:torch\.|backends\.|torch_)(?:{0})\b|\b(?:{0})_available|['\"](?:{0})\b"
 _ASKS_FOR_CUDA = r"['\"]cuda['\"]|is_cuda\b|cuda\.is_available"
 _TURNED_ROUND = r"\bnot\b|!=|\bnot in\b"
 
@@ -75,7 +77,19 @@ class Accelerators:
         given = (
             call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "device"), None)
         )
-        return given is None or self.devices.types(given, self._frame(use.scaler.function)) == {"cuda"}
+        if given is None:
+            return all(word.arg for word in call.keywords)  # what is spread out may name a device
+        return self.devices.types(given, self._frame(use.scaler.function)) == {"cuda"}
+
+    def has_one_for_each(self, use: Use, region: WrittenRegion) -> bool:
+        """Whether what builds the scaler builds one for every other accelerator, too, of which the program speaks."""
+        built = {ast.unparse(call) for call in use.scaler.function.calls if last_name(call.func) == "GradScaler"}
+        known = OTHERS & {word for each in built for word in re.findall(r"\w+", each)}
+        if not known:
+            return False
+        unknown = re.compile(_NAMES_ONE.format("|".join(sorted(OTHERS - known))).encode())
+        files = self.sources.each(self.companions.together(region.function.module.path))
+        return known == OTHERS or not any(unknown.search(file.data) for file in files)
 
     def _frame(self, function: Function) -> Frame:
         return self.precision.evaluator.root_frame(function)

@@ -28,3 +28,33 @@ def told(model, optimizer, batches, device):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def make_scaler(version):
+    """Two for CUDA, by the version: the region is told of once."""
+    if version >= (2, 3):
+        return torch.amp.GradScaler("cuda")
+    return torch.cuda.amp.GradScaler()
+
+
+def by_version(model, optimizer, batches, device, version):
+    scaler = make_scaler(version)
+    for batch in batches:
+        with torch.autocast(device.type, dtype=torch.float16):  # expect: AMP303 likely
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def one_of_two(model, optimizer, batches, device, on_npu):
+    """There is one for each of some, and none for what `pick` may choose."""
+    scaler = torch.npu.amp.GradScaler() if on_npu else torch.cuda.amp.GradScaler()
+    for batch in batches:
+        with torch.autocast(device.type, dtype=torch.float16):  # expect: AMP303 likely
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

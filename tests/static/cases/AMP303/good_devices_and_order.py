@@ -67,3 +67,36 @@ def settled_first(model, optimizer, batches, settings):
         optimizer.zero_grad()
     half = False
     print(half)
+
+
+def make_scaler(version):
+    """One for each accelerator."""
+    if torch.backends.mps.is_available():
+        return torch.amp.GradScaler("mps")
+    if torch.xpu.is_available():
+        return torch.amp.GradScaler(device="xpu")
+    if version >= (2, 3):
+        return torch.amp.GradScaler("cuda")
+    return torch.cuda.amp.GradScaler()
+
+
+def one_for_each(model, optimizer, batches, device, version):
+    scaler = make_scaler(version)
+    for batch in batches:
+        with torch.autocast(device.type, dtype=torch.float16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def as_told(model, optimizer, batches, device, **options):
+    scaler = torch.amp.GradScaler(**options)
+    for batch in batches:
+        with torch.autocast(device.type, dtype=torch.float16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

@@ -127,6 +127,7 @@ RULE = Rule(
     proof="scale-trace",
 )
 
+_TEMPORARY = r"\bTemporaryDirectory\(|\b(Named|Spooled)?TemporaryFile\("
 _TESTS = r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.py$|conftest)"
 
 
@@ -140,7 +141,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
     loaded_in = {place.path for place in checkpoints.restored}
     alone = set(checkpoints.saved_alone)
     for place in (*checkpoints.saved, *checkpoints.saved_alone):
-        if _is_without_optimizer(place, analysis) or _is_given_scaler(place.function, analysis):
+        if _is_thrown_away(place) or _is_without_optimizer(place, analysis):
+            continue
+        if _is_given_scaler(place.function, analysis):
             continue
         for scaler, files, together in _related(place, scalers, analysis):
             if place in alone and not loaded_in & files:
@@ -165,6 +168,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
                     remedy="load the scaler's saved state beside the optimizer's",
                 )
                 break
+
+
+def _is_thrown_away(place: Place) -> bool:
+    """Whether the file is gone when the function ends: nothing resumes from it."""
+    around = (node for node in place.function.withs if node.lineno <= place.line <= (node.end_lineno or 0))
+    return any(re.search(_TEMPORARY, ast.unparse(item.context_expr)) for node in around for item in node.items)
 
 
 def _is_without_optimizer(place: Place, analysis: Analysis) -> bool:

@@ -106,11 +106,14 @@ _EMPTY_WORDS = frozenset(
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are off, or may be, where the region is on."""
+    told = set()
     for scaler in analysis.made_scalers:
         for use in analysis.precision.use_of(scaler):
             for region in use.regions:
                 if match := _mismatch(use, region, analysis):
-                    yield match
+                    if match.place.node not in told:
+                        yield match
+                    told.add(match.place.node)
                     break
     yield from _never_on(analysis)
 
@@ -130,8 +133,8 @@ def _elsewhere(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | N
     accelerators = analysis.accelerators
     if not accelerators.is_for_cuda(use) or not accelerators.left_alone(region):
         return None
-    if accelerators.built_for_cuda_only(use):
-        return None  # there is no scaler then: another rule's
+    if accelerators.built_for_cuda_only(use) or accelerators.has_one_for_each(use, region):
+        return None  # there is no scaler then, which is another rule's, or another one
     return Match(
         region.place,
         "the region follows the device; its scaler is for CUDA, and off on other accelerators: float16 without a scale",

@@ -165,7 +165,8 @@ def _compare(
     tied, certain = _tied(analysis, call, home, saves)
     if not tied and function.owner is not None and re.search(_RESUMES, function.name):
         tied = [save for save in saves if save.function.owner is function.owner]  # what one object saves and loads
-    if not tied and any("optim" in _key(node) for node in nodes):
+    by_optimizer = not tied and any("optim" in _key(node) for node in nodes)
+    if by_optimizer:
         ours = [save for save in saves if save.function.module is function.module]
         tied = [save for save in ours if any("optim" in key for shape in save.shapes or () for key in shape.keys)]
     if not tied or any(not save.shapes for save in tied):
@@ -183,6 +184,9 @@ def _compare(
             continue
         if key in keys:
             others = [save for save in tied if not _goes_its_own_way(save, key, function, tied)]
+            if by_optimizer:
+                like = {each for shape in shapes if key in shape.keys for each in shape.keys}
+                others = [save for save in others if all(shape.keys.keys() <= like for shape in save.shapes or ())]
             if lacking := next((save for save in others if _resumes_without(save, key, read)), None):
                 yield _sometimes_missing(node, key, function, lacking)
             continue
