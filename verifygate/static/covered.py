@@ -18,7 +18,7 @@ from verifygate.static.companions import Companions, Files
 from verifygate.static.decorated import decorators
 from verifygate.static.nesting import Nesting
 from verifygate.static.overrides import is_empty
-from verifygate.static.program import Function, Module
+from verifygate.static.program import Class, Function, Module
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
@@ -266,4 +266,13 @@ class Covered:
                     for name, method in made.methods.items():
                         if not name.startswith("__"):
                             found.setdefault(name, []).append(method)
+                    found.setdefault("forward", []).extend(_put_in_place_of_forward(made))
         return found
+
+
+def _put_in_place_of_forward(made: Class) -> Iterator[Function]:
+    """The methods of `self.forward = self.in_parts if in_parts else self.at_once`."""
+    for binding, _ in made.attributes.get("forward", ()):
+        for node in walk(binding.expr) if binding.expr is not None else ():
+            if isinstance(node, ast.Attribute) and node.attr in made.methods:
+                yield made.methods[node.attr]

@@ -51,8 +51,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: whether anything else relies on half parameters is not known here.
 
 ## What it cannot see
-A model that is made half in another function than the one that steps, but for a method of the same class and a function
-that returns it; parameters made half one by one.
+A model that is made half in another function than the one that steps, but for a method of the same class, a function
+that returns it, and one that a loop over epochs gives the model beside the one that steps; parameters made half one by
+one.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -63,6 +64,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.callers import Site
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.roles import ScalerKind
@@ -91,9 +93,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if not (function.module.mentions(b"caler") and function.module.mentions(b"half", b"float16")):
             continue
         for cast in (node for node in function.calls if _casts_to_half(node, function, analysis)):
-            if analysis.nesting.conditions(cast, function):
-                continue
-            for place, later in _followed(cast, function, analysis):
+            chosen = bool(analysis.nesting.conditions(cast, function))
+            found = [] if chosen else list(_followed(cast, function, analysis))
+            for place, later in found or _followed_in_the_next_turn(cast, function, analysis):
                 yield Match(
                     place,
                     f"`{statement_text(place)}` makes the parameters half, whose gradients the scaler refuses",
@@ -121,6 +123,36 @@ def _followed(
             found += _in_callers(function, analysis)
     if found:
         yield Place(function, cast), found
+
+
+def _followed_in_the_next_turn(
+    cast: ast.Call, function: Function, analysis: Analysis
+) -> Iterator[tuple[Place, list[tuple[Place, bool]]]]:
+    """The cast of a model that a function is given, with the steps of what its caller's loop gives the same model.
+
+    An evaluation in half between two epochs: what it casts in place stays half.
+    """
+    model = model_of(cast)
+    if not isinstance(model, ast.Name) or _is_undone(model.id, function):
+        return
+    found = [
+        (Place(entered.function, step), False)
+        for site, bound in analysis.callers.given(model.id, function)
+        if not _is_undone(ast.unparse(bound.expr), site.caller)
+        for entered in _beside(site, analysis)
+        if any(ast.unparse(each.expr) == ast.unparse(bound.expr) for each in entered.arguments.values())
+        for step, _ in _steps(entered.function, analysis)
+    ]
+    if found:
+        yield Place(function, cast), found
+
+
+def _beside(site: Site, analysis: Analysis) -> Iterator[Frame]:
+    """What the other calls run that stand in the loops around a call."""
+    loops = analysis.nesting.loops(site.call, site.caller)
+    for call in site.caller.calls:
+        if call is not site.call and any(loop in loops for loop in analysis.nesting.loops(call, site.caller)):
+            yield from analysis.callers.entered(call, site.caller)
 
 
 def _also_called(model: str, function: Function) -> set[str]:

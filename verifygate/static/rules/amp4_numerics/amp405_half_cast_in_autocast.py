@@ -49,7 +49,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: a cast may be there for an operator of one's own that takes half only.
 
 ## What it cannot see
-Casts through variables, and tensors that were made half before the region.
+Casts through attributes, and tensors that were made half before the region.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -63,8 +63,10 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
+from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.tensors import is_loss_call
 
 RULE = Rule(
     code="AMP405",
@@ -88,11 +90,29 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for call in region.calls:
             if analysis.covered.written_around(call, region.function) is not region:
                 continue
+            if _is_cast(call, region.function, analysis) and _is_used_by_name(call, region.function, analysis):
+                place = Place(region.function, call)
+                message = f"`{statement_text(place)}` rounds by hand what a loss or a model is given"
+                yield Match(place, message, certain=False)
             for argument in call.args:
                 if _is_cast(argument, region.function, analysis) and analysis.hot.is_model(call.func, region.function):
                     place = Place(region.function, argument)
                     yield Match(place, f"`{statement_text(place)}` casts by hand what autocast casts where it is safe")
     yield from _decorated(analysis)
+
+
+def _is_used_by_name(cast: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether a name that a cast is bound to goes into a loss or a model."""
+    outer = next((each.node for each in analysis.nesting.around(cast, function)), None)
+    names = {each.id for each in getattr(outer, "targets", ()) if isinstance(each, ast.Name)}
+    return any(
+        isinstance(argument, ast.Name)
+        and argument.id in names
+        and any(binding.node is outer for binding in reaching(argument.id, argument, function) or ())
+        for call in (function.calls if names else ())
+        if is_loss_call(call) or analysis.hot.is_model(call.func, function)
+        for argument in call.args
+    )
 
 
 def _is_cast(node: ast.expr, function: Function, analysis: Analysis) -> bool:
