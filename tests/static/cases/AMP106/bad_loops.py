@@ -176,3 +176,23 @@ def train_generator(net, optimizer, loader, loader_test):
             loss = net(batch)  # expect: AMP106 likely
             total += loss
     return total
+
+
+def both_phases_in_one_loop(net, loss_fn, optimizer, scaler, loaders, history, half):
+    for phase in ("train", "val"):
+        for inputs, targets in loaders[phase]:
+            optimizer.zero_grad()
+            if phase == "val":
+                with torch.no_grad():
+                    outputs = net(inputs)  # expect: AMP106 likely
+            elif half:
+                with autocast("cuda"):
+                    outputs = net(inputs)
+            else:
+                outputs = net(inputs)
+            loss = loss_fn(outputs, targets)
+            if phase == "train":
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+            history[phase].append(loss.detach())

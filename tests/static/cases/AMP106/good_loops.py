@@ -124,3 +124,53 @@ def by_another_framework(model, loss_fn, optimizer, accelerator, train_loader, l
         for inputs, targets in loader:
             total += loss_fn(model(inputs), targets)
     return total
+
+
+def both_phases_in_one_region(net, loss_fn, optimizer, scaler, loaders):
+    for phase in ("train", "val"):
+        for inputs, targets in loaders[phase]:
+            optimizer.zero_grad()
+            if phase == "val":
+                with torch.no_grad(), autocast("cuda"):
+                    outputs = net(inputs)
+            else:
+                with autocast("cuda"):
+                    outputs = net(inputs)
+            loss = loss_fn(outputs, targets)
+            if phase == "train":
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+
+
+def targets_of_its_own(net, loss_fn, optimizer, scaler, loader, warm):
+    for step, inputs in enumerate(loader):
+        optimizer.zero_grad()
+        if step < warm:
+            with torch.no_grad():
+                soft = net(inputs)
+        else:
+            with autocast("cuda"):
+                drawn = net(inputs)
+        with torch.no_grad():
+            outputs = net(inputs)
+        with autocast("cuda"):
+            outputs = net(inputs)
+            loss = loss_fn(outputs, soft if step < warm else drawn)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def in_half_or_not(net, loss_fn, optimizer, scaler, loader, half):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        if half:
+            with autocast("cuda"):
+                outputs = net(inputs)
+        else:
+            outputs = net(inputs)
+        loss = loss_fn(outputs, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -137,6 +137,36 @@ def check(analysis: Analysis) -> Iterable[Match]:
         )
         if match := next(filter(None, matches), None):
             yield match
+    for loop in loops:
+        if loop.trains and losses[loop] and (match := _by_turns(loop, analysis)):
+            yield match
+
+
+def _by_turns(loop: HotLoop, analysis: Analysis) -> Match | None:
+    """In a loop that trains or evaluates, as a condition says: the forward without gradients beside the other.
+
+    Both give what goes by one name, and so into one loss.
+    """
+    spots = [spot for spot in analysis.hot.spots(loop.function) if loop.node in spot.loops]
+    forwards = [
+        (spot, _Forward(spot.node, loop.function, cover.region if cover else None))
+        for spot in spots
+        if isinstance(spot.node, ast.Call) and analysis.hot.is_model(spot.node.func, loop.function)
+        for cover in (analysis.covered.cover(spot.node, loop.function),)
+    ]
+    for spot, measured in forwards:
+        if not spot.without_gradients:
+            continue
+        for other, trained in forwards:
+            apart = other is not spot and not analysis.held.agree(measured.place, trained.place)
+            same = ast.unparse(measured.call.func) == ast.unparse(trained.call.func)
+            if trained.region is not None and apart and same and _targets(spot) & _targets(other):
+                return _match(trained, measured, analysis)
+    return None
+
+
+def _targets(spot: Spot) -> set[str]:
+    return {ast.unparse(each) for each in spot.statement.targets} if isinstance(spot.statement, ast.Assign) else set()
 
 
 def _match(trained: _Forward, measured: _Forward, analysis: Analysis) -> Match | None:

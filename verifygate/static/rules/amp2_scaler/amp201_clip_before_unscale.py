@@ -88,7 +88,7 @@ RULE = Rule(
     summary="gradients are clipped while still multiplied by the loss scale",
     remedy="call `scaler.unscale_(optimizer)` between backward() and the clip",
     words=("GradScaler", "unscale_", "scaler", *framework_scalers.WORDS),
-    beside=(r"register_hook\(|register_post_accumulate_grad_hook\(", r"clamp|clip"),
+    beside=(r"register_hook\(|register_post_accumulate_grad_hook\(", r"clamp|clip|nan_to_num"),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
     proof="scale-invariance",
@@ -100,6 +100,8 @@ _by_protocol = ProtocolMatch(
 _REGISTERS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 _MULTIPLIES = re.compile(r"\.grad\b[^\n]*\.(mul|clamp|div)_?\(|\.grad\b[^\n]*\*=")
 _CLAMPS = re.compile(r"(?i)_?(clamp|clip)")
+_FINITE = frozenset({"nan_to_num", "nan_to_num_"})
+"""What makes numbers of inf and NaN: no scaler finds an overflow then."""
 _IN_HOOKS = "call `scaler.unscale_(optimizer)` after backward() and clip there: a hook sees scaled gradients only"
 
 
@@ -190,10 +192,15 @@ def _hooks(call: ast.Call, function: Function, analysis: Analysis) -> Iterator[t
 
 
 def _clamps(gradient: str, body: list[ast.AST]) -> bool:
-    """Whether a call in the body clamps the gradient to something else than its sign, by bounds that are not scaled."""
+    """Whether a call in the body clamps the gradient to something else than its sign, by bounds that are not scaled.
+
+    Or makes it finite.
+    """
     if any(isinstance(node, ast.Attribute) and "get_scale" in node.attr for node in body):
         return False
     for node in body:
+        if isinstance(node, ast.Call) and last_name(node.func) in _FINITE and _names(gradient, node):
+            return True
         if isinstance(node, ast.Call) and _CLAMPS.match(last_name(node.func)) and _names(gradient, node):
             if _is_led_by_another(node.func):
                 continue

@@ -91,7 +91,7 @@ RULE = Rule(
 )
 
 _DEPTH = 3
-_PENALTY = r"(?i)penal|(^|_)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz"
+_PENALTY = r"(?i)penal|(^|_|\d)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz"
 """Names of functions in which an inner derivative becomes part of a loss."""
 _KNOWS_SCALE = r"get_scale|inv_scale|unscale|_scale\b(?! *=)|/ *\(?\w*scale\b"
 """What a function holds that may divide by the scale, whatever it calls it."""
@@ -216,9 +216,15 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
             is_half = is_half and not _may_contradict(region.context, node, function, analysis)
             return [Place(function, node)] if is_half else []
     sites = [site for site in analysis.callers.sites(function) if not _scales(site.call)] if depth else []
-    if depth == _DEPTH and not any(re.search(_PENALTY, name) for name in function.symbol.split(".")):
+    if depth == _DEPTH and not _gives_a_penalty(function):
         sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
+
+
+def _gives_a_penalty(function: Function) -> bool:
+    """Whether the name of a function, of its class or of what it returns says that it is a penalty."""
+    names = [*function.symbol.split("."), *(each.id for each in function.returns if isinstance(each, ast.Name))]
+    return any(re.search(_PENALTY, name) for name in names)
 
 
 def _made_in_half(call: ast.Call, function: Function, analysis: Analysis) -> Place | None:
