@@ -115,6 +115,8 @@ def test_skipped_update_without_step_breaks_nothing():
         ((SCALED, STEP, DIRECT, UPDATE), "AMP208"),
         ((SCALED, STEP, ZERO, SCALED, STEP), "AMP209"),
         ((SCALED, UPDATE, STEP), "AMP210"),
+        ((SCALED, UNSCALE, UPDATE, STEP), "AMP210"),
+        ((SCALED, UNSCALE, UPDATE, UNSCALE, STEP), "AMP210"),
         ((SCALED, STEP, CLIP, UPDATE), "AMP211"),
         ((SCALED, ZERO, STEP, UPDATE), "AMP212"),
         ((SCALED, STEP, UPDATE, SCALED), "AMP212"),

@@ -124,6 +124,7 @@ MOVES: tuple[Move, ...] = (
     _move(_E.UNSCALE, None, _W.STEPPED, to_window=_W.UNSCALED, breach="AMP202"),
     _move(_E.UNSCALE, _G.PLAIN, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
     _move(_E.UNSCALE, _G.STALE, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP210", blame=_E.UPDATE),
+    _move(_E.UNSCALE, _G.UNSCALED, _W.READY, to_window=_W.UNSCALED, breach="AMP210", blame=_E.UPDATE),
     _move(_E.UNSCALE, _G.UNKNOWN_CLIPPED, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP201", blame=_E.CLIP),
     _move(_E.UNSCALE, to=_G.UNSCALED, to_window=_W.UNSCALED),
     # A clip compares a norm with a threshold: the scale must be out of it, and the step still ahead.
@@ -136,6 +137,9 @@ MOVES: tuple[Move, ...] = (
     _move(_E.SCALER_STEP, None, _W.STEPPED, to=_G.SPENT, breach="AMP209", blame=_E.SCALER_STEP),
     _move(_E.SCALER_STEP, _G.PLAIN, to=_G.SPENT, to_window=_W.STEPPED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
     _move(_E.SCALER_STEP, _G.STALE, to=_G.SPENT, to_window=_W.STEPPED, breach="AMP210", blame=_E.UPDATE),
+    _move(  # it does not remember that they are unscaled, and divides a second time
+        _E.SCALER_STEP, _G.UNSCALED, _W.READY, to=_G.SPENT, to_window=_W.READY, breach="AMP210", blame=_E.UPDATE
+    ),
     _move(_E.SCALER_STEP, _G.CLEARED, to=_G.NONE, to_window=_W.STEPPED, breach="AMP212", blame=_E.ZERO_GRAD),
     _move(_E.SCALER_STEP, to=_G.SPENT, to_window=_W.STEPPED),
     # The optimizer's own step knows nothing of the scale, and nothing of inf.

@@ -32,15 +32,13 @@ from verifygate.static.judgement import OF_ONE, Way
 from verifygate.static.liveness import counts, ended, implied, live, next_turns
 from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
-from verifygate.static.tracks import Track, Turn, advanced, is_earlier, marked, passed_over, turned, weakly
+from verifygate.static.tracks import Track, Turn, advanced, is_earlier, passed_over, turned, weakly
 from verifygate.static.trail import told
 
 MAX_STATES = 40_000
 _SAMPLE = 50
 """Of the states that arrive at a statement, how many are asked what brought them there."""
 
-_BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
-_SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
 _SCALER_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED, Gradients.MIXED})
 
 
@@ -260,20 +258,18 @@ class Walk:
 
     def _each(self, number: int, event: Event, state: State, names: list[str]) -> State:
         tracks = []
+        payload = self.graph.nodes[number].payload
+        aimed = isinstance(payload, Signal) and bool(payload.optimizer)
         for name, track in state.tracks:
             if name in names:
                 if event is not Event.UPDATE and not self._in_turn(number, name, track):
-                    payload = self.graph.nodes[number].payload
-                    aimed = isinstance(payload, Signal) and bool(payload.optimizer)
                     tracks.append((name, passed_over(track, event, aimed)))
                     continue
-                after, breach = advanced(track, event)
+                following, breach = advanced(track, event, number, aimed=aimed)
                 if breach is not None and not _is_unused(name, breach, event):
                     blamed = number if breach.blame is event and not is_earlier(breach) else track.mark(breach.blame)
                     self._sight(breach.rule, blamed if blamed is not None else number, number, state, name)
-                weak = track.weak and event not in _SETTLING
-                touched = track.touched or event in _BLAMED
-                track = Track(after, marked(track, after, event, number), touched, weak, track.turn)
+                track = following
             tracks.append((name, track))
         return state._replace(tracks=tuple(tracks))
 

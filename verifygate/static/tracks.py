@@ -9,6 +9,9 @@ from typing import NamedTuple
 from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
 from verifygate.static.graph import Member, Part, is_below
 
+_BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
+_SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
+
 
 class Turn(StrEnum):
     """Where a loop over a collection is, for the one member that is watched."""
@@ -29,6 +32,8 @@ class Track(NamedTuple):
     """Some event has been about it."""
     weak: bool = False
     """Its gradients come from a backward that may have been another optimizer's."""
+    emptied: bool = False
+    """They were zeroed, by a call that names this optimizer, and no backward has come since."""
     turn: Turn | None = None
     """In a loop over the collection that it is the member of: whether its turn has come."""
 
@@ -36,12 +41,32 @@ class Track(NamedTuple):
         return next((node for kind, node in self.marks if kind is event), None)
 
 
-def advanced(track: Track, event: Event) -> tuple[OptimizerState, Breach | None]:
-    """The protocol's table, but for gradients that another optimizer's backward may have left here: they were to go."""
+def advanced(track: Track, event: Event, number: int, *, aimed: bool) -> tuple[Track, Breach | None]:
+    """What the table says, but for gradients that another optimizer's backward may have left here: they were to go.
+
+    `aimed`: the event at that node names this optimizer.
+    """
     after, breach = advance(track.state, event)
     if event is Event.ZERO_GRAD and track.weak:
-        return after._replace(gradients=Gradients.NONE), None
-    return after, breach
+        after, breach = after._replace(gradients=Gradients.NONE), None
+    elif event is Event.SCALER_STEP and track.emptied:
+        breach = Breach("AMP212", Event.ZERO_GRAD)  # whosever they were, there is nothing to step with
+    emptied = _stays_emptied(track, event, aimed)
+    following = Track(
+        after,
+        marked(track, after, event, number, emptied=emptied),
+        touched=track.touched or event in _BLAMED,
+        weak=track.weak and event not in _SETTLING,
+        emptied=emptied,
+        turn=track.turn,
+    )
+    return following, breach
+
+
+def _stays_emptied(track: Track, event: Event, aimed: bool) -> bool:
+    if event is Event.ZERO_GRAD:
+        return track.emptied or (aimed and track.weak and track.state.gradients is Gradients.SCALED)
+    return track.emptied and event in (Event.UNSCALE, Event.CLIP, Event.READ, Event.UPDATE)
 
 
 def weakly(track: Track, event: Event, number: int) -> Track:
@@ -53,12 +78,16 @@ def weakly(track: Track, event: Event, number: int) -> Track:
     if scaled or gradients is not Gradients.UNKNOWN_CLIPPED:
         gradients = Gradients.SCALED if scaled else Gradients.PLAIN
     after = OptimizerState(gradients, track.state.window)
-    return track._replace(state=after, marks=marked(track, after, event, number), weak=True)
+    return track._replace(state=after, marks=marked(track, after, event, number), weak=True, emptied=False)
 
 
-def marked(track: Track, after: OptimizerState, event: Event, number: int) -> frozenset[tuple[Event, int]]:
+def marked(
+    track: Track, after: OptimizerState, event: Event, number: int, *, emptied: bool = False
+) -> frozenset[tuple[Event, int]]:
     """The marks after an event: only of those that can still be blamed for something, or tell where a turn ended."""
-    kinds = _blamable()[after] | ({Event.ZERO_GRAD} if after.gradients is Gradients.NONE else frozenset())
+    kinds = _blamable()[after]
+    if emptied or after.gradients is Gradients.NONE:
+        kinds |= {Event.ZERO_GRAD}
     marks = track.marks | {(event, number)} if event in kinds else track.marks
     return frozenset(mark for mark in marks if mark[0] in kinds and (mark[0] is not event or mark[1] == number))
 

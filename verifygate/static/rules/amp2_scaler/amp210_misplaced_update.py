@@ -15,7 +15,8 @@ times too large or too small. The record of inf is emptied too, so the next step
 ## What happens at run time
 Raises `AssertionError: No inf checks were recorded prior to update.` where nothing was recorded (torch 2.13). Between
 two optimizers, and with `unscale_` before it, it is silent: the second optimizer's gradients are divided by a scale
-that they were not multiplied with.
+that they were not multiplied with. Between `unscale_` and the step the scaler forgets that it has divided: the step
+divides again, so the update is 65,536 times too small, and the next `unscale_` raises.
 
 ## Example
 ```python
