@@ -77,6 +77,7 @@ def told(code: str, text: str) -> list[Applicability | str]:
         ("", "scaler.step(optimizer, closure)", "line 10 in the region computes more: it may need the region"),
         ("", "scaler.step(optimizer); extra(inputs)", "line 10 in the region computes more: it may need the region"),
         ("", "norm = model.weight @ inputs", "line 10 in the region computes more: it may need the region"),
+        ("", "norm = loss**2", "line 10 in the region computes more: it may need the region"),
         ("", "extra.update(loss)", "line 10 in the region computes more: it may need the region"),
         (
             "",
@@ -136,6 +137,7 @@ def test_the_scaler_is_switched_by_a_dtype_that_is_plain_to_see(
         ("dataset, num_workers=NONE, prefetch_factor=2", Applicability.UNSAFE),
         ("dataset, prefetch_factor=2,  # keeps up\n", "a comment says why the option is there"),
         ("dataset,\n    # keeps up\n    prefetch_factor=2", "a comment says why the option is there"),
+        ("dataset, num_workers=0, prefetch_factor=(ahead := 2)", "an option gives a value a name"),
         (
             "dataset, **{'prefetch_factor': 2}",
             "the options come from a dict, which may be meant for other loaders too",
@@ -161,3 +163,51 @@ def test_a_rule_by_its_name_in_a_list_is_left():
 
     reason = "the rule is not written by its code: which one of the list it is has to be looked up"
     assert told("GATE102", comment.format("216", "no-sync-inverted")) == [Applicability.UNSAFE, reason]
+
+
+STEPS = """import torch
+
+
+def train(model, criterion, optimizer, optimizers, scaler, batches):
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(inputs), targets)
+        {rest}
+"""
+CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("code", "rest", "answer"),
+    [
+        (
+            "AMP201",
+            f"scaler.scale(loss).backward(); {CLIP}\n        scaler.step(optimizer)\n        scaler.update()",
+            "other statements stand before the clip on its line: give it a line of its own",
+        ),
+        (
+            "AMP209",
+            "scaler.scale(loss).backward()\n        for each in optimizers:\n            scaler.step(each)",
+            Applicability.SAFE,
+        ),
+    ],
+)
+def test_a_line_is_put_where_it_can_stand(code: str, rest: str, answer: Applicability | str):
+    """What cannot follow or come before a statement is said before anything is tried."""
+    assert told(code, STEPS.format(rest=rest)) == [answer]
+
+
+def test_nothing_follows_a_step_that_is_returned():
+    """The update would never run."""
+    text = """def one(model, optimizer, scaler, batch):
+    scaler.scale(model(batch)).backward()
+    return scaler.step(optimizer)
+
+
+def train(model, optimizer, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    for batch in batches:
+        one(model, optimizer, scaler, batch)
+"""
+    assert told("AMP209", "import torch\n\n\n" + text) == ["the step's result is returned: nothing can follow it"]

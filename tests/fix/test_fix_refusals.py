@@ -88,6 +88,45 @@ def test_a_test_of_the_class_makes_the_fix_unsafe():
     assert fixes(both, "AMP501") == [Applicability.UNSAFE]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(scaler, (int, GradScaler))",
+        "isinstance(getattr(torch, 'scaler', scaler), GradScaler)",
+        "type(scaler) is not GradScaler",
+    ],
+)
+def test_a_class_that_is_asked_for_is_the_new_one_too(line: str):
+    """Whoever takes the unsafe fix gets a file that agrees with itself."""
+    sources = one(f"import torch\nfrom torch.cuda.amp import GradScaler\n\nscaler = GradScaler()\nassert {line}\n")
+
+    assert fixes(sources, "AMP501") == [Applicability.UNSAFE]
+    ((_, new),) = repaired(sources, scan, ["AMP501"], unsafe=True).changed
+    assert new.text.splitlines()[1:] == [
+        "from torch.amp import GradScaler",
+        "",
+        'scaler = GradScaler("cuda")',
+        f"assert {line}",
+    ]
+
+
+@pytest.mark.parametrize("kinds", ["KINDS = (torch.cuda.amp.GradScaler, int)", "print(type(x) in [int, GradScaler])"])
+def test_a_class_among_others_may_be_asked_for(kinds: str):
+    """A tuple of classes is made to be asked for."""
+    assert fixes(one(f"import torch\nscaler = torch.cuda.amp.GradScaler()\n{kinds}\n"), "AMP501") == [
+        Applicability.UNSAFE
+    ]
+
+
+def test_unknown_keywords_may_hold_the_dtype():
+    """Inside a region of another dtype the new autocast takes that one, unless the keywords name one."""
+    text = "import torch\n\n\ndef run(**options):\n    torch.cuda.amp.autocast(**options).__enter__()\n"
+    outer = text + "\n\nwith torch.autocast('cuda', dtype=torch.bfloat16):\n    run()\n"
+
+    assert fixes(one(text), "AMP501") == [Applicability.SAFE]
+    assert fixes(one(outer), "AMP501") == [Applicability.UNSAFE]
+
+
 def test_a_name_that_another_file_takes_keeps_its_import():
     """Other files call it by the old signature, so only this file's own call is rewritten."""
     text = "import torch\nfrom torch.cuda.amp import autocast\n\n\ndef run(model, x):\n    autocast(True)(model)(x)\n"

@@ -129,6 +129,52 @@ def made():
     return torch.is_autocast_enabled('cuda')
 """,
     ),
+    "nothing between parentheses on several lines": (
+        """\
+import torch
+made = [torch.cuda.amp.GradScaler(
+), torch.cuda.amp.autocast(  # all of it
+    # for now
+)]
+""",
+        """\
+import torch
+made = [torch.amp.GradScaler("cuda"
+), torch.amp.autocast("cuda"  # all of it
+    # for now
+)]
+""",
+    ),
+    "in an f-string": (
+        """\
+import torch
+made = [f"{torch.cuda.amp.autocast(flag)._enabled}", f'{torch.cuda.amp.autocast()._enabled}']
+""",
+        """\
+import torch
+made = [f"{torch.amp.autocast('cuda', enabled=flag)._enabled}", f'{torch.amp.autocast("cuda")._enabled}']
+""",
+    ),
+    "in a region of another dtype": (
+        """\
+import torch
+outer = lambda: torch.autocast("cuda", dtype=torch.bfloat16)
+with torch.autocast("cpu", dtype=torch.float16):
+    made = [torch.cuda.amp.autocast(flag), torch.cpu.amp.autocast(
+        cache_enabled=True,  # as ever
+    ), torch.cuda.amp.autocast(flag, torch.float16)]
+""",
+        """\
+import torch
+outer = lambda: torch.autocast("cuda", dtype=torch.bfloat16)
+with torch.autocast("cpu", dtype=torch.float16):
+    made = [torch.amp.autocast("cuda", enabled=flag, dtype=torch.float16), torch.amp.autocast(
+        "cpu",
+        cache_enabled=True,  # as ever
+        dtype=torch.bfloat16,
+    ), torch.amp.autocast("cuda", enabled=flag, dtype=torch.float16)]
+""",
+    ),
     "one of two contexts": (
         """\
 import torch

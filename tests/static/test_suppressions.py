@@ -32,6 +32,12 @@ def rules(text: str) -> list[tuple[int, str]]:
         "# verifygate: ignore[AMP501] torch 2.3 here\n# and a second comment\n\ns = GradScaler()",
         "s = GradScaler(\n    init_scale=2.0,  # verifygate: ignore[AMP501] torch 2.3 here\n)",
         "s = GradScaler(\n    init_scale=2.0,\n)  # verifygate: ignore[AMP501] torch 2.3 here",
+        "s = (  # verifygate: ignore[AMP501] torch 2.3 here\n    GradScaler()\n)",
+        "s = (\n    GradScaler()\n)  # verifygate: ignore[AMP501] torch 2.3 here",
+        "# verifygate: ignore[AMP501] torch 2.3 here\ns = \\\n    GradScaler()",
+        "s = GradScaler()  # VerifyGate: Ignore[AMP501] torch 2.3 here",
+        "s = GradScaler()  # verifygate: ignore[AMP501] #123",
+        "s = GradScaler()  # verifygate: ignore[AMP501] torch 2.3 here  # noqa: E501",
     ],
 )
 def test_finding_is_silenced(text: str):
@@ -47,12 +53,26 @@ def test_finding_is_silenced(text: str):
         "# verifygate: ignore",
         "# verifygate: ignore[]",
         "# verifygate: ignore[AMP501]",
+        "# verifygate: ignore[AMP501]  # noqa: E501",
+        "# VERIFYGATE: IGNORE",
         "# verifygate: ignore[AMP999] x",
     ],
 )
 def test_refused_comment_silences_nothing(comment: str):
     """Without a rule, a known one, and a reason, the finding stays and the comment is one more."""
     assert rules(f"s = GradScaler()  {comment}") == [(2, "GATE101"), (2, "AMP501")]
+
+
+def test_comment_inside_a_statement_is_about_its_own_line():
+    """Only at the ends of a statement, or above it, a comment is about all of it."""
+    text = "s = [\n    GradScaler(),  # verifygate: ignore[AMP501] torch 2.3 here\n    GradScaler(),\n]"
+    assert rules(text) == [(4, "AMP501")]
+
+
+def test_comment_behind_a_header_is_not_about_its_block():
+    """The statements of a block have lines of their own."""
+    text = "if True:  # verifygate: ignore[AMP501] torch 2.3 here\n    s = GradScaler()"
+    assert rules(text) == [(2, "GATE102"), (3, "AMP501")]
 
 
 def test_blanket_noqa_silences_nothing():

@@ -1,7 +1,7 @@
 """Where a rewritten name comes from: its own import moved to torch.amp where nothing else needs it, else `torch.amp`.
 
-An import is moved only when every use of the name in the file is rewritten with it (annotations go along: the new
-class is the parent of the old), and no other file takes the name from this one.
+An import is moved only when every use of the name in the file is rewritten with it (annotations and `isinstance` go
+along: the new class is the parent of the old), and no other file takes the name from this one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def plan_imports(
             continue
         binding = _movable(tree, root, callee, rewritten, sources)
         if binding is None:
-            written.append(_attribute(_torch(tree, root, edits, lines), "amp", callee.name))
+            written.append(_attribute(torch_name(tree, root, edits, lines), "amp", callee.name))
             continue
         statement, alias = binding
         aliases = moved.setdefault(statement, [])
@@ -85,7 +85,7 @@ def _movable(
     for access in found.references:
         if root_name(access.node) in rewritten:
             continue
-        if not ((direct or _is_in_torch_amp(tree, access.node)) and _annotates(tree, access.node)):
+        if not ((direct or _is_in_torch_amp(tree, access.node)) and _goes_along(tree, access.node)):
             return None
     statement = found.node
     if not isinstance(statement, cst.Import | cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
@@ -96,8 +96,17 @@ def _movable(
     return (statement, alias) if alias is not None and _splittable(tree, statement) else None
 
 
-def _annotates(tree: Tree, node: cst.CSTNode) -> bool:
-    return any(isinstance(here, cst.Annotation) for here in tree.above(node))
+def _goes_along(tree: Tree, node: cst.CSTNode) -> bool:
+    """Whether a use of the class holds of the new one as well: an annotation, or the class that is asked for."""
+    inner = node
+    for here in tree.above(node):
+        if isinstance(here, cst.Annotation) or (isinstance(here, cst.ComparisonTarget) and here.comparator is inner):
+            return True
+        if isinstance(here, cst.Call):
+            asks = isinstance(here.func, cst.Name) and here.func.value in ("isinstance", "issubclass")
+            return asks and len(here.args) > 1 and here.args[1] is inner
+        inner = here
+    return False
 
 
 def _is_in_torch_amp(tree: Tree, module: cst.CSTNode) -> bool:
@@ -135,7 +144,7 @@ def _taken_elsewhere(tree: Tree, name: str, sources: Sources) -> bool:
     return any(taken.search(file.data) for file in sources if file.path != tree.path)
 
 
-def _torch(tree: Tree, root: cst.Name, edits: Edits, lines: list[tuple[int, int]]) -> str:
+def torch_name(tree: Tree, root: cst.Name, edits: Edits, lines: list[tuple[int, int]]) -> str:
     """A name that means torch where `root` stands; `import torch` is added in front of the import of `root`."""
     scope, top = tree.scope(root), tree.global_scope
     assert scope is not None  # noqa: S101 - it was looked up before

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from verifygate.fix.call_arguments import with_keyword
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import loop_around
 from verifygate.fix.tree import Edits, Tree, method_call, root_name
@@ -22,7 +23,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     if method_call(first) is None or not _blocking(first):
         raise CannotFixError("it is the loader that does not pin its batches: see what else uses them")
     moves = [call for call in tree.within(loop_around(tree, first), cst.Call) if _alike(tree, call, first)]
-    edits = Edits(changes=dict.fromkeys(moves, _ahead))
+    edits = Edits(changes=dict.fromkeys(moves, with_keyword("non_blocking", cst.Name("True"))))
     certain = finding.certainty is Certainty.CERTAIN
     lines = [tree.lines(call) for call in moves]
     return tree.draft(edits, findings, lines, Applicability.SAFE if certain else Applicability.UNSAFE)
@@ -40,15 +41,26 @@ def _alike(tree: Tree, call: cst.Call, first: cst.Call) -> bool:
     parts, model = method_call(call), method_call(first)
     if parts is None or model is None or parts[1] != model[1] or not _blocking(call):
         return False
-    if [tree.text(argument) for argument in call.args] != [tree.text(argument) for argument in first.args]:
+    if _arguments(tree, call) != _arguments(tree, first):
         return False
     return _name(parts[0]) in _batch(tree, first) or call is first
 
 
+def _arguments(tree: Tree, call: cst.Call) -> list[tuple[str, str]]:
+    """What a move is given, however it is set."""
+    return [(each.keyword.value if each.keyword is not None else "", tree.text(each.value)) for each in call.args]
+
+
 def _batch(tree: Tree, call: cst.Call) -> set[str]:
-    """The names that the loop gives to the batch and its parts."""
+    """The names that the loop, and comprehensions over the batch in it, give to the batch and its parts."""
     loop = loop_around(tree, call)
-    return {name.value for name in tree.within(loop.target, cst.Name)} if isinstance(loop, cst.For) else set()
+    if not isinstance(loop, cst.For):
+        return set()
+    names = {name.value for name in tree.within(loop.target, cst.Name)}
+    for each in tree.within(loop.body, cst.CompFor):
+        if _name(each.iter) in names:
+            names |= {name.value for name in tree.within(each.target, cst.Name)}
+    return names
 
 
 def _name(node: cst.CSTNode) -> str:
@@ -56,14 +68,3 @@ def _name(node: cst.CSTNode) -> str:
         node = node.value
     root = root_name(node)
     return root.value if root is not None else ""
-
-
-def _ahead(node: cst.CSTNode) -> cst.CSTNode:
-    assert isinstance(node, cst.Call)  # noqa: S101
-    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    new = cst.Arg(cst.Name("True"), keyword=cst.Name("non_blocking"), equal=tight)
-    if not node.args:
-        return node.with_changes(args=[new])
-    *others, last = node.args
-    gap = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    return node.with_changes(args=[*others, last.with_changes(comma=gap), new.with_changes(comma=last.comma)])

@@ -26,7 +26,9 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     freed = finding.severity is Severity.LOW and "retain_graph" not in code and "create_graph" not in code
     safe = freed and finding.certainty is Certainty.CERTAIN
     edits = Edits(changes={value: _detached})
-    return tree.draft(edits, findings, [tree.lines(value)], Applicability.SAFE if safe else Applicability.UNSAFE)
+    return tree.draft(
+        edits, findings, [tree.lines(tree.holding(value))], Applicability.SAFE if safe else Applicability.UNSAFE
+    )
 
 
 def _kept(tree: Tree, finding: Finding) -> cst.BaseExpression:

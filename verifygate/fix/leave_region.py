@@ -20,6 +20,10 @@ TOGETHER = False
 _HARMLESS = frozenset(
     {"backward", "scale", "zero_grad", "unscale_", "parameters", "clip_grad_norm_", "clip_grad_value_"}
 )
+_COMPUTING = (
+    *(cst.For, cst.While, cst.With, cst.Try, cst.Return, cst.Yield, cst.ListComp, cst.Lambda),
+    *(cst.MatrixMultiply, cst.Power),  # operators that autocast picks a dtype for
+)
 
 
 def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
@@ -64,8 +68,7 @@ def _region(tree: Tree, call: cst.Call, entered: Collection[int]) -> tuple[cst.W
 
 def _check(tree: Tree, statement: cst.CSTNode, scalers: set[str]) -> None:
     """Refuse a statement that computes anything: the region may be there for it too."""
-    kinds = (cst.For, cst.While, cst.With, cst.Try, cst.Return, cst.Yield, cst.MatrixMultiply, cst.ListComp, cst.Lambda)
-    computes = any(tree.within(statement, kind) for kind in kinds)
+    computes = any(tree.within(statement, kind) for kind in _COMPUTING)
     if computes or any(not _is_harmless(tree, call, scalers) for call in tree.within(statement, cst.Call)):
         raise CannotFixError(f"line {tree.lines(statement)[0]} in the region computes more: it may need the region")
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst import metadata
 
-from verifygate.fix.amp_imports import Callee, plan_imports
+from verifygate.fix.amp_imports import Callee, plan_imports, torch_name
+from verifygate.fix.call_arguments import keyword, with_keyword
 from verifygate.fix.draft import CannotFixError, Draft
-from verifygate.fix.tree import Change, Edits, Tree, dotted
+from verifygate.fix.scaler_calls import calls_of
+from verifygate.fix.tree import Change, Edits, Tree, dotted, root_name
 from verifygate.model import Applicability, Finding
 from verifygate.source import Sources
 
@@ -36,8 +38,22 @@ DEPRECATED = {
 """Qualified name -> the name in torch.amp, and the device type to give it."""
 
 _CLASS_TEST = re.compile(
-    rb"(?:isinstance|issubclass)\s*\([^()]*\bGradScaler|\bis\s+(?:\w+\.)*GradScaler|==\s*(?:\w+\.)*GradScaler"
+    rb"(?:isinstance|issubclass)\s*\((?:[^()]|\([^()]*\))*?(?:\([^()]*)?\bGradScaler\b(?!\s*\()"
+    rb"|(?:\bis(?:\s+not)?|[=!]=|\bcase)\s+(?:\w+\.)*GradScaler\b"
+    rb"|(?:=|\bin)\s*[(\[{](?:[^()\[\]{}]*,)?\s*(?:\w+\.)*GradScaler\s*[,)\]}]"
 )
+"""Where the class itself is asked for, or stands in a tuple that may be asked for."""
+
+_INHERITED = {
+    device: re.compile(
+        rb"\bset_autocast_(?:gpu_|cpu_)?dtype\s*\("
+        rb"|autocast\s*\((?:[^()]|\([^()]*\))*?\b(?:dtype\s*=\s*(?!(?:\w+\.)*" + own + rb"\b)|torch\." + other + rb"\b)"
+    )
+    for device, own, other in (("cuda", b"float16", b"bfloat16"), ("cpu", b"bfloat16", b"float16"))
+}
+"""Where a region of the device gets another dtype than the deprecated autocast's own."""
+
+_OWN_DTYPE = {"cuda": "float16", "cpu": "bfloat16"}
 _NO_FLAG = re.compile(r"""^(?:[rbu]?["'].*|(?:\w+\.)*(?:float16|bfloat16|float32|half|float))$""", re.DOTALL)
 
 
@@ -65,10 +81,15 @@ def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
     edits, lines = Edits(), [tree.lines(site.node) for site in sites]
     callees = [Callee(site.callee, site.qualified, site.name) for site in sites]
     written = plan_imports(tree, callees, sources, edits, lines)
+    unsure = False
     for site, callee in zip(sites, written, strict=True):
-        edits.changes[site.node] = _rewritten(site, callee)
+        dtype: cst.BaseExpression | None = None
+        if _inherits(site, sources) and not _is_outermost(tree, site):
+            unsure = unsure or _may_hold_dtype(site)
+            dtype = None if _may_hold_dtype(site) else _own_dtype(tree, site, edits, lines)
+        edits.changes[site.node] = _rewritten(site, callee, _quote(tree, site), dtype)
     tests = any(site.name == "GradScaler" for site in sites) and any(_CLASS_TEST.search(file.data) for file in sources)
-    return tree.draft(edits, findings, lines, Applicability.UNSAFE if tests else Applicability.SAFE)
+    return tree.draft(edits, findings, lines, Applicability.UNSAFE if tests or unsure else Applicability.SAFE)
 
 
 def _site(tree: Tree, finding: Finding) -> Site:
@@ -115,42 +136,79 @@ def _bindable(call: cst.Call, qualified: str) -> None:
         raise CannotFixError(f"the first argument is taken as `{parameters[0]}`, which cannot be meant")
 
 
-def _rewritten(site: Site, callee: cst.BaseExpression) -> Change:
+def _inherits(site: Site, sources: Sources) -> bool:
+    """Whether the new autocast may take another dtype: without one it keeps that of the region around it."""
+    if site.name != "autocast" or not isinstance(site.node, cst.Call):
+        return False
+    for at, argument in enumerate(site.node.args):
+        named = argument.keyword.value if argument.keyword is not None else PARAMETERS["autocast"][at]
+        if not argument.star and named == "dtype":
+            return False
+        if not argument.star and named == "enabled" and argument.value.deep_equals(cst.Name("False")):
+            return False
+    return any(b"autocast" in file.data and _INHERITED[site.device].search(file.data) for file in sources)
+
+
+def _is_outermost(tree: Tree, site: Site) -> bool:
+    """Whether no region is around: what makes the backward itself is not called in one, and none is written here."""
+    inner: cst.CSTNode = site.node
+    for here in tree.above(site.node):
+        if isinstance(here, cst.With) and here.body is inner and "autocast" in " ".join(map(tree.text, here.items)):
+            return False
+        inner = here
+    return bool(calls_of(tree, tree.function(site.node), "backward"))
+
+
+def _may_hold_dtype(site: Site) -> bool:
+    return isinstance(site.node, cst.Call) and any(argument.star for argument in site.node.args)
+
+
+def _own_dtype(tree: Tree, site: Site, edits: Edits, lines: list[tuple[int, int]]) -> cst.BaseExpression:
+    """`torch.float16`, which the deprecated autocast takes wherever it stands."""
+    root = root_name(site.callee)
+    assert root is not None  # noqa: S101 - a callee is a dotted name
+    name = torch_name(tree, root, edits, lines)
+    return cst.Attribute(cst.Name(name), cst.Name(_OWN_DTYPE[site.device]))
+
+
+def _quote(tree: Tree, site: Site) -> str:
+    """The quotes of the device: those that no f-string around it uses."""
+    around = [here for here in tree.above(site.node) if isinstance(here, cst.FormattedString)]
+    return "'" if any('"' in each.start for each in around) else '"'
+
+
+def _rewritten(site: Site, callee: cst.BaseExpression, quote: str, dtype: cst.BaseExpression | None) -> Change:
+    text = cst.SimpleString(f"{quote}{site.device}{quote}")
+
     def change(node: cst.CSTNode) -> cst.CSTNode:
         if not isinstance(node, cst.Call) or site.node is site.callee:
-            return cst.Call(callee, [_keyword("device_type", _text(site.device))])
+            return cst.Call(callee, [keyword("device_type", text)])
         custom = site.name.startswith("custom_")
         arguments = list(node.args)
         if not (custom or any(argument.star == "*" for argument in arguments)):
             arguments = [_named(argument, PARAMETERS[site.name][at]) for at, argument in enumerate(arguments)]
-        device = _keyword("device_type", _text(site.device)) if custom else cst.Arg(_text(site.device))
+        device = keyword("device_type", text) if custom else cst.Arg(text)
         place = sum(argument.keyword is None and not argument.star for argument in arguments) if custom else 0
-        return _inserted(node.with_changes(func=callee, args=arguments), place, device)
+        made = _inserted(node.with_changes(func=callee, args=arguments), place, device)
+        return with_keyword("dtype", dtype)(made) if dtype is not None else made
 
     return change
-
-
-def _text(device: str) -> cst.SimpleString:
-    return cst.SimpleString(f'"{device}"')
-
-
-def _keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
-    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    return cst.Arg(value, keyword=cst.Name(name), equal=tight)
 
 
 def _named(argument: cst.Arg, parameter: str) -> cst.Arg:
     if argument.keyword is not None or argument.star:
         return argument
-    named = _keyword(parameter, argument.value)
+    named = keyword(parameter, argument.value)
     return argument.with_changes(keyword=named.keyword, equal=named.equal)
 
 
 def _inserted(call: cst.Call, place: int, new: cst.Arg) -> cst.Call:
     """The call with one more argument, on a line of its own where the others have theirs."""
     arguments, space = list(call.args), call.whitespace_before_args
-    if not arguments:
-        return call.with_changes(args=[new])
+    if not arguments:  # comments between the parentheses stay there, behind it
+        after = space if isinstance(space, cst.ParenthesizedWhitespace) else cst.SimpleWhitespace("")
+        alone = new.with_changes(whitespace_after_arg=after)
+        return call.with_changes(args=[alone], whitespace_before_args=cst.SimpleWhitespace(""))
     gap: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
     if isinstance(space, cst.ParenthesizedWhitespace):
         if place == 0:  # comments above the first argument stay above it

@@ -144,6 +144,10 @@ class Tree:
                 raise CannotFixError("the statement stands on the line of its `if` or loop: give it a line of its own")
         raise CannotFixError("the statement is not one that a line can be put beside")
 
+    def holding(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The small statement around a node: its lines are also those of the parentheses and comments in it."""
+        return next((here for here in self.above(node) if isinstance(here, cst.BaseSmallStatement)), node)
+
     def block(self, statement: cst.CSTNode) -> Block:
         """The block whose body holds a statement."""
         parent = self.parent(statement)

@@ -19,6 +19,8 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     """Build the fix. Safe where the one step that the clip is for is plain to see; raises CannotFixError otherwise."""
     (finding,) = findings
     clip = tree.statement(tree.call(finding))
+    if not any(here is clip.body[0] for here in tree.above(tree.call(finding))):
+        raise CannotFixError("other statements stand before the clip on its line: give it a line of its own")
     anchor, block, home = _place(tree, clip)
     scaler, optimizer, step = _step_after(tree, block, home)
     edits = Edits()

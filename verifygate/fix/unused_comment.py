@@ -17,7 +17,7 @@ from verifygate.source import Sources
 
 TOGETHER = False
 
-_SUPPRESSION = re.compile(r"#\s*verifygate:\s*ignore\s*\[(?P<rules>[^\]]*)\](?P<reason>[^#]*)")
+_SUPPRESSION = re.compile(r"(?i)#\s*verifygate:\s*ignore\s*\[(?P<rules>[^\]]*)\](?P<reason>[^#]*)")
 _CODE = re.compile(r"\bbreaks (\w+)")
 
 

@@ -266,7 +266,8 @@ def _seen_in_runs(code: str) -> bool:
 
 
 def _covers(directive: suppressions.Directive, finding: Finding) -> bool:
-    return finding.line <= directive.line <= finding.end_line or finding.line == directive.line
+    inside = finding.line <= directive.line <= finding.end_line
+    return inside or directive.line <= finding.line <= directive.last
 
 
 def _problem(directive: suppressions.Directive, code: str) -> Finding | None:

@@ -1,6 +1,7 @@
 """Suppressions in comments: `# verifygate: ignore[AMP201] reason`, and `# noqa: AMP201`.
 
-A suppression names its rules, and says why. It stands on the line of the finding, or alone on the line above.
+A suppression names its rules, and says why. It stands on the line of the finding, at the end of the first or the last
+line of the statement that the finding is in, or alone on the line above.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from functools import cache
 from verifygate.record import record
 from verifygate.source import SourceFile, SourceUnreadableError
 
-_OWN = r"#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$"
+# What another tool is told behind it (`# noqa: E501`) is no reason; a number (`#123`) may be one.
+_OWN = r"(?i)#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*?)\s*(?:#\s*[a-z].*)?$"
 _NOQA = r"(?i)#\s*noqa:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?P<reason>.*)$"
 
 
@@ -24,7 +26,8 @@ class Directive:
     path: str
     comment_line: int
     line: int
-    """The line whose findings it silences."""
+    """The line whose findings it silences: the first of them, where they are those of a statement."""
+    last: int
     rule: str
     """As written: a code or a name; empty where none is named."""
     reason: str
@@ -37,19 +40,17 @@ def directives(file: SourceFile, codes: tuple[str, ...]) -> Iterator[Directive]:
 
     Files in which a `noqa` names none of `codes`, those of all rules, are not gone through: most are for other tools.
     """
-    if b"verifygate:" not in file.data:
-        lowered = file.data.lower()
-        if b"noqa:" not in lowered or not _noqa_of(codes).search(lowered):
-            return
-    for number, text, alone in _comments(file):
-        line = _next_code_line(file.lines, number) if alone else number
+    lowered = file.data.lower()
+    if b"verifygate:" not in lowered and (b"noqa:" not in lowered or not _noqa_of(codes).search(lowered)):
+        return
+    for number, text, first, last in _comments(file):
         if own := re.search(_OWN, text):
-            rules = _split(own["rules"] or "") if own["word"] == "ignore" else []
+            rules = _split(own["rules"] or "") if (own["word"] or "").lower() == "ignore" else []
             for rule in rules or [""]:
-                yield Directive(file.path, number, line, rule, own["reason"].strip(" -:"))
+                yield Directive(file.path, number, first, last, rule, own["reason"].strip(" -:"))
         elif noqa := re.search(_NOQA, text):
             for rule in _split(noqa["rules"]):
-                yield Directive(file.path, number, line, rule.upper(), noqa["reason"].strip(" -:"), foreign=True)
+                yield Directive(file.path, number, first, last, rule.upper(), noqa["reason"].strip(" -:"), foreign=True)
 
 
 @cache
@@ -58,19 +59,39 @@ def _noqa_of(codes: tuple[str, ...]) -> re.Pattern[bytes]:
     return re.compile(f"noqa:[^\\r\\n]*(?:{'|'.join(codes)})".lower().encode())
 
 
-def _comments(file: SourceFile) -> list[tuple[int, str, bool]]:
-    """Line, text, and whether nothing else stands on the line, of each comment that may be a suppression."""
+def _comments(file: SourceFile) -> list[tuple[int, str, int, int]]:
+    """Line and text of each comment that may be a suppression, and the first and the last line that it is about."""
     import tokenize  # few files get here
 
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(file.text).readline))
     except (SourceUnreadableError, tokenize.TokenError, SyntaxError):
         return []
-    return [
-        (token.start[0], token.string, token.line[: token.start[1]].strip() == "")
-        for token in tokens
-        if token.type == tokenize.COMMENT and ("verifygate:" in token.string or "noqa" in token.string.lower())
-    ]
+    layout = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    ends: dict[int, int] = {}
+    begins: dict[int, int] = {}
+    start = 0
+    for token in tokens:
+        if not start and token.type not in layout:
+            start = token.start[0]
+        if token.type == tokenize.NEWLINE:
+            ends[start], begins[token.start[0]] = token.start[0], start
+            start = 0
+    found = []
+    for token in tokens:
+        number = token.start[0]
+        if token.type != tokenize.COMMENT or not _may_suppress(token.string):
+            continue
+        if token.line[: token.start[1]].strip() == "":
+            number = _next_code_line(file.lines, number)
+        first = begins.get(number, number) if number == token.start[0] else number
+        found.append((token.start[0], token.string, first, ends.get(first, number)))
+    return found
+
+
+def _may_suppress(comment: str) -> bool:
+    lowered = comment.lower()
+    return "verifygate:" in lowered or "noqa" in lowered
 
 
 def _next_code_line(lines: list[str], number: int) -> int:

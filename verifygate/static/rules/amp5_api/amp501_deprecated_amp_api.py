@@ -43,7 +43,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-Safe: arguments are bound by the signatures of both, and imports are repaired.
+Safe: arguments are bound by the signatures of both, and imports are repaired. Where regions of the project take another
+dtype, the dtype of the deprecated `autocast` is written out: the new one would keep that of the region around it.
+Unsafe where the class itself is asked for (`isinstance`), or keywords that are not known may name the dtype.
 
 ## What it cannot see
 Names reached through `getattr`, and interfaces re-exported by other packages. A use that stands in for the new
