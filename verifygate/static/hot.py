@@ -282,7 +282,7 @@ class Hot:
         while queue and len(found) < 20:
             inside, frame = queue.pop()
             for node in walk(inside):
-                if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+                if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
                     values = self.evaluator.values(node, frame)
                     found.append((node, values))
                     queue += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -17,7 +18,7 @@ _BUILTINS = frozenset({"float", "int", "bool", "str", "len", "print", "range", "
 _DETACHING = _ON_DEVICE | _LEAVING
 """Methods and functions whose result holds no graph; some leave it on the device."""
 _HOST_FIELDS = frozenset({"shape", "device", "dtype", "data", "ndim"})
-_LOSS_WORDS = ("loss", "criterion", "cross_entropy", "crossentropy")
+_LOSS_NAME = re.compile(r"loss|crit(?!ic)|cross_?entropy")  # a critic is a model
 
 
 class StepTensors:
@@ -133,13 +134,36 @@ class StepTensors:
             self.hot.is_model(value.func, self.loop.function) or is_loss_call(value)
         )
 
-    def _evaluated_losses(self) -> Iterator[str]:
-        """In evaluation: what a loss function gives for what a model gave, and losses that a model gives."""
-        outputs = {
+    def carries(self, value: ast.expr) -> bool:
+        """Whether storing a value keeps the graph of a loss: of a named one, or in evaluation of one worked out there.
+
+        In training a loss without a name is a second one, which may be meant for a later backward.
+        """
+        if carries(value, self.losses):
+            return True
+        calls = () if self.loop.trains else _terms(value)
+        return any(self._is_evaluated_loss(call) for call in calls)
+
+    def _is_evaluated_loss(self, call: ast.Call) -> bool:
+        return is_loss_call(call) and self._from_model(call, self._outputs) and not self._gives_a_number(call)
+
+    def _gives_a_number(self, call: ast.Call) -> bool:
+        """Whether a function of the project hands out its loss without the graph."""
+        callees = self.hot.evaluator.callees(call, self.hot.evaluator.root_frame(self.loop.function))
+        returns = (each for callee in callees for each in callee.function.returns)
+        return any(isinstance(each, ast.Call) and _ends(each, _DETACHING) for each in returns)
+
+    @cached_property
+    def _outputs(self) -> set[str]:
+        """Names that hold what a model gave."""
+        return {
             name
             for name, values in self.assigned.items()
             if any(self.hot.is_model(value.func, self.loop.function) for value in values if isinstance(value, ast.Call))
         }
+
+    def _evaluated_losses(self) -> Iterator[str]:
+        """In evaluation: what a loss function gives for what a model gave, and losses that a model gives."""
         for name, values in self.assigned.items():
             for value in values:
                 if not isinstance(value, ast.Call):
@@ -147,7 +171,7 @@ class StepTensors:
                 if self.hot.is_model(value.func, self.loop.function):
                     if "loss" in name.lower() and all(self._is_output(each) for each in values):
                         yield name
-                elif is_loss_call(value) and self._from_model(value, outputs):
+                elif self._is_evaluated_loss(value):
                     yield name
 
     def _from_model(self, call: ast.Call, outputs: set[str]) -> bool:
@@ -175,7 +199,7 @@ def differentiated(function: Function) -> frozenset[str]:
 def is_loss_call(call: ast.Call) -> bool:
     """Whether a call works out a loss, going by the name of the function."""
     name = last_name(call.func).lower()
-    return any(word in name for word in _LOSS_WORDS) and "scaler" not in name
+    return _LOSS_NAME.search(name) is not None and "scaler" not in name
 
 
 def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:
@@ -211,6 +235,16 @@ def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:
 def _ends(call: ast.Call, methods: frozenset[str]) -> bool:
     """Whether the result of a call is a plain number or a tensor without its past; `.float()` is neither."""
     return last_name(call.func) in methods or (isinstance(call.func, ast.Name) and call.func.id in _BUILTINS)
+
+
+def _terms(value: ast.expr) -> Iterator[ast.Call]:
+    """The calls that a value is a sum or a multiple of."""
+    match value:
+        case ast.BinOp():
+            yield from _terms(value.left)
+            yield from _terms(value.right)
+        case ast.Call():
+            yield value
 
 
 def _sums(value: ast.expr) -> set[str]:

@@ -109,7 +109,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for step in analysis.scaler_calls:
         own = [scale for scale in scales if scale.function is step.function]
         if step.method == "step" and any(not analysis.nesting.conditions(each.call, each.function) for each in own):
-            yield from _shifted(step, analysis)
+            yield from _shifted(step, own, analysis)
 
 
 def _in_a_function(
@@ -203,12 +203,16 @@ def _parts_of(iterated: ast.expr) -> str:
     return ""
 
 
-def _shifted(step: ScalerCall, analysis: Analysis) -> Iterator[Match]:
-    """A step where the number of the batch, counted from 0, is a multiple of N: at the first batch of a window."""
+def _shifted(step: ScalerCall, scales: list[ScalerCall], analysis: Analysis) -> Iterator[Match]:
+    """A step where the number of the batch, counted from 0, is a multiple of N: at the first batch of a window.
+
+    One with a backward behind the same condition accumulates nothing: a generator trained every N batches.
+    """
+    behind = {id(test) for each in scales for test, _ in analysis.nesting.conditions(each.call, each.function)}
     loops = analysis.nesting.loops(step.call, step.function)
     counters = {_counter(loop) for loop in loops if isinstance(loop, ast.For)} - {""}
     for test, holds in analysis.nesting.conditions(step.call, step.function):
-        for node in walk(test) if holds else ():
+        for node in walk(test) if holds and id(test) not in behind else ():
             match node:
                 case ast.Compare(
                     left=ast.BinOp(left=ast.Name(id=name), op=ast.Mod()),

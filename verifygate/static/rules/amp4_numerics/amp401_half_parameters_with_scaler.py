@@ -2,10 +2,10 @@
 
 ## What it does
 Reports `model.half()` and `model.to(torch.float16)` in a function that goes on to step with a scaler, or whose class or
-caller does, where no condition lies between, the model is not made float again, and the optimizer is not seen to be
-given other models' parameters only. Certain where it is seen to be given this one's; not reported where the function
-only evaluates the model, nor where the optimizer is of a class that sets `_step_supports_amp_scaling`, since the
-scaler then leaves unscaling to it.
+caller does, where the model is not made float again, and the optimizer is not seen to be given other models' parameters
+only. Certain where it is seen to be given this one's; only likely behind a condition, which has to be the one that
+switches the scaler on or that leads to its step. Not reported where the function only evaluates the model, nor where
+the optimizer is of a class that sets `_step_supports_amp_scaling`, since the scaler then leaves unscaling to it.
 
 ## Why is this bad
 A scaler divides gradients in float32 and refuses half ones: dividing in half would flush to zero what scaling had
@@ -93,15 +93,33 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if not (function.module.mentions(b"caler") and function.module.mentions(b"half", b"float16")):
             continue
         for cast in (node for node in function.calls if _casts_to_half(node, function, analysis)):
-            chosen = bool(analysis.nesting.conditions(cast, function))
-            found = [] if chosen else list(_followed(cast, function, analysis))
+            around = analysis.nesting.conditions(cast, function)
+            found = [
+                (place, later)
+                for place, later in _followed(cast, function, analysis)
+                if all(_switches_too(test, holds, later, analysis) for test, holds in around)
+            ]
             for place, later in found or _followed_in_the_next_turn(cast, function, analysis):
                 yield Match(
                     place,
                     f"`{statement_text(place)}` makes the parameters half, whose gradients the scaler refuses",
-                    certain=any(refuses for _, refuses in later),
+                    certain=not around and any(refuses for _, refuses in later),
                     steps=((place, "the cast"), (later[0][0], "the step")),
                 )
+
+
+def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], analysis: Analysis) -> bool:
+    """Whether what a cast depends on also switches the scaler on, or leads to its step: `if args.fp16:`."""
+    for place, _ in steps:
+        frame = analysis.evaluator.root_frame(place.function)
+        scaler = analysis.roles.scaler(place.node.func.value, frame)  # type: ignore[attr-defined]
+        enabled = scaler.enabled.expr if scaler is not None and scaler.enabled is not None else None
+        if holds and enabled is not None and ast.unparse(enabled) == ast.unparse(test):
+            return True
+        conditions = analysis.nesting.conditions(place.node, place.function)  # type: ignore[arg-type]
+        if any((ast.unparse(asked), way) == (ast.unparse(test), holds) for asked, way in conditions):
+            return True
+    return False
 
 
 def _followed(

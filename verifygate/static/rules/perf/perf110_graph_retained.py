@@ -98,7 +98,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for spot in analysis.hot.spots(loop.function):
             if loop.node not in spot.loops or spot.without_gradients or spot.node in seen:
                 continue
-            kept = _kept(spot.node, tensors.losses) or _kept_inside(spot, tensors.losses, analysis)
+            kept = _kept(spot.node, tensors) or _kept_inside(spot, tensors, analysis)
             if kept is None or kept in tensors.behind_backward or kept in _rebound(loop):
                 continue
             if _is_of_another(spot, loop, tensors):
@@ -108,26 +108,26 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield match
 
 
-def _kept(node: ast.AST, losses: frozenset[str]) -> str | None:
+def _kept(node: ast.AST, tensors: StepTensors) -> str | None:
     """Where a statement keeps a loss: the name of the sum, or of the list."""
     match node:
-        case ast.AugAssign(target=target, op=ast.Add(), value=value) if carries(value, losses):
+        case ast.AugAssign(target=target, op=ast.Add(), value=value) if tensors.carries(value):
             return ast.unparse(target)
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
             # what is added counts, not the sum, which is a loss itself from then on
             added = [other for term, other in ((left, right), (right, left)) if ast.unparse(term) == name]
-            return name if any(carries(other, losses) for other in added) else None
+            return name if any(tensors.carries(other) for other in added) else None
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value], keywords=[]):
-            return name if carries(value, losses) else None
+            return name if tensors.carries(value) else None
     return None
 
 
-def _kept_inside(spot: Spot, losses: frozenset[str], analysis: Analysis) -> str | None:
+def _kept_inside(spot: Spot, tensors: StepTensors, analysis: Analysis) -> str | None:
     """The object of the project that a call has add a loss to what it holds: `meter.update(loss, n)`."""
     call = spot.node
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return None
-    given = [number for number, argument in enumerate(call.args) if carries(argument, losses)]
+    given = [number for number, argument in enumerate(call.args) if tensors.carries(argument)]
     methods = analysis.hot.callees(spot) if given else []
     for method in methods:
         names = [each.arg for each in method.parameters[0 if method.owner is None or method.is_static else 1 :]]
