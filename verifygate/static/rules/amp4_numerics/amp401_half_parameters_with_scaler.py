@@ -116,7 +116,7 @@ def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], 
         enabled = scaler.enabled.expr if scaler is not None and scaler.enabled is not None else None
         if holds and enabled is not None and ast.unparse(enabled) == ast.unparse(test):
             return True
-        conditions = analysis.nesting.conditions(place.node, place.function)  # type: ignore[arg-type]
+        conditions = analysis.nesting.conditions(place.node, place.function)
         if any((ast.unparse(asked), way) == (ast.unparse(test), holds) for asked, way in conditions):
             return True
     return False
