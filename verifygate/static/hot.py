@@ -372,10 +372,15 @@ class Hot:
         return False
 
     def _decides(self, test: Test, function: Function) -> bool:
-        """Whether a step is taken only where a condition holds, or only where it does not."""
+        """Whether a step is taken, or a window of steps ends, only where a condition holds, or only where not."""
         if test not in self._decides_a_step:
-            nodes = (node for part in test.body for node in walk(part))
-            self._decides_a_step[test] = any(self._steps_in(node, function) for node in nodes)
+            nodes = [node for part in test.body for node in walk(part)]
+            ends = any(self._steps_in(node, function) for node in nodes)
+            self._decides_a_step[test] = ends or (
+                # What clears where the loss is no number ends no window: a count of turns must say so.
+                any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(test.expr))
+                and any(self._clears(node, function) for node in nodes)
+            )
         return self._decides_a_step[test]
 
     def _deciding(self, function: Function) -> list[Test]:
@@ -387,6 +392,13 @@ class Hot:
 
     def _steps_in(self, node: ast.AST, function: Function) -> bool:
         return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
+
+    def _clears(self, node: ast.AST, function: Function) -> bool:
+        """Whether gradients are cleared, as they are once a step is taken."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=optimizer, attr="zero_grad")):
+                return self.roles.is_optimizer(optimizer, self.evaluator.root_frame(function))
+        return False
 
 
 def _of_turn(expr: ast.expr, own: list[str]) -> bool:

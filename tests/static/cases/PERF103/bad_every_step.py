@@ -43,6 +43,16 @@ def told_by_a_name(model, criterion, optimizer, scaler, loader, window):
             torch.cuda.empty_cache()  # expect: PERF103
 
 
+def stepped_by_the_scaler(model, criterion, optimizer, loss_scaler, loader, window):
+    for step, (images, labels) in enumerate(loader):
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels) / window
+        loss_scaler(loss, optimizer, update_grad=(step + 1) % window == 0)
+        if (step + 1) % window == 0:
+            optimizer.zero_grad()
+            torch.cuda.empty_cache()  # expect: PERF103
+
+
 @torch.no_grad()
 def evaluate(model, criterion, loader):
     total = 0.0

@@ -82,6 +82,20 @@ def in_the_other_turns(model, criterion, optimizer, scaler, loader, window):
             torch.cuda.empty_cache()
 
 
+def of_what_is_no_number(model, criterion, optimizer, loss_scaler, meter, loader):
+    for step, (images, labels) in enumerate(loader):
+        with torch.autocast("cuda"):
+            loss = criterion(model(images), labels)
+        loss_scaler(loss, optimizer)
+        failed = loss > 100
+        if failed:
+            optimizer.zero_grad()
+            torch.cuda.empty_cache()
+        if step % 500 == 0:
+            meter.zero_grad()
+            torch.cuda.empty_cache()
+
+
 class Language:
     """No module: what it is called on is text."""
 
