@@ -1,9 +1,10 @@
 """What the rules have to look at, told from the bytes of the files: most of a project is never parsed.
 
-A file is picked for words that it names itself; because it calls a function in which AMP code stands; or for what
-rules look for beside AMP code, where the project has any that it would matter to. Of a file that trains, and of a small
-one, rules look at everything. Of any other, at the body and at those top-level definitions in which a word stands, with
-the functions that mention them. What a definition leads to is parsed when something asks.
+A file is picked for words that it names itself; because it calls a function in which AMP code stands, or derives from
+such a class, so that what it overrides runs in the midst of that code; or for what rules look for beside AMP code,
+where the project has any that it would matter to. Of a file that trains, and of a small one, rules look at everything.
+Of any other, at the body and at those top-level definitions in which a word stands, with the functions that mention
+them. What a definition leads to is parsed when something asks.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _OF_IMPORT = re.compile(rb"[ \t]*(?:from|import)\b|[\s\w.,()]*$")
 _ALIASED = re.compile(rb"([\w.]+)(?:\s+as\s+(\w+))?")
 _BOUND = re.compile(rb"[ \t]*(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
 _BASES = re.compile(rb"[^:#]*(?:#[^\n]*[^:#]*)*")
+_HEIR = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^:]*)\)[ \t]*:", re.MULTILINE)
 _GLOBAL = re.compile(rb"^[ \t]+global[ \t]+([\w, \t]+)", re.MULTILINE)
 _HANDED_OUT = re.compile(rb"^(?![ \t]*(?:async[ \t]+)?(?:with\b|@)).*(?:\bautocast\b[ \t]*\(|\byield\b)", re.MULTILINE)
 """A region that is not entered where it is made, or whose function pauses in it: it covers what others do."""
@@ -61,6 +63,8 @@ class Picker:
         """What to look at for the words in it, and for calls of AMP code, by path in order."""
         core = set().union(*(self._words[word] for word in _CORE))
         callers = _Callers([file for file in self._sources if file.path in core])
+        while sum(map(callers.takes_in_heirs, self._sources)):
+            pass  # those that derive from an heir are heirs as well
         picked: dict[str, frozenset[str] | None] = {}
         for file in self._sources:
             words = [word for word, paths in self._words.items() if file.path in paths]
@@ -243,11 +247,29 @@ class _Callers:
         self._stems = {_stem(file.path) for file in core}
         self._names = frozenset(name for file in core for name in _amp_names(file))
         self._by_import: dict[tuple[bytes | None, bytes], frozenset[bytes]] = {}
+        self._heirs: dict[str, frozenset[bytes]] = {}
+
+    def takes_in_heirs(self, file: SourceFile) -> bool:
+        """Count the classes of a file that derive from AMP code of another as AMP code; whether there are new ones."""
+        if b"class " not in file.data:
+            return False
+        imported = self._imported_by(file)
+        heirs = [hit for hit in _HEIR.finditer(file.data) if imported.intersection(_WORD.findall(hit[2]))]
+        new = frozenset(hit[1] for hit in heirs) - self._names
+        if new:
+            self._names |= new
+            self._stems.add(_stem(file.path))
+            self._heirs[file.path] = self._heirs.get(file.path, frozenset()) | new
+            self._by_import.clear()
+        return bool(new)
+
+    def _imported_by(self, file: SourceFile) -> frozenset[bytes]:
+        return frozenset[bytes]().union(*map(self._imported, file.imports))
 
     def called(self, file: SourceFile) -> list[bytes]:
-        """The beginnings of such calls, `name(`."""
-        found = []
-        for name in sorted(frozenset().union(*map(self._imported, file.imports))):
+        """The beginnings of such calls, `name(`; and of such classes that derive from AMP code, `class name`."""
+        found = [b"class " + heir for heir in sorted(self._heirs.get(file.path, ()))]
+        for name in sorted(self._imported_by(file)):
             for use in (name + b"(", b"with " + name + b":") if name in file.data else ():
                 if any(not _is_letter(file.data, offset - 1) for offset in _offsets(file.data, use)):
                     found.append(use)

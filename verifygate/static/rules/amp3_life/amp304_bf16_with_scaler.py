@@ -61,6 +61,7 @@ that no call connects.
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
+import ast
 import re
 from collections.abc import Iterable, Sequence
 
@@ -115,8 +116,13 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     )
     if dtypes and all(each == {Dtype.BFLOAT16} for each in dtypes):
         yield Match(place, "the scaler scales losses computed in bfloat16, which needs none", not asked, steps=steps)
-    elif not asked and (
-        any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes) or _are_arms(regions, dtypes, analysis)
+    elif (
+        not asked
+        and not _chooses_float16(conditions, regions, analysis)
+        and (
+            any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes)
+            or _are_arms(regions, dtypes, analysis)
+        )
     ):
         yield Match(place, "the scaler stays on when bfloat16 is chosen, which needs none", certain=False, steps=steps)
 
@@ -129,6 +135,25 @@ def _are_arms(regions: Sequence[WrittenRegion], dtypes: Sequence[frozenset[Dtype
             arms.setdefault(id(test), {})[holds] = of_region
     both = {frozenset({Dtype.BFLOAT16}), frozenset({Dtype.FLOAT16})}
     return any({*each.values()} == both for each in arms.values())
+
+
+def _chooses_float16(
+    conditions: Sequence[tuple[str, bool]], regions: Sequence[WrittenRegion], analysis: Analysis
+) -> bool:
+    """Whether what the scaler asks also chooses the dtype: `torch.float16 if on_gpu else torch.bfloat16`."""
+    asked = {(text.partition(" ; ")[0], holds) for text, holds in conditions}
+    for region in regions:
+        dtype = region.region.dtype
+        bindings = analysis.precision.bindings(dtype.expr, dtype.frame) if dtype is not None else []
+        exprs = [*(each.expr for each, _ in bindings), dtype.expr if dtype is not None else None]
+        choices = [each for each in exprs if isinstance(each, ast.IfExp)]
+        if not any(
+            (ast.unparse(each.test), holds) in asked and Precision.asks_for_float16_only(ast.unparse(chosen), True)
+            for each in choices
+            for chosen, holds in ((each.body, True), (each.orelse, False))
+        ):
+            return False
+    return bool(regions)
 
 
 def _compares_with_float16(conditions: Sequence[tuple[str, bool]]) -> bool:

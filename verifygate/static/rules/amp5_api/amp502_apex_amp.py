@@ -54,6 +54,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.rule import Match, Rule
+from verifygate.static.values import Known
 
 RULE = Rule(
     code="AMP502",
@@ -71,6 +72,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for call, function in analysis.calls:
         if not function.module.mentions(b"apex.amp", b"from apex import"):
             continue
-        name = analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))
-        if name.startswith("apex.amp."):
+        values = analysis.evaluator.values(call.func, analysis.evaluator.root_frame(function))
+        names = (value.name for value in values if isinstance(value, Known))  # beside None, where apex is not there
+        if name := next((each for each in names if each.startswith("apex.amp.")), ""):
             yield Match(Place(function, call), f"`{name}` is superseded by torch's own AMP")
