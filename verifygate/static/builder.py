@@ -107,7 +107,7 @@ class Builder:
             isinstance(node.payload, Branch | Assign | Member | Pass) for node in added
         ):
             return
-        if any(isinstance(node.payload, Assign) and _decides(node.payload) for node in added):
+        if any(isinstance(node.payload, Assign) and self._decides(node.payload) for node in added):
             return
         del self.graph.nodes[start:]
         for source, _ in before:
@@ -122,7 +122,11 @@ class Builder:
                 self._connect(self._loose, number)
                 self._loose = [(number, None)]
 
+    def _decides(self, assign: Assign) -> bool:
+        """Whether it matters on which paths an assignment is made: it settles a condition, or scales a loss.
 
-def _decides(assign: Assign) -> bool:
-    """Whether it matters on which paths an assignment is made: it settles a condition, or scales a loss."""
-    return assign.truth is not None or assign.scaled
+        Or it puts another optimizer, or what goes by such a name, in the place of one.
+        """
+        if assign.truth is not None or assign.scaled:
+            return True
+        return assign.target in self.graph.optimizers or "opt" in assign.target.rpartition(".")[2].lower()

@@ -81,7 +81,7 @@ class Way:
         stepped = rule == "AMP209"
         decided = self.decisions(self._since)
         guards = [n for n, fact in decided if self._checks_finite(n) or (not stepped and self._asks_for_norm(n, fact))]
-        guards = [number for number in guards if not _raises(self.graph.nodes[number].place)]
+        guards = [n for n in guards if not _raises(self.graph.nodes[n].place) and self._led_past_an_update(n)]
         if guards and rule in _BY_GUARD:
             return _BY_GUARD[rule], guards[-1]
         if rule in _UNSCALED_OR_NOT and any(
@@ -91,6 +91,21 @@ class Way:
         if rule == "AMP212" and not self._is_misplaced_zero():
             return "", self.blamed
         return "" if rule in ("AMP208", "AMP211") and self._turns_since_step() else rule, self.blamed
+
+    def _led_past_an_update(self, guard: int) -> bool:
+        """Whether the other arm of a check comes to an update before the next backward."""
+        on_the_way = set(self.numbers[self.numbers.index(guard, self._since) + 1 :][:1])
+        ahead = [successor for successor, _ in self.graph.nodes[guard].successors if successor not in on_the_way]
+        seen = set(ahead)
+        while ahead:
+            node = self.graph.nodes[number := ahead.pop()]
+            if self._event(number) is Event.UPDATE:
+                return True
+            if not isinstance(node.payload, Backward):
+                following = {successor for successor, _ in node.successors} - seen
+                seen |= following
+                ahead += following
+        return False
 
     def left_loops(self) -> set[int]:
         """The loops around the last backward that the way has left where the breach shows."""
@@ -104,7 +119,7 @@ class Way:
         if not isinstance(self.graph.nodes[self.shown].payload, Backward):
             # a step on gradients that were thrown away: behind a question for their norm, a step that does nothing
             decided = self.decisions(self._last_backward(self._since) or 0)
-            return not any(_asks_for_norm(self.graph.nodes[number].place.node) for number, _ in decided)
+            return not any(self._asks_for_norm(*each) or self._checks_finite(each[0]) for each in decided)
         return self._is_never_zeroed() if self.blamed == self.shown else self._is_wiped_window()
 
     def _is_never_zeroed(self) -> bool:

@@ -65,7 +65,8 @@ def advanced(track: Track, event: Event, number: int, *, aimed: bool) -> tuple[T
 
 def _stays_emptied(track: Track, event: Event, aimed: bool) -> bool:
     if event is Event.ZERO_GRAD:
-        return track.emptied or (aimed and track.weak and track.state.gradients is Gradients.SCALED)
+        had_some = track.weak and track.state.gradients in (Gradients.SCALED, Gradients.UNSCALED)
+        return track.emptied or (aimed and had_some)
     return track.emptied and event in (Event.UNSCALE, Event.CLIP, Event.READ, Event.UPDATE)
 
 

@@ -39,3 +39,24 @@ def one_loss(encoder, head, batches, loss_fn):
         scaler.step(high)
         low.zero_grad()
         scaler.update()
+
+
+def measured_before(maker, critic, batches, loss_fn):
+    ours = torch.optim.AdamW(maker.parameters())
+    theirs = torch.optim.AdamW(critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for noise, real in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            their_loss = critic(maker(noise).detach()).mean() - critic(real).mean()
+        theirs.zero_grad()
+        scaler.scale(their_loss).backward()
+        scaler.unscale_(theirs)
+        print(torch.nn.utils.clip_grad_norm_(critic.parameters(), 1.0))
+        theirs.zero_grad()  # expect: AMP212
+        scaler.step(theirs)
+        with torch.autocast("cuda", dtype=torch.float16):
+            our_loss = loss_fn(critic(maker(noise)))
+        ours.zero_grad()
+        scaler.scale(our_loss).backward()
+        scaler.step(ours)
+        scaler.update()
