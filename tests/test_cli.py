@@ -591,3 +591,18 @@ def test_sigterm_leaves_the_earlier_report_and_no_child(project: Path):
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
     assert listing(project / "reports") == before
+
+
+@pytest.mark.parametrize("kind", ["folder", "link to nothing", "link to itself"])
+def test_configuration_that_cannot_be_read_is_not_left_out(kind: str, tmp_path: Path, monkeypatch, capsys):
+    """Rules would be judged by defaults that nobody chose."""
+    own = tmp_path / "verifygate.toml"
+    (tmp_path / "train.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    if kind == "folder":
+        own.mkdir()
+    else:
+        own.symlink_to(own if kind == "link to itself" else tmp_path / "nothing.toml")
+
+    assert main(["check", "--no-cache", "train.py"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from verifygate.errors import UsageError
+
 CONFIG_NAME = "verifygate.toml"
 
 
@@ -13,10 +15,16 @@ def lies_in(root: Path, path: str) -> bool:
 
 
 def find(start: Path) -> Path | None:
-    """The nearest `verifygate.toml`, or pyproject.toml with `[tool.verifygate]`, in `start` or a folder above."""
+    """The nearest `verifygate.toml`, or pyproject.toml with `[tool.verifygate]`, in `start` or a folder above.
+
+    Raises UsageError where the name stands for something that is no file.
+    """
     for folder in (start.resolve(), *start.resolve().parents):
-        if (own := folder / CONFIG_NAME).is_file():
+        own = folder / CONFIG_NAME
+        if own.is_file():
             return own
+        if own.is_dir() or own.is_symlink():  # left out, rules would be judged by defaults that nobody chose
+            raise UsageError("not a file", where=CONFIG_NAME, remedy="make it a file, or take it away")
         shared = folder / "pyproject.toml"
         if shared.is_file() and b"[tool.verifygate" in shared.read_bytes():
             return shared

@@ -10,6 +10,7 @@ import pytest
 from verifygate.config import StaticSettings
 from verifygate.source import SourceFile, Sources
 from verifygate.static.engine import Outcome, analyse
+from verifygate.static.rules.amp3_life import amp301_scaler_recreated as amp301
 
 HEAD = "from torch.amp import GradScaler, autocast\n"
 USE = "def f(scaler, optimizer, a):\n"
@@ -95,6 +96,18 @@ def test_strange_but_valid_file_is_analysed(name: str):
 def test_other_encodings_and_line_ends_are_read(data: bytes):
     """PEP 263 declarations, byte order marks and all three line ends are Python."""
     assert analysed(data).not_analysed == ()
+
+
+def test_a_function_is_read_for_the_first_of_its_scalers(monkeypatch: pytest.MonkeyPatch):
+    """Thousands of scalers in one function, or one loop, must not read all of it thousands of times."""
+    reads = []
+    real = amp301._builds_optimizer
+    monkeypatch.setattr(amp301, "_builds_optimizer", lambda *args: reads.append(args[1].name) or real(*args))
+
+    analysed("def f():\n" + "    GradScaler()\n" * 30 + "def g():\n    while True:\n" + "        GradScaler()\n" * 30)
+
+    assert sorted(set(reads)) == ["f", "g"]
+    assert len(reads) <= 4
 
 
 def test_other_files_are_still_analysed():

@@ -59,6 +59,7 @@ Loops outside the project, such as a framework that calls a hook once per epoch.
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from weakref import WeakKeyDictionary
 
 from verifygate.model import Severity, Witness
 from verifygate.record import record
@@ -138,7 +139,7 @@ def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
     if (
         steps
         and not any(analysis.nesting.loops(each.call, function) for each in used)
-        and not _builds_optimizer(function.own_nodes, function, analysis, _DEPTH)
+        and not _function_builds_optimizer(function, analysis)
     ):
         yield Match(
             scaler.place,
@@ -198,19 +199,42 @@ def _turns(place: Place, analysis: Analysis, calls: tuple[Place, ...]) -> Iterat
     """The loops whose every turn reaches the place, where none of what lies between begins a training of its own."""
     function = place.function
     for loop in analysis.nesting.loops(place.node, function):
-        body = [node for part in loop.body for node in walk(part)]
-        if _builds_optimizer(body, function, analysis, _DEPTH) or _ends_at_once(loop):
+        begins_anew, trains = _told_of(loop, function, analysis)
+        if begins_anew:
             return
-        if _trains(body, function, analysis, _DEPTH):
+        if trains:
             yield _Turn(loop, function, calls)
             return
-    if len(calls) >= _MAX_CALLS or _builds_optimizer(function.own_nodes, function, analysis, _DEPTH):
+    if len(calls) >= _MAX_CALLS or _function_builds_optimizer(function, analysis):
         return
     met = {function, *(call.function for call in calls)}
     for site in analysis.callers.sites(function):
         if site.caller not in met:
             call = Place(site.caller, site.call)
             yield from _turns(call, analysis, (*calls, call))
+
+
+_Told = WeakKeyDictionary[Analysis, dict[object, tuple[bool, bool]]]
+_TOLD: _Told = WeakKeyDictionary()
+"""Loop or function -> whether an optimizer is built in it (or the loop turns once), and whether it trains.
+
+A function may make any number of scalers: it is read for the first of them."""
+
+
+def _told_of(loop: Loop, function: Function, analysis: Analysis) -> tuple[bool, bool]:
+    told = _TOLD.setdefault(analysis, {})
+    if loop.body[0] not in told:
+        body = [node for part in loop.body for node in walk(part)]
+        begins_anew = _builds_optimizer(body, function, analysis, _DEPTH) or _ends_at_once(loop)
+        told[loop.body[0]] = begins_anew, not begins_anew and _trains(body, function, analysis, _DEPTH)
+    return told[loop.body[0]]
+
+
+def _function_builds_optimizer(function: Function, analysis: Analysis) -> bool:
+    told = _TOLD.setdefault(analysis, {})
+    if function not in told:
+        told[function] = _builds_optimizer(function.own_nodes, function, analysis, _DEPTH), False
+    return told[function][0]
 
 
 def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, depth: int) -> bool:
