@@ -119,7 +119,7 @@ class Way:
         if not isinstance(self.graph.nodes[self.shown].payload, Backward):
             # a step on gradients that were thrown away: behind a question for their norm, a step that does nothing
             decided = self.decisions(self._last_backward(self._since) or 0)
-            return not any(self._asks_for_norm(*each) or self._checks_finite(each[0]) for each in decided)
+            return not any(self._asks_for_norm(*each) for each in decided)
         return self._is_never_zeroed() if self.blamed == self.shown else self._is_wiped_window()
 
     def _is_never_zeroed(self) -> bool:

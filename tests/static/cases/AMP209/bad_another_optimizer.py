@@ -17,6 +17,6 @@ class Trainer:
             with torch.autocast("cuda", dtype=torch.float16):
                 loss = self.model(batch)
             self.scaler.scale(loss).backward()
-            self.scaler.step(self.optimizer)  # expect: AMP209 likely
+            self.scaler.step(self.optimizer)  # expect: AMP209
             if number in self.grown:
                 self.optimizer = self.make(self.model)
