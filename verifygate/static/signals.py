@@ -29,6 +29,10 @@ class Meaning:
     """A function that the call runs first: `optimizer.step(closure)`."""
 
 
+_SIZES = torch_api.GRAD_READINGS - {"abs", "pow", "square", "histc"}
+"""Those that give one number for a gradient."""
+
+
 class Signals:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
@@ -93,8 +97,10 @@ class Signals:
             path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
             return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
         if is_grad(receiver):
-            if method in torch_api.NONLINEAR_GRAD_METHODS or (
-                method == "copy_" and _is_chosen(self._first(call, "src"), frame)
+            if (
+                method in torch_api.NONLINEAR_GRAD_METHODS
+                or (method == "copy_" and _is_chosen(self._first(call, "src"), frame))
+                or (method in ("mul_", "div_") and self._is_measured(self._first(call, "other"), frame))
             ):
                 return Meaning(Signal(Event.CLIP, names=identifiers(receiver)))
             if method == "zero_":
@@ -155,6 +161,27 @@ class Signals:
         """Whether a scaler is handed over: what steps or derives with it is a wrapper."""
         given = (*call.args, *(word.value for word in call.keywords))
         return any(self.roles.scaler(each, frame) is not None for each in given)
+
+    def _is_measured(self, factor: ast.expr | None, frame: Frame) -> bool:
+        """Whether a factor comes of the size of a gradient: `limit / (p.grad.norm() + eps)`.
+
+        Not of two sizes, whose ratio has no scale, nor where the scale is reckoned with.
+        """
+        if factor is None or self.scaling.reaches_scale(factor, frame):
+            return False
+        queue, seen, sizes = [factor], set[str](), 0
+        while queue:
+            for node in walk(queue.pop()):
+                if isinstance(node, ast.Compare):
+                    return False  # a mask: which elements are above zero, or among the largest, may have no scale
+                if isinstance(node, ast.Call) and last_name(node.func) in _SIZES:
+                    held = node.func.value if isinstance(node.func, ast.Attribute) else None
+                    sizes += any(each is not None and is_grad(each) for each in (held, *node.args[:1]))
+                elif isinstance(node, ast.Name) and node.id not in seen:
+                    seen.add(node.id)
+                    bound = frame.function.scope.names.get(node.id, ())
+                    queue += [each.expr for each in bound if each.kind in ("value", "changed") and each.expr]
+        return sizes == 1
 
     def _has_scaled_limit(self, call: ast.Call, frame: Frame) -> bool:
         """Whether a clip is told of the scale: its limit grows with the gradients."""
