@@ -83,6 +83,7 @@ class Walk:
         self._alive: dict[int, list[str]] = {}
         self._scalers: dict[str, set[str]] = {}
         """Optimizer -> the scalers that are seen to unscale or step it."""
+        self._never_zeroed: set[str] = set()
         self._voids: list[frozenset[Atom]] = []
         """Node -> the conditions that it makes void."""
         self._matters: list[frozenset[Atom]] = []
@@ -101,6 +102,7 @@ class Walk:
         if not self.graph.scalers and not any(_is_mixed(node) for node in self.graph.nodes):
             return []  # neither scaling nor autocast: no breach can be met
         self._past: Past = Past(self.graph, self.parents)
+        self._never_zeroed = self.graph.never_zeroed()
         self._voids = ended(self.graph)
         self._matters = live(self.graph, self._voids)
         self._next_turns = next_turns(self.graph)
@@ -250,6 +252,9 @@ class Walk:
         if len(alive) == 1:
             return self._each(number, event, state, alive)
         reached = {name for name, track in state.tracks if name in alive and self._in_turn(number, name, track)}
+        for name, track in state.tracks:
+            if name in reached and track.state.gradients is Gradients.SPENT and name in self._never_zeroed:
+                self._sight("AMP212", number, number, state, name)
         tracks = tuple(
             (name, weakly(track, event, number) if name in reached and track.touched else track)
             for name, track in state.tracks

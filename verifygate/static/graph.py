@@ -239,6 +239,17 @@ class Graph:
         home = path.rpartition(":")[0]
         return any(home == f"{function.module.path}:{function.symbol}" for function in self.functions)
 
+    def never_zeroed(self) -> set[str]:
+        """The optimizers that no statement can be zeroing: none where it is not known which ones the zeroed are."""
+        signals = [node.payload for node in self.nodes if isinstance(node.payload, Signal)]
+        zeroed = {signal.optimizer for signal in signals if signal.event is Event.ZERO_GRAD}
+        if not zeroed <= self.optimizers.keys() or any("[*]" in name for name in zeroed):
+            return set()
+        related = ((name, other) for name in self.optimizers for other in zeroed)
+        return self.optimizers.keys() - {
+            name for name, other in related if is_below(name, other) or is_below(other, name)
+        }
+
     def prune(self) -> None:
         """Take out what can change nothing: assignments of which nothing depends, conditions on which nothing does.
 

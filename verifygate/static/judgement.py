@@ -238,8 +238,9 @@ def _asks_the_scaler(test: ast.AST) -> bool:
 
 
 def _names(nodes: tuple[ast.AST, ...]) -> list[str]:
-    """Names called or handed over, but for `zero_grad` itself, which is an event."""
+    """Names called or handed over, but for the method `zero_grad`, which is an event."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    called = [node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func) for node in calls]
+    methods = [node.func.attr for node in calls if isinstance(node.func, ast.Attribute)]
+    functions = [ast.unparse(node.func) for node in calls if not isinstance(node.func, ast.Attribute)]
     words = [word.arg or "" for node in calls for word in node.keywords]
-    return [name for name in called if name != "zero_grad"] + [word for word in words if word != "set_to_none"]
+    return functions + [each for each in (*methods, *words) if each not in ("zero_grad", "set_to_none")]

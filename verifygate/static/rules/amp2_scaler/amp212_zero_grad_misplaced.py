@@ -86,7 +86,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 def _message(hit: Hit, text: str) -> str:
     if hit.place.node is hit.shown_at.node:
-        return f"`{text}` adds to gradients that a step has used: nothing zeroes them in between"
+        name = hit.optimizer.rpartition(":")[2].rpartition(".")[2]
+        return f"`{text}` adds to gradients that a step of `{name}` has used: nothing zeroes them in between"
     if "backward" in statement_text(hit.shown_at):
         return f"`{text}` throws away what earlier micro-batches of the same window gave"
     return f"`{text}` throws away gradients before the step that is to use them"
