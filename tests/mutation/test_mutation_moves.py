@@ -114,3 +114,12 @@ def test_the_page_lists_every_move():
     rows = [f"| `{each.name}` | [{each.rule}](rules/{each.rule}.md) | {each.title} |" for each in OPERATORS]
 
     assert [line for line in page.splitlines() if line.startswith("| `")] == rows
+
+
+def test_the_scale_is_the_first_argument_of_the_old_scaler():
+    old = TRAIN.replace("torch.amp.GradScaler(", "torch.cuda.amp.GradScaler(")
+    assert old != TRAIN
+
+    _, moves = moves_in(old)
+
+    assert not [move for move in moves if move.operator.name == "scaler-from-position"]

@@ -180,7 +180,8 @@ def always_on(site: Site) -> Found:
 
 
 def mispositioned(site: Site) -> Found:
-    for call in site.calls(Kind.GRAD_SCALER):
+    """Of the old `torch.cuda.amp.GradScaler` the scale is the first argument."""
+    for call in site.calls(Kind.GRAD_SCALER, "torch.amp.GradScaler"):
         rest = [ast.unparse(each) for each in call.keywords if each.arg not in ("init_scale", "device")]
         yield call, [site.code.expression(call, f"{ast.unparse(call.func)}({', '.join(['1024.0', *rest])})")]
 

@@ -32,11 +32,11 @@ class Site:
         self.everywhere = everywhere
         """The constructs of all files."""
 
-    def calls(self, kind: ConstructKind) -> Iterator[ast.Call]:
-        """The calls that the constructs of a kind stand for."""
+    def calls(self, kind: ConstructKind, callee: str = "") -> Iterator[ast.Call]:
+        """The calls that the constructs of a kind stand for; with `callee`, those of this qualified name alone."""
         method = _METHODS.get(kind)
         for construct in self._constructs:
-            if construct.kind is kind:
+            if construct.kind is kind and callee in ("", construct.callee):
                 found = [
                     call
                     for call in self.code.calls_at(construct.line)
