@@ -2,8 +2,8 @@
 
     python tests/static/seed_faults.py FOLDER... [--each N] [--limit BYTES]
 
-A fault counts as found where `check` has a finding of its rule, in the broken file, that it has not without the fault,
-as told otherwise where it has another new one there. What a file already has findings of is not broken once more. Some
+A fault counts as found where `check` has a finding of its rule that it has not without the fault, as told otherwise
+where it has another new one. What a file already has findings of is not broken once more. Some
 moves break nothing where they are made (an update that another one follows): all of them found is not to be expected.
 What was missed is named on stderr, the Markdown table is on stdout.
 """
@@ -59,7 +59,7 @@ def main() -> int:
             if before[place]:
                 continue
             after = told(move.sources(sources))
-            new = {rule for path, rule in after - before if path == move.path}
+            new = {rule for _, rule in after - before}
             made[name] += 1
             found[name] += move.operator.rule in new
             otherwise[name] += bool(new) and move.operator.rule not in new

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.static.evaluate import Evaluator
+from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame, Made, Object
@@ -21,23 +22,37 @@ def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluat
     A model and what is made of it count as one: `core = model.module`, `model = DistributedDataParallel(model)`.
     """
     given: set[str] = set()
-    for value in evaluator.values(optimizer, frame):
-        match value:
-            case Made(calls=[*_, (call, home)]):
-                pass
-            case Object(call=Bound(expr=ast.Call() as call, frame=home)):
-                pass
-            case _:
-                return None
-        arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
-        models = [_as_called_in(frame, each, home) for argument in arguments for each in _models(argument, home)]
+    for models in _given(optimizer, frame, evaluator):
+        given.update(_as_called_in(frame, each, home) for each, home in models)
         if not models:
             return None
-        given.update(models)
     if "" in given:
         return None
-    made_of = _made_of(model, frame)
-    return any(model == each or each in made_of or model in _made_of(each, frame) for each in given)
+    return any(_is_of(model, each, frame) for each in given)
+
+
+def is_built_for(model: str, function: Function, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool:
+    """Whether a function builds what `optimizer` is in `frame`, with parameters of what it calls `model`."""
+    given = list(_given(optimizer, frame, evaluator))
+    return bool(given) and all(
+        any(home.function is function and _is_of(model, ast.unparse(each), home) for each, home in models)
+        for models in given
+    )
+
+
+def _is_of(model: str, given: str, frame: Frame) -> bool:
+    return model == given or given in _made_of(model, frame) or model in _made_of(given, frame)
+
+
+def _given(optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[list[tuple[ast.expr, Frame]]]:
+    """For each thing that an optimizer may be, the models whose parameters it was given, and where: none if unknown."""
+    for value in evaluator.values(optimizer, frame):
+        match value:
+            case Made(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
+                arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
+                yield [(model, home) for argument in arguments for model in _models(argument, home)]
+            case _:
+                yield []
 
 
 def is_frozen(model: str, frame: Frame) -> bool:

@@ -52,8 +52,8 @@ No fix: whether anything else relies on half parameters is not known here.
 
 ## What it cannot see
 A model that is made half in another function than the one that steps, but for a method of the same class, a function
-that returns it, and one that a loop over epochs gives the model beside the one that steps; parameters made half one by
-one.
+that returns it or builds its optimizer, and one that a loop over epochs gives the model beside the one that steps;
+parameters made half one by one.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -69,7 +69,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Function
 from verifygate.static.roles import ScalerKind
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.trained import is_frozen, is_trained, model_of
+from verifygate.static.trained import is_built_for, is_frozen, is_trained, model_of
 from verifygate.static.values import Frame, Made, Object
 
 RULE = Rule(
@@ -83,6 +83,8 @@ RULE = Rule(
     proof="raised-error",
 )
 
+_DEPTH = 2
+"""Calls through which an optimizer is handed on to its step."""
 _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
 
@@ -136,6 +138,7 @@ def _followed(
     later = _that_take(model, steps, cast, function, analysis)
     found = [(Place(function, step), refuses) for step, refuses in later]
     if not steps:
+        found += _of_its_optimizer(cast, names, function, analysis)
         found += _in_other_methods(names, function, analysis)
         if any(ast.unparse(model_of(each)) in names for each in function.returns):
             found += _in_callers(function, analysis)
@@ -178,6 +181,40 @@ def _also_called(model: str, function: Function) -> set[str]:
     assigned = [each for each in function.of_kind(ast.Assign) if isinstance(each.value, ast.Name | ast.Call)]
     same = (each for each in assigned if ast.unparse(model_of(each.value)) == model)
     return {model, *(ast.unparse(target) for each in same for target in each.targets)} - {""}
+
+
+def _of_its_optimizer(
+    cast: ast.Call, names: set[str], function: Function, analysis: Analysis
+) -> Iterator[tuple[Place, bool]]:
+    """The steps elsewhere of an optimizer that the function builds for the model, and returns or hands on."""
+    for step in analysis.scaler_calls:
+        if step.method not in ("step", "unscale_") or step.optimizer is None:
+            continue
+        if None is not function.owner is step.function.owner:
+            continue
+        for optimizer, frame, site in _handed_on(step.optimizer, step.frame, analysis):
+            if site is not None and site.caller is function and site.call.lineno < cast.lineno:
+                continue  # its training is over
+            if any(is_built_for(each, function, optimizer, frame, analysis.evaluator) for each in names):
+                refuses = step.method == "unscale_" or _is_unscaled_for(optimizer, frame, analysis)
+                if refuses is not False:
+                    yield step.place, bool(refuses)
+
+
+def _handed_on(
+    optimizer: ast.expr, frame: Frame, analysis: Analysis, depth: int = _DEPTH
+) -> Iterator[tuple[ast.expr, Frame, Site | None]]:
+    """What a step is given, and where it is a parameter, what the calls of its function give, and the call.
+
+    Not through functions that make a model float.
+    """
+    if _makes_float(frame.function, analysis):
+        return
+    yield optimizer, frame, None
+    if depth and isinstance(optimizer, ast.Name):
+        for site, bound in analysis.callers.given(optimizer.id, frame.function):
+            for expr, home, above in _handed_on(bound.expr, bound.frame, analysis, depth - 1):
+                yield expr, home, above or site
 
 
 def _in_other_methods(names: set[str], function: Function, analysis: Analysis) -> Iterator[tuple[Place, bool]]:
@@ -232,7 +269,9 @@ def _steps(function: Function, analysis: Analysis) -> list[tuple[ast.Call, bool]
     for node in function.calls:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("step", "unscale_"):
             scaler = analysis.roles.scaler(node.func.value, frame)
-            refuses = node.func.attr == "unscale_" or _is_unscaled_for(node, frame, analysis)
+            refuses = node.func.attr == "unscale_" or (
+                _is_unscaled_for(node.args[0], frame, analysis) if node.args else None
+            )
             if scaler is not None and scaler.kind is not ScalerKind.IDLE and refuses is not False:
                 found.append((node, bool(refuses)))
     return found
@@ -252,13 +291,11 @@ def _that_take(
     return found
 
 
-def _is_unscaled_for(step: ast.Call, frame: Frame, analysis: Analysis) -> bool | None:
-    """Whether the scaler's step unscales for the optimizer it is given; None where that cannot be told."""
-    if not step.args:
-        return None
+def _is_unscaled_for(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool | None:
+    """Whether the scaler's step unscales for the optimizer that it is given; None where that cannot be told."""
     evaluator = analysis.evaluator
     found: list[bool | None] = []
-    for value in evaluator.values(step.args[0], frame):
+    for value in evaluator.values(optimizer, frame):
         match value:
             case Object(made=made) if any(_UNSCALES_ITSELF in each.attributes for each in evaluator.linearised(made)):
                 found.append(False)
@@ -269,6 +306,12 @@ def _is_unscaled_for(step: ast.Call, frame: Frame, analysis: Analysis) -> bool |
             case _:
                 found.append(None)
     return found[0] if len(set(found)) == 1 else None
+
+
+def _makes_float(function: Function, analysis: Analysis) -> bool:
+    """Whether a function makes some model float."""
+    casts = (node.func for node in function.calls if isinstance(node.func, ast.Attribute))
+    return any(cast.attr == "float" and analysis.hot.is_model(cast.value, function) for cast in casts)
 
 
 def _is_undone(name: str, function: Function) -> bool:
