@@ -28,7 +28,7 @@ from verifygate.static.graph import (
     Signal,
     is_below,
 )
-from verifygate.static.judgement import OF_ONE, Way
+from verifygate.static.judgement import OF_ONE, Way, asks_gradients
 from verifygate.static.liveness import counts, ended, implied, live, next_turns
 from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
@@ -84,6 +84,7 @@ class Walk:
         self._scalers: dict[str, set[str]] = {}
         """Optimizer -> the scalers that are seen to unscale or step it."""
         self._never_zeroed: set[str] = set()
+        self._asks_gradients = False
         self._voids: list[frozenset[Atom]] = []
         """Node -> the conditions that it makes void."""
         self._matters: list[frozenset[Atom]] = []
@@ -103,6 +104,7 @@ class Walk:
             return []  # neither scaling nor autocast: no breach can be met
         self._past: Past = Past(self.graph, self.parents)
         self._never_zeroed = self.graph.never_zeroed()
+        self._asks_gradients = any(map(asks_gradients, self.graph.nodes))
         self._voids = ended(self.graph)
         self._matters = live(self.graph, self._voids)
         self._next_turns = next_turns(self.graph)
@@ -270,6 +272,8 @@ class Walk:
                 if event is not Event.UPDATE and not self._in_turn(number, name, track):
                     tracks.append((name, passed_over(track, event, aimed)))
                     continue
+                if event is Event.ZERO_GRAD and track.state.gradients is Gradients.SCALED and self._asks_gradients:
+                    self._sight("AMP214", number, number, state, name)
                 following, breach = advanced(track, event, number, aimed=aimed)
                 if breach is not None and not _is_unused(name, breach, event):
                     blamed = number if breach.blame is event and not is_earlier(breach) else track.mark(breach.blame)

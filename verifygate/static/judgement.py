@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from verifygate.protocol import Event
 from verifygate.static import torch_api
-from verifygate.static.graph import Backward, Branch, Fact, Graph, Place, Signal
+from verifygate.static.graph import Backward, Branch, Fact, Graph, Node, Place, Signal
 from verifygate.static.syntax import walk
 
 OF_ONE = "of one member: "
@@ -77,6 +77,8 @@ class Way:
 
     def verdict(self, rule: str) -> tuple[str, int]:
         """The code of the rule that this way breaks, empty where it breaks none; and the node at fault."""
+        if rule == "AMP214":
+            return self._stuck()
         # where the scaler has stepped, a question for the norm or for `skipped` led past no step
         stepped = rule == "AMP209"
         decided = self.decisions(self._since)
@@ -92,11 +94,28 @@ class Way:
             return "", self.blamed
         return "" if rule in ("AMP208", "AMP211") and self._turns_since_step() else rule, self.blamed
 
+    def _stuck(self) -> tuple[str, int]:
+        """AMP214 where a check of scaled gradients leads past the update: the scale that made them inf stays."""
+        since = self._last_backward(len(self.numbers)) or 0
+        for number, _ in self.decisions(since):
+            if self._checks_finite(number) and asks_gradients(self.graph.nodes[number]):
+                taken, others = self._arms(number, since)
+                if self._comes_to_an_update(others) and not self._comes_to_an_update(taken):
+                    return "AMP214", number
+        return "", self.blamed
+
     def _led_past_an_update(self, guard: int) -> bool:
         """Whether the other arm of a check comes to an update before the next backward."""
-        on_the_way = set(self.numbers[self.numbers.index(guard, self._since) + 1 :][:1])
-        ahead = [successor for successor, _ in self.graph.nodes[guard].successors if successor not in on_the_way]
-        seen = set(ahead)
+        return self._comes_to_an_update(self._arms(guard, self._since)[1])
+
+    def _arms(self, guard: int, since: int) -> tuple[set[int], set[int]]:
+        """Where the way goes on from a condition, met after a position, and where it does not."""
+        taken = set(self.numbers[self.numbers.index(guard, since) + 1 :][:1])
+        return taken, {successor for successor, _ in self.graph.nodes[guard].successors} - taken
+
+    def _comes_to_an_update(self, starts: set[int]) -> bool:
+        """Whether an update comes before the next backward."""
+        ahead, seen = list(starts), set(starts)
         while ahead:
             node = self.graph.nodes[number := ahead.pop()]
             if self._event(number) is Event.UPDATE:
@@ -211,6 +230,14 @@ class Way:
     def _checks_finite(self, number: int) -> bool:
         text = ast.unparse(self.graph.nodes[number].place.node)
         return any(word in text for word in torch_api.FINITE_WORDS)
+
+
+def asks_gradients(node: Node) -> bool:
+    """Whether a node asks about gradients, or their norm, whether they are finite."""
+    if not isinstance(node.payload, Branch):
+        return False
+    text = ast.unparse(node.place.node)
+    return "grad" in text and any(word in text for word in torch_api.FINITE_WORDS)
 
 
 def _asks_for_norm(test: ast.AST) -> bool:

@@ -29,3 +29,31 @@ def handed_on_before(model, batches, optimizer, scaler, hooks):
         scaler.update()
         loss = loss / 2.0**16
         print(loss)
+
+
+def bound_anew(model, optimizer, scaler, loader, loss_fn, history, prepare):
+    """What is kept is another loss by then; what is handed on before has its backward ahead of it."""
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        loss = scaler.scale(loss)
+        prepare(loss)
+        loss.backward()
+        scaler.step(optimizer)
+        scaler.update()
+        loss = loss_fn(model(inputs), targets)
+        history.append({"loss": loss.item()})
+
+
+def divided_in_place(model, optimizer, scaler, loader, loss_fn, history):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        loss = scaler.scale(loss)
+        loss.backward()
+        scaler.step(optimizer)
+        loss.data.div_(scaler.get_scale())
+        scaler.update()
+        history.append(loss.item())

@@ -72,6 +72,7 @@ from verifygate.static import framework_scalers
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
+from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
@@ -92,6 +93,9 @@ _READERS = frozenset({"item", "tolist"})
 _SAME_NUMBER = frozenset({"detach", "cpu", "clone", "mean", "sum", "numpy"})
 _ASK_ANYTHING = frozenset({"isfinite", "isnan", "isinf", "isinstance", "type", "id", "is_tensor", "backward", "grad"})
 """Functions for which it does not matter by what a loss is multiplied."""
+
+
+_TAKERS = (ast.Call, ast.AugAssign, ast.FormattedValue, ast.Dict, ast.List)
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -123,29 +127,26 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     if not (isinstance(holder, ast.Assign) and holder.value is call.call and isinstance(holder.targets[0], ast.Name)):
         return
     name = holder.targets[0].id
-    bound = sorted(
-        getattr(node, "lineno", 0)
-        for target, binding in bound_targets(function.own_nodes)
-        if isinstance(target, ast.Name) and target.id == name
-        for node in (binding.node,)
-    )
-    until = next((line for line in bound if line > holder.lineno), None)
-    if until is None and (left := _returned(name, holder, function)) is not None:
+    if (left := _returned(name, holder, function)) is not None:
         message = f"`{name}` is returned as the loss while it is multiplied by the loss scale"
         steps = ((Place(function, holder), "scaled"), (Place(function, left), "returned"))
         yield Match(Place(function, holder), message, certain=False, steps=steps)
-    derived = _derived(name, holder, function)
-    takers: list[ast.Call | ast.AugAssign | ast.FormattedValue] = [*function.calls, *function.of_kind(ast.AugAssign)]
-    for node in [*takers, *function.of_kind(ast.FormattedValue)]:
-        reads = isinstance(node, ast.Call) and _reads(node, name)
-        if not reads and not (derived and node.lineno > min(derived) and _keeps(node, name)):
-            continue
-        if node.lineno <= holder.lineno or (until is not None and node.lineno >= until):
+    derived = min(_derived(name, holder, function), default=None)
+    for node in (each for kind in _TAKERS for each in function.of_kind(kind)):
+        number, keep = _read(node, name), _kept(node, name)
+        use = number or (keep if keep is not None and derived is not None and keep.lineno > derived else None)
+        if use is None or use.lineno <= holder.lineno:
             continue
         place = Place(function, node)
-        if analysis.held.agree(Place(function, holder), place):
+        if _reaches(holder, use, function) and analysis.held.agree(Place(function, holder), place):
             message = f"`{statement_text(place)}` reads a loss that is multiplied by the loss scale"
-            yield Match(place, message, certain=reads, steps=((Place(function, holder), "scaled"), (place, "read")))
+            steps = ((Place(function, holder), "scaled"), (place, "read"))
+            yield Match(place, message, certain=number is not None, steps=steps)
+
+
+def _reaches(holder: ast.Assign, use: ast.Name, function: Function) -> bool:
+    """Whether what a name stands for may be what an assignment gave it."""
+    return any(binding.node is holder for binding in reaching(use.id, use, function) or ())
 
 
 def _derived(name: str, holder: ast.Assign, function: Function) -> list[int]:
@@ -168,26 +169,40 @@ def _returned(name: str, holder: ast.Assign, function: Function) -> ast.Return |
         if node.value is None or not derived or node.lineno <= min(derived):
             continue
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        if any(isinstance(part, ast.Name) and part.id == name for part in parts):
-            return node
+        for part in parts:
+            if isinstance(part, ast.Name) and part.id == name:
+                return node if _reaches(holder, part, function) else None
     return None
 
 
-def _reads(node: ast.Call, name: str) -> bool:
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _READERS:
-        base = node.func.value
-        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
-            base = base.func.value
-        return isinstance(base, ast.Name) and base.id == name
-    is_float = isinstance(node.func, ast.Name) and node.func.id == "float"
-    return is_float and bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == name
+def _read(node: ast.AST, name: str) -> ast.Name | None:
+    """The loss of which a call takes the number: `loss.detach().item()`, `float(loss)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr=attr)) if attr in _READERS:
+            while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+                base = base.func.value
+        case ast.Call(func=ast.Name(id="float"), args=[base, *_]):
+            pass
+        case _:
+            return None
+    return base if isinstance(base, ast.Name) and base.id == name else None
 
 
-def _keeps(node: ast.Call | ast.AugAssign | ast.FormattedValue, name: str) -> bool:
-    """Whether a loss that has done its duty is added up, put in a list, logged or printed: then its number counts."""
-    given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else [node.value]
-    asks = isinstance(node, ast.Call) and last_name(node.func) in _ASK_ANYTHING
-    return not asks and any(isinstance(base := _base(each), ast.Name) and base.id == name for each in given)
+def _kept(node: ast.AST, name: str) -> ast.Name | None:
+    """A loss that has done its duty, and is added up, put in a list, logged or printed: then its number counts."""
+    match node:
+        case ast.Call() if last_name(node.func) not in _ASK_ANYTHING:
+            given = [*node.args, *(word.value for word in node.keywords)]
+        case ast.AugAssign(value=value) | ast.FormattedValue(value=value):
+            given = [value]
+        case ast.Dict(values=values):
+            given = values
+        case ast.List(elts=elements, ctx=ast.Load()):
+            given = elements
+        case _:
+            return None
+    bases = (_base(each) for each in given)
+    return next((base for base in bases if isinstance(base, ast.Name) and base.id == name), None)
 
 
 def _base(expr: ast.expr) -> ast.expr:
@@ -211,10 +226,11 @@ def _does_its_own_arithmetic(function: Function) -> bool:
         for target, binding in bound_targets(function.own_nodes)
         if isinstance(target, ast.Name) and binding.expr is not None and _is_scale(binding.expr, set())
     }
+    told = {node.value for node in function.of_kind(ast.Expr) if not last_name(node.value).endswith("_")}
     return any(
         _is_scale(part, scales)
         for node in function.own_nodes
-        if isinstance(node, ast.BinOp | ast.Call | ast.AugAssign | ast.Return)
+        if isinstance(node, ast.BinOp | ast.Call | ast.AugAssign | ast.Return) and node not in told
         for part in _operands(node)
     )
 
