@@ -253,11 +253,14 @@ class Analysis:
         self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))
 
     def _left_over(self, reach: Reach, walked: set[Function], seen: set[Function]) -> list[Function]:
-        """Functions with events that no root led to: calls that could not be followed, cycles."""
-        known = walked | seen
-        left = [function for function in reach.candidates(self.modules) if function not in known]
-        seen.update(left)
-        return left
+        """Functions with events that no root led to: calls that could not be followed, cycles, overridden methods.
+
+        A method is first led to by what the objects of its own class begin with.
+        """
+        left = [function for function in reach.candidates(self.modules) if function not in walked | seen]
+        begun = dict.fromkeys(first for method in left for first in reach.outermost(method) if first not in seen)
+        seen.update(begun or left)
+        return list(begun) or left
 
     def parsed(self) -> list[Module]:
         return self.program.parsed

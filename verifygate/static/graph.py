@@ -10,6 +10,7 @@ from typing import NamedTuple
 from verifygate.protocol import Event
 from verifygate.record import field, record
 from verifygate.static.program import Function
+from verifygate.static.syntax import walk
 
 
 @record
@@ -241,14 +242,23 @@ class Graph:
 
     def never_zeroed(self) -> set[str]:
         """The optimizers that no statement can be zeroing: none where it is not known which ones the zeroed are."""
-        signals = [node.payload for node in self.nodes if isinstance(node.payload, Signal)]
-        zeroed = {signal.optimizer for signal in signals if signal.event is Event.ZERO_GRAD}
+        zeroed: set[str] = set()
+        for node in self.nodes:
+            if isinstance(signal := node.payload, Signal) and signal.event is Event.ZERO_GRAD:
+                holding = {name for name, modules in self.optimizers.items() if self._may_hold(modules, signal.names)}
+                zeroed |= {signal.optimizer} if signal.optimizer else holding or {""}
         if not zeroed <= self.optimizers.keys() or any("[*]" in name for name in zeroed):
             return set()
         related = ((name, other) for name in self.optimizers for other in zeroed)
         return self.optimizers.keys() - {
             name for name, other in related if is_below(name, other) or is_below(other, name)
         }
+
+    def _may_hold(self, modules: frozenset[str], names: frozenset[str]) -> bool:
+        """Whether modules are among those of some names, or bound to a part of them: `head = model.head`."""
+        bound = (each for function in self.functions for name in modules for each in function.scope.names.get(name, ()))
+        parts = (node for each in bound if each.expr is not None for node in walk(each.expr))
+        return bool(modules & names) or any(isinstance(node, ast.Name) and node.id in names for node in parts)
 
     def prune(self) -> None:
         """Take out what can change nothing: assignments of which nothing depends, conditions on which nothing does.

@@ -37,3 +37,20 @@ class Trainer:
             self.scaler.step(self.low)
             self.scaler.step(self.high)
             self.scaler.update()
+
+
+def by_the_models(maker, critic, batches, loss_fn):
+    ours = torch.optim.AdamW(maker.parameters())
+    theirs = torch.optim.AdamW(critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for noise, real in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            made = maker(noise)
+            their_loss = critic(made.detach()).mean() - critic(real).mean()
+            our_loss = loss_fn(critic(made))
+        scaler.scale(their_loss).backward()
+        scaler.step(theirs)
+        maker.zero_grad()
+        scaler.scale(our_loss).backward()  # expect: AMP212
+        scaler.step(ours)
+        scaler.update()

@@ -143,3 +143,62 @@ def by_its_inner_one(maker, critic, batches, loss_fn, Wrapped):
         scaler.scale(our_loss).backward()
         scaler.step(ours)
         scaler.update()
+
+
+def by_what_holds_both(model, batches, loss_fn):
+    ours = torch.optim.AdamW(model.maker.parameters())
+    theirs = torch.optim.AdamW(model.critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for noise, real in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            made = model.maker(noise)
+            their_loss = model.critic(made.detach()).mean() - model.critic(real).mean()
+        model.zero_grad()
+        scaler.scale(their_loss).backward()
+        scaler.step(theirs)
+        with torch.autocast("cuda", dtype=torch.float16):
+            our_loss = loss_fn(model.critic(made))
+        ours.zero_grad()
+        scaler.scale(our_loss).backward()
+        scaler.step(ours)
+        scaler.update()
+
+
+def by_another_name(maker, critic, networks, batches, loss_fn):
+    ours = torch.optim.AdamW(maker.parameters())
+    theirs = torch.optim.AdamW(critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for noise, real in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            made = maker(noise)
+            their_loss = critic(made.detach()).mean() - critic(real).mean()
+        for each in networks:
+            each.zero_grad()
+        scaler.scale(their_loss).backward()
+        scaler.step(theirs)
+        with torch.autocast("cuda", dtype=torch.float16):
+            our_loss = loss_fn(critic(made))
+        ours.zero_grad()
+        scaler.scale(our_loss).backward()
+        scaler.step(ours)
+        scaler.update()
+
+
+def a_part_of_it(model, batches, loss_fn):
+    critic = model.critic
+    ours = torch.optim.AdamW(model.parameters())
+    theirs = torch.optim.AdamW(critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for noise, real in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            made = model(noise)
+            their_loss = critic(made.detach()).mean() - critic(real).mean()
+        model.zero_grad()
+        scaler.scale(their_loss).backward()
+        scaler.step(theirs)
+        with torch.autocast("cuda", dtype=torch.float16):
+            our_loss = loss_fn(critic(made))
+        ours.zero_grad()
+        scaler.scale(our_loss).backward()
+        scaler.step(ours)
+        scaler.update()

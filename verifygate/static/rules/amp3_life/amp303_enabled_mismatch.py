@@ -2,11 +2,12 @@
 
 ## What it does
 Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
-the source, or by a setting, under a float16 region that is always on, two settings that have nothing to do with each
-other, a setting that is changed for the region after the scaler's was computed from it, and a scaler for CUDA, which is
-off where there is none, under a region in float16 on whatever device the model is, in a program that knows of others
-than CUDA and the CPU. Of low severity are a scaler that is on, or may be, where a setting turns the region off, and one
-whose losses come from a region that is always off in a program that has no other.
+the source, or by a setting, under a float16 region that is always on, one that is off for good under a region that may
+be float16, two settings that have nothing to do with each other, a setting that is changed for the region after the
+scaler's was computed from it, and a scaler for CUDA, which is off where there is none, under a region in float16 on
+whatever device the model is, in a program that knows of others than CUDA and the CPU. Of low severity are a scaler that
+is on, or may be, where a setting turns the region off, and one whose losses come from a region that is always off in a
+program that has no other.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -187,25 +188,33 @@ def _names(expr: ast.expr) -> list[ast.expr]:
 
 
 def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
-    """A scaler that the source switches off, by a condition or always, under a float16 region that is always on."""
-    frame = analysis.evaluator.root_frame(use.function)
-    tests = [test for test, _ in analysis.nesting.conditions(use.call, use.function)]
-    conditions = [analysis.precision.explained(test, frame, _ONE_STEP) for test in tests]
-    always = (
-        region.region.enabled is None
-        and not region.region.optional
-        and analysis.precision.of_region(region) == {Dtype.FLOAT16}
-    )
-    if not always or analysis.nesting.conditions(region.context, region.function):
-        return None
-    if any(re.search(_ASKS_FOR_DEVICE, text) or analysis.precision.asks_for_dtype(text) for text in conditions):
+    """A scaler that the source switches off wherever the float16 region is on, or by a condition where it always is."""
+    precision = analysis.precision
+    around = _conditions(region.context, region.function, analysis)
+    alone = [text for text, holds in _conditions(use.call, use.function, analysis) if (text, holds) not in around]
+    if any(re.search(_ASKS_FOR_DEVICE, text) or precision.asks_for_dtype(text) for text in alone):
         return None  # where there is no CUDA, the region is off as well; another dtype needs no scaler
+    always = (
+        not around
+        and region.region.enabled is None
+        and not region.region.optional
+        and precision.of_region(region) == {Dtype.FLOAT16}
+    )
+    if alone and not always:
+        return None
     return Match(
         Place(use.function, use.call),
-        "the scaler is switched off, the float16 region whose loss it scales is on",
-        certain=use.function is region.function and not conditions,
+        f"the scaler is switched off, the region whose loss it scales {'is' if always else 'may be'} on in float16",
+        certain=always and use.function is region.function and not alone,
         steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
+
+
+def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:
+    """What holds where a node runs, explained, and whether it does."""
+    frame = analysis.evaluator.root_frame(function)
+    tests = analysis.nesting.conditions(node, function)
+    return [(analysis.precision.explained(test, frame, _ONE_STEP), holds) for test, holds in tests]
 
 
 def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
