@@ -258,9 +258,9 @@ class Analysis:
         A method is first led to by what the objects of its own class begin with.
         """
         left = [function for function in reach.candidates(self.modules) if function not in walked | seen]
-        begun = dict.fromkeys(first for method in left for first in reach.outermost(method) if first not in seen)
-        seen.update(begun or left)
-        return list(begun) or left
+        first = [each for each in reach.outermost(left) if each not in seen]
+        seen.update(first or left)
+        return first or left
 
     def parsed(self) -> list[Module]:
         return self.program.parsed

@@ -127,18 +127,24 @@ class Reach:
         called = {callee for callees in self._callees.values() for callee in callees}
         return [function for function in with_events if function not in called]
 
-    def outermost(self, method: Function) -> list[Function]:
-        """The methods of its class, or of one that its class derives from, by which objects come to it."""
-        linearised = self.roles.evaluator.linearised
-        family = linearised(method.owner) if method.owner is not None else ()
-        found, ahead, met = [], [method], {method}
-        while ahead:
-            here = ahead.pop()
-            callers = [each for each, leads in self._callees.items() if here in leads and each.owner in family]
-            found += [here] if not callers and here is not method else []
-            ahead += [each for each in callers if each not in met]
-            met.update(callers)
-        return found
+    def outermost(self, methods: list[Function]) -> list[Function]:
+        """The methods of their classes, or of those that these derive from, by which objects come to them."""
+        callers: dict[Function, list[Function]] = {}
+        for caller, leads in self._callees.items():
+            for callee in leads if caller.owner is not None else ():
+                callers.setdefault(callee, []).append(caller)
+        found: dict[Function, None] = {}
+        for method in methods:
+            family = self.roles.evaluator.linearised(method.owner) if method.owner is not None else ()
+            ahead, met = [method], {method}
+            while ahead:
+                here = ahead.pop()
+                above = [each for each in callers.get(here, ()) if each.owner in family]
+                if not above and here is not method:
+                    found[here] = None
+                ahead += [each for each in above if each not in met]
+                met.update(above)
+        return list(found)
 
     def _settled(self, modules: list[Module]) -> list[Function]:
         """The functions with events, asked again where files that were parsed on the way bind what was passed over."""
