@@ -319,6 +319,23 @@ def test_a_region_of_another_file_is_entered_by_any_name(make: bytes, use: bytes
 
 
 @pytest.mark.parametrize(
+    ("words", "looked_at"),
+    [
+        (b"self.scaler = torch.amp.GradScaler()", ["drive.py", "heir.py", "work.py"]),
+        (b"with torch.autocast('cuda'): loss = f()\n        loss.backward()", ["drive.py", "heir.py", "work.py"]),
+        (b"with torch.autocast('cuda', enabled=False): return x.float()", ["work.py"]),
+    ],
+    ids=["trains", "runs a backward", "holds a region"],
+)
+def test_what_derives_from_a_class_that_trains_is_looked_at(words: bytes, looked_at: list[str]) -> None:
+    """Layers that derive from one with a region in it are legion in some libraries, and none of them matters."""
+    work = b"class Base:\n    def f(self, x):\n        " + words + b"\n"
+    heir = b"from work import Base\nclass Heir(Base):\n    def g(self): pass\n"
+    drive = b"from heir import Heir\nclass Late(Heir):\n    def g(self): pass\n"
+    assert list(picker(work=work, heir=heir, drive=drive).named()) == looked_at
+
+
+@pytest.mark.parametrize(
     "more",
     [
         b'\nA = """\n\\"""\n"""\nC = torch.autocast("cuda")\nB = """\n\\"""\n"""\n',

@@ -25,6 +25,8 @@ _CORE = (b"autocast", b"GradScaler", b"unscale_")
 """What a file that does AMP itself names."""
 _FACTS = tuple(word.encode() for word in (*delegated.WORDS, *passive.WORDS))
 """What a file names of which the report tells, whichever rules are selected."""
+_IN_A_TRAINER = (b"GradScaler", b"unscale_", b".backward(")
+"""What a class names that trains, in a file that does AMP."""
 _TRAINS = (b"GradScaler", b"unscale_", b".backward(", b".step(")
 """What a file that trains names."""
 _SHARED = (b".amp", b"import amp", b"caler", b"torch.float16", b"TrainingArguments(", b"backward", b"half")
@@ -62,9 +64,11 @@ class Picker:
     def named(self) -> Picked:
         """What to look at for the words in it, and for calls of AMP code, by path in order."""
         core = set().union(*(self._words[word] for word in _CORE))
-        callers = _Callers([file for file in self._sources if file.path in core])
-        while sum(map(callers.takes_in_heirs, self._sources)):
+        files = [file for file in self._sources if file.path in core]
+        heirs = _Heirs(files)
+        while sum(map(heirs.takes_in, self._sources)):
             pass  # those that derive from an heir are heirs as well
+        callers = _Callers(files, heirs)
         picked: dict[str, frozenset[str] | None] = {}
         for file in self._sources:
             words = [word for word, paths in self._words.items() if file.path in paths]
@@ -240,40 +244,22 @@ class _Definitions:
             end = start - 1
 
 
-class _Callers:
-    """Tells the files that call a function or class of other files in which AMP words stand."""
+class _Imports:
+    """Tells which of some names, of top-level functions and classes, a file may reach through its imports."""
 
-    def __init__(self, core: list[SourceFile]) -> None:
-        self._stems = {_stem(file.path) for file in core}
-        self._names = frozenset(name for file in core for name in _amp_names(file))
+    def __init__(self, stems: set[bytes], names: frozenset[bytes]) -> None:
+        self._stems = stems
+        self._names = names
         self._by_import: dict[tuple[bytes | None, bytes], frozenset[bytes]] = {}
-        self._heirs: dict[str, frozenset[bytes]] = {}
 
-    def takes_in_heirs(self, file: SourceFile) -> bool:
-        """Count the classes of a file that derive from AMP code of another as AMP code; whether there are new ones."""
-        if b"class " not in file.data:
-            return False
-        imported = self._imported_by(file)
-        heirs = [hit for hit in _HEIR.finditer(file.data) if imported.intersection(_WORD.findall(hit[2]))]
-        new = frozenset(hit[1] for hit in heirs) - self._names
-        if new:
-            self._names |= new
-            self._stems.add(_stem(file.path))
-            self._heirs[file.path] = self._heirs.get(file.path, frozenset()) | new
-            self._by_import.clear()
-        return bool(new)
+    def add(self, path: str, names: frozenset[bytes]) -> None:
+        """Names of one more file."""
+        self._stems.add(_stem(path))
+        self._names |= names
+        self._by_import.clear()
 
-    def _imported_by(self, file: SourceFile) -> frozenset[bytes]:
+    def by(self, file: SourceFile) -> frozenset[bytes]:
         return frozenset[bytes]().union(*map(self._imported, file.imports))
-
-    def called(self, file: SourceFile) -> list[bytes]:
-        """The beginnings of such calls, `name(`; and of such classes that derive from AMP code, `class name`."""
-        found = [b"class " + heir for heir in sorted(self._heirs.get(file.path, ()))]
-        for name in sorted(self._imported_by(file)):
-            for use in (name + b"(", b"with " + name + b":") if name in file.data else ():
-                if any(not _is_letter(file.data, offset - 1) for offset in _offsets(file.data, use)):
-                    found.append(use)
-        return found
 
     def _imported(self, statement: tuple[bytes | None, bytes]) -> frozenset[bytes]:
         """The names of AMP code that a file may reach through an import: many files have the same."""
@@ -291,11 +277,57 @@ class _Callers:
         return found
 
 
+class _Heirs:
+    """The classes that derive from one that trains, over any number of files: what they override runs amid AMP code."""
+
+    def __init__(self, core: list[SourceFile]) -> None:
+        self._trainers = [(file.path, name) for file in core for name in _names_with(_IN_A_TRAINER, file)]
+        self._imports = _Imports({_stem(path) for path, _ in self._trainers}, frozenset(n for _, n in self._trainers))
+        self.of: dict[str, frozenset[bytes]] = {}
+        """Path -> the names of those in that file."""
+
+    def takes_in(self, file: SourceFile) -> bool:
+        """Count the classes of a file that derive from one that trains, in another; whether there are new ones."""
+        if b"class " not in file.data or not (imported := self._imports.by(file)):
+            return False
+        heirs = [hit for hit in _HEIR.finditer(file.data) if imported.intersection(_WORD.findall(hit[2]))]
+        known = self.of.get(file.path, frozenset())
+        if new := frozenset(hit[1] for hit in heirs) - known:
+            self.of[file.path] = known | new
+            self._imports.add(file.path, new)
+        return bool(new)
+
+
+class _Callers:
+    """Tells the files that call a function or class of other files in which AMP words stand, or an heir."""
+
+    def __init__(self, core: list[SourceFile], heirs: _Heirs) -> None:
+        names = frozenset(name for file in core for name in _amp_names(file))
+        self._heirs = heirs
+        self._imports = _Imports({_stem(file.path) for file in core}, names)
+        for path, those in heirs.of.items():
+            self._imports.add(path, those)
+
+    def called(self, file: SourceFile) -> list[bytes]:
+        """The beginnings of such calls, `name(`; and of such classes that are heirs, `class name`."""
+        found = [b"class " + heir for heir in sorted(self._heirs.of.get(file.path, ()))]
+        for name in sorted(self._imports.by(file)):
+            for use in (name + b"(", b"with " + name + b":") if name in file.data else ():
+                if any(not _is_letter(file.data, offset - 1) for offset in _offsets(file.data, use)):
+                    found.append(use)
+        return found
+
+
 def _amp_names(file: SourceFile) -> Iterable[bytes]:
     """Top-level functions and classes with AMP words in them, and names that are bound to what has one."""
     for offset in (*_offsets(file.data, b"autocast"), *_offsets(file.data, b"GradScaler")):
         if made := _MADE.match(file.data, file.data.rfind(b"\n", 0, offset) + 1):
             yield made[1]
+    yield from _names_with(_CORE, file)
+
+
+def _names_with(words: tuple[bytes, ...], file: SourceFile) -> Iterable[bytes]:
+    """Top-level functions and classes in which one of some words stands."""
     if file.definitions:
         spans = [(span.name, span.head, span.end) for span in file.definitions]
     else:
@@ -303,7 +335,7 @@ def _amp_names(file: SourceFile) -> Iterable[bytes]:
         ends = [*(head.start() for head in heads[1:]), len(file.data)]
         spans = [(head[1], head.start(), end) for head, end in zip(heads, ends, strict=False)]
     for name, start, end in spans:
-        if any(file.data.find(word, start, end) != -1 for word in _CORE):
+        if any(file.data.find(word, start, end) != -1 for word in words):
             yield name
 
 
