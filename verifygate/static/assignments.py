@@ -133,7 +133,8 @@ class AssignmentLowering(LoopLowering):
         scaled = scaler is not None and scaler.kind != "idle"
         truth = self.roles.evaluator.truth(value, frame) if known and not keeps else None
         sources = Sources(lambda: self.scaling.sources(value, frame) | returned)
-        return Assign(path, sources, scaled, truth, bool(self._loops), keeps, counts=keeps)
+        which = scaler.which if scaler is not None else ""
+        return Assign(path, sources, scaled, truth, bool(self._loops), keeps, counts=keeps, which=which)
 
     def _is_switch(self, target: ast.expr, value: ast.expr, here: Activation) -> bool:
         """Whether what is assigned may decide later on if AMP is on, or tells what one of several optimizers did.

@@ -34,6 +34,7 @@ from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, passed_over, turned, weakly
 from verifygate.static.trail import told
+from verifygate.static.whose_scale import is_anothers, noted, scaled_by
 
 MAX_STATES = 40_000
 _SAMPLE = 50
@@ -85,6 +86,8 @@ class Walk:
         """Optimizer -> the scalers that are seen to unscale or step it."""
         self._never_zeroed: set[str] = set()
         self._asks_gradients = False
+        self._scaled_by: dict[int, frozenset[str]] = {}
+        """Node with a backward -> the scalers that may have scaled its loss, where there are several."""
         self._voids: list[frozenset[Atom]] = []
         """Node -> the conditions that it makes void."""
         self._matters: list[frozenset[Atom]] = []
@@ -111,6 +114,7 @@ class Walk:
         self._implied = implied(self.graph)
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
         self._alive = self.graph.alive()
+        self._scaled_by = scaled_by(self.graph)
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
         for node in self.graph.nodes:
             if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
@@ -180,6 +184,7 @@ class Walk:
                 self._in_region("AMP101", number, state)
                 scaled = not backward.idle and (backward.scaled or bool(backward.roots & state.scaled))
                 after = self._backward(number, Event.SCALED_BACKWARD if scaled else Event.PLAIN_BACKWARD, state)
+                after = after._replace(tracks=noted(after.tracks, self._scaled_by.get(number)))
                 if state.span is not None and state.span.stepped:
                     used = frozenset((name, True) for name, _ in state.span.stepped)
                     return after._replace(span=state.span._replace(stepped=used))
@@ -187,6 +192,7 @@ class Walk:
             case ForeignBackward():
                 self.arrivals.setdefault(number, []).append(state)
                 self._in_region("AMP101", number, state)
+                return state._replace(tracks=noted(state.tracks, self._scaled_by.get(number)))
             case Enter(active=active, caches=caches):
                 span = state.span or Span(number)
                 span = span._replace(caches=span.caches or (active and caches))
@@ -274,6 +280,9 @@ class Walk:
                     continue
                 if event is Event.ZERO_GRAD and track.state.gradients is Gradients.SCALED and self._asks_gradients:
                     self._sight("AMP214", number, number, state, name)
+                if isinstance(payload, Signal) and is_anothers(track, payload):
+                    self._sight("AMP217", number, number, state, name)
+                    track = track._replace(scales=frozenset())
                 following, breach = advanced(track, event, number, aimed=aimed)
                 if breach is not None and not _is_unused(name, breach, event):
                     blamed = number if breach.blame is event and not is_earlier(breach) else track.mark(breach.blame)

@@ -96,6 +96,8 @@ class Signal:
     """What a clip is over: names that may tell whose gradients they are."""
     told: bool = False
     """An update that is given the new scale: it asks for no inf check."""
+    which: str = ""
+    """Tells the scaler that unscales or steps from others; empty where that cannot be told."""
 
 
 @record
@@ -108,6 +110,8 @@ class Backward:
     """The expression itself calls `scale`."""
     idle: bool = False
     """The scaler that scales it is off on this path."""
+    which: str = ""
+    """Tells that scaler from others; empty where that cannot be told."""
 
 
 @record
@@ -163,6 +167,8 @@ class Assign:
     """An augmented assignment: the old value is part of the new one."""
     counts: bool = False
     """A counter goes to its next value, in a loop or by `i += 1`."""
+    which: str = ""
+    """Tells the scaler of a scaled value from others; empty where that cannot be told."""
 
 
 class Part(StrEnum):

@@ -10,8 +10,8 @@ from verifygate.record import record, replace
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.graph import Place
+from verifygate.static.made import scaler_enabled
 from verifygate.static.program import Class, Function, Module
-from verifygate.static.roles import scaler_enabled
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, ClassValue, Known, Made, called
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
 
-from verifygate.record import record
+from verifygate.record import record, replace
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
+from verifygate.static.made import argument, autocast_enabled, built_at, scaler_enabled
 from verifygate.static.program import Class
 from verifygate.static.reaching import reaching
 from verifygate.static.scopes import Binding
@@ -32,6 +33,10 @@ _SHARED_WORDS = frozenset(
 )
 
 
+HANDED_IN = "parameter "
+"""Begins what tells a scaler from others where only the name of a parameter does: two may be given one object."""
+
+
 class ScalerKind(StrEnum):
     LIVE = "live"
     PRESUMED = "presumed"
@@ -45,6 +50,8 @@ class Scaler:
     kind: ScalerKind
     enabled: Bound | None = None
     """The condition that switches it on, where there is one and it is not a constant."""
+    which: str = ""
+    """Tells it from others: where it is built, or the parameter that hands it in; empty where it may be several."""
 
 
 @record
@@ -66,21 +73,21 @@ class Region:
         """The device type as written, or the one that the deprecated name stands for."""
         if self.made is None:
             return None
-        return torch_api.AUTOCASTS[self.made.name] or _argument(self.made, "device_type", 0)
+        return torch_api.AUTOCASTS[self.made.name] or argument(self.made, "device_type", 0)
 
     @property
     def dtype(self) -> Bound | None:
         """The dtype as written; None where the default of the device type is meant."""
         if self.made is None:
             return None
-        return _argument(self.made, "dtype", 1)
+        return argument(self.made, "dtype", 1)
 
     @property
     def caches(self) -> bool:
         """Whether casts of weights are kept: all but `cache_enabled=False`."""
         if self.made is None:
             return True
-        kept = _argument(self.made, "cache_enabled", 3 if torch_api.AUTOCASTS[self.made.name] is None else 2)
+        kept = argument(self.made, "cache_enabled", 3 if torch_api.AUTOCASTS[self.made.name] is None else 2)
         return not (kept and isinstance(kept.expr, ast.Constant) and kept.expr.value is False)
 
 
@@ -185,10 +192,12 @@ class Roles:
     def scaler(self, expr: ast.expr, frame: Frame) -> Scaler | None:
         """The scaler that `expr` is, or None where it is none."""
         live: Scaler | None = None
+        built = set[str]()
         idle = unknown = other = False
         for value in self.evaluator.values(expr, frame):
             match value:
                 case Made(name=name) if name in torch_api.GRAD_SCALERS:
+                    built.add(built_at(value))
                     enabled = scaler_enabled(value)
                     if enabled is not None and self.evaluator.truth(enabled.expr, enabled.frame) is False:
                         idle = True
@@ -203,13 +212,21 @@ class Roles:
                     unknown = True
                 case Object() | Items() | Literal():
                     other = True
-        if live is not None:
-            return live  # also where a class of the project's own stands in for it, for an old torch say
+        if live is not None:  # also where a class of the project's own stands in for it, for an old torch say
+            if len(built) != 1 or unknown or other:
+                return live
+            return replace(live, which=built.pop() or self._handed_in(expr, frame))
         if other:
             return None
         if unknown and _SCALER_NAME.search(last_name(expr).lower()):
-            return Scaler(ScalerKind.PRESUMED)
+            return Scaler(ScalerKind.PRESUMED, which="" if idle or built else self._handed_in(expr, frame))
         return Scaler(ScalerKind.IDLE) if idle and _SCALER_NAME.search(last_name(expr).lower()) else None
+
+    def _handed_in(self, expr: ast.expr, frame: Frame) -> str:
+        """The parameter of the function itself that an expression is, of which no caller is known."""
+        found = self.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
+        is_parameter = found is not None and len(found[0]) == 1 and found[0][0].kind == "parameter"
+        return f"{HANDED_IN}{self.path(expr, frame)}" if is_parameter and frame.caller is None else ""
 
     def is_optimizer(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether `expr` is an optimizer: by its constructor, or else by its name."""
@@ -383,26 +400,6 @@ def _go_over_the_same(bindings: list[Binding]) -> bool:
     if len({last_name(each.expr) if each.expr is not None else "" for each in bindings}) > 1:
         return False
     return len({ast.unparse(each.expr) if each.expr is not None else "" for each in bindings}) == 1
-
-
-def scaler_enabled(made: Made) -> Bound | None:
-    position = torch_api.SCALER_ENABLED_POSITION.get(made.name, 5)
-    return _argument(made, "enabled", position)
-
-
-def autocast_enabled(made: Made) -> Bound | None:
-    device = torch_api.AUTOCASTS[made.name]
-    return _argument(made, "enabled", torch_api.ENABLED_POSITION[device])
-
-
-def _argument(made: Made, keyword: str, position: int) -> Bound | None:
-    """An argument of the call that made the value, the last of the calls first where a partial is completed."""
-    positional = [Bound(argument, frame) for call, frame in made.calls for argument in call.args]
-    for call, frame in reversed(made.calls):
-        for word in call.keywords:
-            if word.arg == keyword:
-                return Bound(word.value, frame)
-    return positional[position] if position < len(positional) else None
 
 
 def last_name(expr: ast.expr) -> str:

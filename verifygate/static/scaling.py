@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from verifygate.record import replace
 from verifygate.static.roles import Roles, Scaler, last_name
 from verifygate.static.syntax import children, walk
 from verifygate.static.values import Frame
@@ -21,6 +23,14 @@ class Scaling:
         """The scaler whose `scale` an expression calls or hands on (`map(scaler.scale, losses)`)."""
         if not frame.function.module.mentions(b".scale", b"get_scale"):
             return None
+        found: Scaler | None = None
+        for scaler in self._scalers_in(expr, frame):
+            if found is not None and scaler.which != found.which:
+                return replace(found, which="")  # a sum of losses, each scaled by its own
+            found = found or scaler
+        return found
+
+    def _scalers_in(self, expr: ast.AST, frame: Frame) -> Iterator[Scaler]:
         for node in walk(expr):
             match node:
                 case ast.Attribute(attr="scale"):
@@ -32,8 +42,7 @@ class Scaling:
                 case _:
                     continue
             if scaler is not None:
-                return scaler
-        return None
+                yield scaler
 
     def reaches_scale(self, expr: ast.expr, frame: Frame, followed: int = 0) -> bool:
         """Whether an expression asks for the scale, in itself or in what its names are given, by callers too."""

@@ -76,7 +76,7 @@ class Signals:
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(off)
         told = event is Event.UPDATE and bool(call.args or call.keywords)
-        return Meaning(Signal(event, path, target, told=told), off, scaler.enabled)
+        return Meaning(Signal(event, path, target, told=told, which=scaler.which), off, scaler.enabled)
 
     def _of_method(
         self, call: ast.Call, receiver: ast.expr, method: str, frame: Frame, guarded: bool
@@ -237,11 +237,12 @@ class Signals:
             return Meaning(Backward(roots))
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(Backward(roots, idle=True))
-        return Meaning(Backward(roots, scaled=True), Backward(roots, idle=True), scaler.enabled)
+        return Meaning(Backward(roots, scaled=True, which=scaler.which), Backward(roots, idle=True), scaler.enabled)
 
     def backward(self, root: ast.expr, frame: Frame) -> Backward:
         scaler = self.scaling.scaler_in(root, frame)
-        return Backward(self.scaling.sources(root, frame), scaled=scaler is not None)
+        which = scaler.which if scaler is not None else ""
+        return Backward(self.scaling.sources(root, frame), scaled=scaler is not None, which=which)
 
     @staticmethod
     def _first(call: ast.Call, keyword: str) -> ast.expr | None:

@@ -36,6 +36,8 @@ class Track(NamedTuple):
     """They were zeroed, by a call that names this optimizer, and no backward has come since."""
     turn: Turn | None = None
     """In a loop over the collection that it is the member of: whether its turn has come."""
+    scales: frozenset[str] = frozenset()
+    """The scalers of the backwards since they were zeroed or used, where scalers can be told apart."""
 
     def mark(self, event: Event) -> int | None:
         return next((node for kind, node in self.marks if kind is event), None)
@@ -59,6 +61,7 @@ def advanced(track: Track, event: Event, number: int, *, aimed: bool) -> tuple[T
         weak=track.weak and event not in _SETTLING,
         emptied=emptied,
         turn=track.turn,
+        scales=frozenset() if event in _SETTLING else track.scales,
     )
     return following, breach
 

@@ -1,9 +1,9 @@
-"""The scaler is asked to unscale or step something that is not the optimizer.
+"""The scaler is asked to unscale or step something that is not its optimizer.
 
 ## What it does
 Reports `scaler.step` and `scaler.unscale_` of a method (`optimizer.first_step`), of the result of a step
 (`optimizer.step()`), of a model or a scheduler; and a scaler that unscales one optimizer and steps another object
-that was built around it.
+that was built around it. Also a scaler that unscales or steps gradients which only another scaler has scaled.
 
 ## Why is this bad
 The scaler keeps its notes by the identity of what it is given. A method has no parameters to unscale; a result is
@@ -12,6 +12,8 @@ None. With an optimizer and its wrapper it keeps two notes for the same gradient
 ## What happens at run time
 A method raises `AttributeError: 'function' object has no attribute 'param_groups'` (torch 2.13), None likewise. An
 optimizer and its wrapper are silent: the gradients are divided by the scale two times, and training stands still.
+Two scalers begin with one scale, so mixing them up is silent until one of them backs off or grows: from then on the
+gradients are divided by another number than the loss was multiplied with.
 
 ## Example
 ```python
@@ -47,7 +49,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: which object is meant is a decision, and two-step optimizers need `unscale_` and their own check.
 
 ## What it cannot see
-Objects that are made out of sight, and wrappers that hide the optimizer in a list.
+Objects that are made out of sight, and wrappers that hide the optimizer in a list. Scalers picked by an index or a
+condition, and those whose losses another function scales.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -59,9 +62,10 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.program import Function
+from verifygate.static.roles import HANDED_IN, last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.values import Made, Object, Value
+from verifygate.static.values import Made, Object, Unknown, Value
 
 RULE = Rule(
     code="AMP217",
@@ -74,6 +78,7 @@ RULE = Rule(
     proof="raised-error",
 )
 
+_ONE_SCALER = "let the scaler that scales the loss unscale and step the optimizer"
 _METHODS = frozenset({"step", "first_step", "second_step", "zero_grad"})
 
 
@@ -83,6 +88,38 @@ def check(analysis: Analysis) -> Iterator[Match]:
     yield from told
     functions = {match.place.function for match in told}
     yield from (match for match in _crossed(analysis) if match.place.function not in functions)
+    yield from _mixed(analysis)
+
+
+def _mixed(analysis: Analysis) -> Iterator[Match]:
+    """Gradients that one scaler has scaled and another divides, where that one scales nothing out of sight."""
+    for hit in analysis.hits("AMP217"):
+        call = next((each for each in analysis.scaler_calls if each.call is hit.place.node), None)
+        if call is None or _scales_elsewhere(call, {place.function for place, _ in hit.path}, analysis):
+            continue
+        text = statement_text(hit.place)
+        message = f"`{text}` divides by the scale of another scaler than the one that scaled the loss"
+        certain = hit.certain and call.is_certain and not call.scaler.which.startswith(HANDED_IN)
+        yield Match(hit.place, message, certain=certain, steps=hit.path, remedy=_ONE_SCALER)
+
+
+def _scales_elsewhere(divides: ScalerCall, functions: set[Function], analysis: Analysis) -> bool:
+    """Whether the scaler may scale a loss in other functions than these, or in what it is handed to out of sight."""
+    which = divides.scaler.which
+    others = [call for call in analysis.scaler_calls if call.method == "scale" and call.function not in functions]
+    if any(call.scaler.which == which or not call.scaler.which for call in others):
+        return True
+    name = last_name(divides.receiver)
+    return any(
+        not analysis.evaluator.callees(call, analysis.evaluator.root_frame(function))
+        and any(isinstance(value, Unknown) for value in analysis.evaluator.values(call.func, frame))
+        for call, function in analysis.calls
+        if any(
+            isinstance(each, ast.Name | ast.Attribute) and last_name(each) == name
+            for each in (*call.args, *(word.value for word in call.keywords))
+        )
+        for frame in (analysis.evaluator.root_frame(function),)
+    )
 
 
 def _wrong_objects(analysis: Analysis) -> Iterator[Match]:
