@@ -92,6 +92,7 @@ def _move(
     breach: str = "",
     blame: Event | None = None,
 ) -> Move:
+    """A row as the table writes it: one state or several; what breaks is this event, where no other gets the blame."""
     gradients = frozenset([when] if isinstance(when, Gradients) else when) if when is not None else None
     windows = frozenset([window]) if window is not None else None
     return Move(event, gradients, windows, to, to_window, Breach(breach, blame or event) if breach else None)

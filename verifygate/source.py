@@ -26,10 +26,12 @@ MARK_WORDS = re.compile(rb"#\s*requirement:", re.IGNORECASE)
 """A file that does not match this marks no code as a requirement's."""
 
 SET_BY_NAME = Alternatives(r"setattr\(self,\s*[^\"'\s]|self\.__dict__(?:\[|\.update)|vars\(self\)(?:\[|\.update)")
+"""In a file that matches none of these every attribute of `self` is written out."""
 
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "__pypackages__"})
 """Folders of copies and of other people's code; virtual environments are told by their pyvenv.cfg."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
+"""A larger file is data in the guise of a module: it is named among what was not analysed."""
 LARGE_BYTES = 16 * 1024 * 1024
 """Source text of which an analysis would take 200 MiB: of so much, or more, only what is needed is held."""
 HELD_AGAIN_BYTES = 2 * 1024 * 1024
@@ -318,10 +320,10 @@ class Sources:
         """sha256 over the path and digest of every file: the identity of the audited tree."""
         import hashlib
 
-        whole = hashlib.sha256()
+        tree = hashlib.sha256()
         for file in self.files:
-            whole.update(f"{file.path}\0{file.digest}\n".encode())
-        return whole.hexdigest()
+            tree.update(f"{file.path}\0{file.digest}\n".encode())
+        return tree.hexdigest()
 
 
 def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), *, confined: bool = True) -> Sources:

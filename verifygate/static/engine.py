@@ -75,18 +75,14 @@ def analyse(
             f"no rule is left to run: {', '.join(asked)} asks for a newer torch than {settings.torch_version}",
             remedy="widen what is selected, or raise `torch_version` in [static]",
         )
-    with warnings.catch_warnings(), _room_for_nesting():
+    with warnings.catch_warnings(), _room_for_nesting(), _no_garbage_collected():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         analysis = _analysis(sources, timings)
         written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
         if lets_go and sources.are_large:
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
-        matches = []
-        for code, rule in loaded.items():
-            with timings.part(f"{code} {rule.rule.name}"):
-                found_by = (match for match in rule.check(analysis) if not expected(match.place, analysis.nesting))
-                matches += [(rule, match) for match in found_by]
+        matches = _matches(loaded, analysis, timings)
         found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
         kept, silenced, idle, problems = _suppress(found, written, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
@@ -125,17 +121,35 @@ def _analysis(sources: Sources, timings: Timings) -> Analysis:
         return Analysis(program, timings)
 
 
+def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings) -> list[tuple[LoadedRule, Match]]:
+    """What each rule finds, but for what a test expects to be wrong."""
+    matches = []
+    for code, rule in loaded.items():
+        with timings.part(f"{code} {rule.rule.name}"):
+            found_by = (match for match in rule.check(analysis) if not expected(match.place, analysis.nesting))
+            matches += [(rule, match) for match in found_by]
+    return matches
+
+
 @contextmanager
 def _room_for_nesting() -> Iterator[None]:
     """Let recursion go as deep as the deepest file that is analysed at all needs, through every function inlined."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, RECURSION_LIMIT))
-    collects = gc.isenabled()
-    gc.disable()  # trees are large and have no cycles: looking for some again and again doubles the time of parsing
     try:
         yield
     finally:
         sys.setrecursionlimit(before)
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    """Trees are large and have no cycles: looking for some again and again doubles the time of parsing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
         if collects:
             gc.enable()
 

@@ -13,24 +13,21 @@ from functools import cached_property
 from verifygate.record import field, record
 from verifygate.static.asked import adds_to_what_is_there, asked, is_of_the_finite, says_the_same
 from verifygate.static.conditions import gradients_there
+from verifygate.static.drawn import Drawn
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.scopes import bound_targets
 from verifygate.static.spots import Loop, Spot, Test, spots_of
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, FunctionValue, Made, Object, Values
+from verifygate.static.values import FunctionValue, Made, Object
 
-# Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
-_PURPOSE = r"(?:train|val|valid|validation|test|eval|dev)"
-_LOADER_NAME = re.compile(
-    rf"(?:loader|batches)s?(?:_{_PURPOSE})?$|(?:^|_)dl(?:_{_PURPOSE})?$|^{_PURPOSE}_?(?:iter|queue)$"
-)
 _HANDLES = frozenset(
     """add append build compile configure convert copy count create del delete export fetch freeze get init load log
     make on parse prepare print register remove restore save send set setup unwrap update upload wrap watch""".split()  # noqa: SIM905
 )
 """How the name of a function begins that does something about a model, and does not run it."""
+# Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
 )
@@ -47,7 +44,6 @@ _STEADY_CALLS = frozenset(
 _STEADY = frozenset({"parameter", "iteration", "entry"})
 """What is no variable of the turn: each turn goes through all that a loop inside it does."""
 _NO_TRAINERS = ("torch.", "builtins.", "abc.", "enum.", "typing.", "collections.", "unittest.", "threading.")
-_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 _DEPTH = 3
 
 
@@ -74,13 +70,13 @@ class Hot:
     def __init__(self, roles: Roles, modules: list[Module]) -> None:
         self.roles = roles
         self.evaluator: Evaluator = roles.evaluator
+        self.drawn = Drawn(self.evaluator, self.spots)
         self.modules = [module for module in modules if _may_train(module)]
         self._others = [module for module in modules if b"import" in module.file.data and not _may_train(module)]
         self._spots: dict[Function, list[Spot]] = {}
         self._steps: dict[Function, bool] = {}
         self._decides_a_step: dict[Test, bool] = {}
         self._on_steps: dict[Function, list[Test]] = {}
-        self._drawn: dict[Loop, list[tuple[ast.expr, Values]]] = {}
         self._names = {function.name for module in modules for function in module.functions.values()}
         self._names |= {"__call__"}
 
@@ -186,9 +182,9 @@ class Hot:
                 continue
             loop = spot.loops[-1]
             trains = self._is_step(spot) or self._calls_a_step(spot)
-            if not trains and not (self.over_loader(loop, function) and self.is_model(spot.node.func, function)):
+            over = self.drawn.from_a_loader(loop, function)
+            if not trains and not (over and self.is_model(spot.node.func, function)):
                 continue
-            over = self.over_loader(loop, function)
             hot = found.setdefault(loop, HotLoop(function, loop, trains, over))
             hot.trains = hot.trains or trains
         for hot in found.values():
@@ -249,51 +245,6 @@ class Hot:
                         found.setdefault(base.methods[name], []).append(made.methods[name])
         return found
 
-    def over_loader(self, loop: Loop, function: Function) -> bool:
-        """Whether a loop draws batches from a loader."""
-        return any(_is_loader(node, values) for node, values in self.drawn_from(loop, function))
-
-    def drawn_from(self, loop: Loop, function: Function) -> list[tuple[ast.expr, Values]]:
-        """The names and calls that what a loop goes over is made of, also through `zip`, progress bars and `next`."""
-        if loop not in self._drawn:  # it is asked for each call in the loop
-            self._drawn[loop] = self._all_drawn(loop, function)
-        return self._drawn[loop]
-
-    def _all_drawn(self, loop: Loop, function: Function) -> list[tuple[ast.expr, Values]]:
-        found = [] if isinstance(loop, ast.While) else self._made_of([loop.iter], function)
-        if not _counts_turns(loop, function) or any(_is_loader(node, values) for node, values in found):
-            return found
-        own = [] if isinstance(loop, ast.While) else [ast.unparse(loop.target)]
-        nexts = [
-            spot.node.args[0]
-            for spot in self.spots(function)
-            if spot.loops
-            and spot.loops[-1] is loop
-            and isinstance(spot.node, ast.Call)
-            and last_name(spot.node.func) == "next"
-            and spot.node.args
-            and not any(_of_turn(each, own) for each in (spot.node.args[0], *_bound_to(spot.node.args[0], function)))
-        ]
-        return found + self._made_of(nexts, function)
-
-    def _made_of(self, exprs: list[ast.expr], function: Function) -> list[tuple[ast.expr, Values]]:
-        found: list[tuple[ast.expr, Values]] = []
-        queue: list[tuple[ast.AST, Frame]] = [(expr, self.evaluator.root_frame(function)) for expr in exprs]
-        while queue and len(found) < 20:
-            inside, frame = queue.pop()
-            for node in walk(inside):
-                if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-                    values = self.evaluator.values(node, frame)
-                    found.append((node, values))
-                    queue += [
-                        (call, home)
-                        for value in values
-                        if isinstance(value, Made) and value.name.rpartition(".")[2] in _WRAPPERS
-                        for call, home in value.calls
-                        if call is not inside
-                    ]
-        return found
-
     def is_model(self, func: ast.expr, function: Function) -> bool:
         """Whether calling `func` runs a model forward."""
         for value in self.evaluator.values(func, self.evaluator.root_frame(function)):
@@ -349,7 +300,7 @@ class Hot:
 
     def _loops_over_batches(self, function: Function) -> bool:
         loops = {loop for spot in self.spots(function) for loop in spot.loops}
-        return any(self.over_loader(loop, function) for loop in loops)
+        return any(self.drawn.from_a_loader(loop, function) for loop in loops)
 
     def _differs(self, test: Test, bound: set[str], function: Function) -> bool:
         """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
@@ -364,9 +315,7 @@ class Hot:
                 return True
             if isinstance(node, ast.Name | ast.Attribute):
                 name = last_name(node)
-                own = (
-                    isinstance(node, ast.Name) and name in bound
-                )  # `args.mask` is no variable of the loop named `mask`
+                own = isinstance(node, ast.Name) and name in bound  # `args.mask` is no variable named `mask`
                 if own or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name.lower()):
                     return True
         return False
@@ -399,29 +348,6 @@ class Hot:
             case ast.Call(func=ast.Attribute(value=optimizer, attr="zero_grad")):
                 return self.roles.is_optimizer(optimizer, self.evaluator.root_frame(function))
         return False
-
-
-def _of_turn(expr: ast.expr, own: list[str]) -> bool:
-    """Whether the variable of a loop picks what each turn draws from: its own iterator, not the next batch of one."""
-    return any(isinstance(node, ast.Name) and node.id in own for node in walk(expr))
-
-
-def _bound_to(expr: ast.expr, function: Function) -> Iterator[ast.expr]:
-    bindings = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
-    return (binding.expr for binding in bindings if binding.expr is not None)
-
-
-def _counts_turns(loop: Loop, function: Function) -> bool:
-    """Whether a loop only counts its turns, also with a progress bar, and draws in its body what it goes over."""
-    if isinstance(loop, ast.While):
-        return True
-    counted = (loop.iter, *_bound_to(loop.iter, function))
-    return any(isinstance(each, ast.Call) and last_name(each.func) in ("range", "count", "trange") for each in counted)
-
-
-def _is_loader(node: ast.expr, values: Values) -> bool:
-    named = bool(_LOADER_NAME.search(last_name(node).lower()))
-    return named or any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values)
 
 
 def _is_of_a_model(function: Function) -> bool:

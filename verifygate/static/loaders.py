@@ -96,7 +96,7 @@ def loaders_of(analysis: Analysis, loop: HotLoop) -> list[Loader]:
     """The DataLoaders that a loop draws from; empty where one of the things it may draw from is something else."""
     found = {
         value.calls[-1][0]: Loader(*value.calls[-1], value.calls[-1][1].function, analysis)
-        for _, values in analysis.hot.drawn_from(loop.node, loop.function)
+        for _, values in analysis.hot.drawn.of(loop.node, loop.function)
         for value in values
         if isinstance(value, Made) and value.name in DATA_LOADERS and value.calls
     }

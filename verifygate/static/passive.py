@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from verifygate.record import record
 from verifygate.static.program import Function, Module, simple_name
-from verifygate.static.syntax import walk
+from verifygate.static.syntax import is_none, walk
 
 WORDS = ("get_scale",)
 """What a file that reads the loss scale names."""
@@ -116,14 +116,10 @@ def _swallows(handler: ast.ExceptHandler) -> bool:
         return False
     return all(
         isinstance(each, ast.Pass | ast.Continue)
-        or (isinstance(each, ast.Return) and (each.value is None or _is_none(each.value)))
-        or (isinstance(each, ast.Assign) and _is_none(each.value))
+        or (isinstance(each, ast.Return) and (each.value is None or is_none(each.value)))
+        or (isinstance(each, ast.Assign) and is_none(each.value))
         for each in handler.body
     )
-
-
-def _is_none(expr: ast.expr) -> bool:
-    return isinstance(expr, ast.Constant) and expr.value is None
 
 
 def _tells(function: Function) -> bool:

@@ -18,7 +18,7 @@ from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Region, Roles, last_name
 from verifygate.static.scopes import Binding
 from verifygate.static.spots import calm
-from verifygate.static.syntax import walk
+from verifygate.static.syntax import is_none, walk
 from verifygate.static.values import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items
 
 
@@ -90,19 +90,16 @@ class Precision:
         return bool(contexts) and not any(self._names_dtype(each) for each in contexts)
 
     def _names_dtype(self, region: Region) -> bool:
-        return (region.dtype is not None and not self._is_none(region.dtype)) or any(self._spread(region))
+        return (region.dtype is not None and not is_none(region.dtype.expr)) or any(self._spread(region))
 
     def _of_context(self, region: Region) -> frozenset[Dtype]:
         dtype = region.dtype
-        if dtype is not None and not self._is_none(dtype):
+        if dtype is not None and not is_none(dtype.expr):
             return self.dtypes(dtype.expr, dtype.frame)
         spread = list(self._spread(region))
         if spread:
             return frozenset().union(*spread)
         return self._default(region.device)
-
-    def _is_none(self, bound: Bound) -> bool:
-        return isinstance(bound.expr, ast.Constant) and bound.expr.value is None
 
     def _spread(self, region: Region) -> Iterator[frozenset[Dtype]]:
         """The dtypes in what a call takes as `**options`."""

@@ -11,7 +11,7 @@ from verifygate.static.gathered import Gathered, grad_among, grad_held, grad_squ
 from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.scaling import Scaling
-from verifygate.static.syntax import walk
+from verifygate.static.syntax import is_none, is_number, walk
 from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Items, Object
 
 _NO_LIMIT = 1e6
@@ -116,7 +116,7 @@ class Signals:
         ):
             if any(isinstance(value, FunctionValue) for value in self.roles.evaluator.values(call.func, frame)):
                 return None  # the project's own clip: what it does is read, not presumed
-            names = identifiers(call.args[0]) if call.args and not _is_number(call.args[0]) else identifiers(receiver)
+            names = identifiers(call.args[0]) if call.args and not is_number(call.args[0]) else identifiers(receiver)
             return Meaning(Signal(Event.CLIP, names=names))
         return None
 
@@ -259,7 +259,7 @@ def of_grad_assignment(target: ast.expr, value: ast.expr | None, *, keeps: bool)
         return Signal(Event.CLIP, names=identifiers(target.value))
     if not (isinstance(target, ast.Attribute) and target.attr == "grad"):
         return None
-    if isinstance(value, ast.Constant) and value.value is None and not _is_of_one(target):
+    if is_none(value) and not _is_of_one(target):
         return Signal(Event.ZERO_GRAD, names=identifiers(target.value))
     return None
 
@@ -276,7 +276,7 @@ def _is_of_one(grad: ast.expr) -> bool:
 def _with_closure(call: ast.Call) -> bool:
     named = next((word.value for word in call.keywords if word.arg == "closure"), None)
     given = named or (call.args[1] if len(call.args) > 1 else None)
-    return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
+    return given is not None and not is_none(given)
 
 
 def _is_chosen(expr: ast.expr | None, frame: Frame) -> bool:
@@ -303,7 +303,7 @@ def _is_noise(expr: ast.expr) -> bool:
 def _only_measures(call: ast.Call) -> bool:
     """Whether a method that clips is told of no limit, as `clip_grad_norm(0)`: it gives the norm."""
     limit = next((word.value for word in call.keywords if word.arg in ("max_norm", "clip_norm")), None)
-    limit = limit or (call.args[0] if len(call.args) == 1 or (call.args and _is_number(call.args[0])) else None)
+    limit = limit or (call.args[0] if len(call.args) == 1 or (call.args and is_number(call.args[0])) else None)
     return isinstance(limit, ast.Constant) and limit.value in (0, None)
 
 
@@ -317,7 +317,3 @@ def _is_without_end(call: ast.Call) -> bool:
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as text)]):
             return text.lower().startswith("inf")
     return limit is not None and last_name(limit) == "inf"
-
-
-def _is_number(expr: ast.expr) -> bool:
-    return isinstance(expr, ast.Constant) and isinstance(expr.value, int | float)

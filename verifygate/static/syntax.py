@@ -89,6 +89,15 @@ def deeper_than(tree: ast.AST, levels: int) -> bool:
     return any(node is not None for node in below)
 
 
+def is_number(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) and isinstance(expr.value, int | float)
+
+
+def is_none(expr: ast.expr | None) -> bool:
+    """Whether an expression is a written `None`; one that is not there is none."""
+    return isinstance(expr, ast.Constant) and expr.value is None
+
+
 def is_script(test: ast.expr) -> bool:
     """Whether a condition asks if the file runs as a script: `__name__ == "__main__"`."""
     return any(isinstance(each, ast.Name) and each.id == "__name__" for each in walk(test))

@@ -73,7 +73,7 @@ from verifygate.static.program import Class, Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.syntax import walk
+from verifygate.static.syntax import is_number, walk
 from verifygate.static.values import Literal, Made, Object, Unknown, Value
 
 RULE = Rule(
@@ -249,7 +249,7 @@ def _turns_per_step(loop: Loop, function: Function, analysis: Analysis) -> bool:
         return False
     if re.search(_EPOCH, ast.unparse(loop.target)):
         return False
-    return analysis.hot.over_loader(loop, function) or _goes_over(loop, _BATCHES)
+    return analysis.hot.drawn.from_a_loader(loop, function) or _goes_over(loop, _BATCHES)
 
 
 def _goes_over(loop: Loop, words: str) -> bool:
@@ -377,7 +377,7 @@ def _compares_scales(function: Function) -> bool:
         for name, bindings in function.scope.names.items()
         if any(binding.expr is not None and set(walk(binding.expr)).intersection(reads) for binding in bindings)
     }
-    tests = (test for test in function.of_kind(ast.Compare) if not any(map(_is_number, (test.left, *test.comparators))))
+    tests = (test for test in function.of_kind(ast.Compare) if not any(map(is_number, (test.left, *test.comparators))))
     compared = (node for test in tests for node in walk(test))
     return any(node in reads or (isinstance(node, ast.Name) and node.id in kept) for node in compared)
 
@@ -390,10 +390,6 @@ def _asks_a_scale(function: Function) -> bool:
         isinstance(node, ast.Name | ast.Attribute) and re.search(_A_SCALE, last_name(node))
         for node in (*compared, *bound)
     )
-
-
-def _is_number(expr: ast.expr) -> bool:
-    return isinstance(expr, ast.Constant) and isinstance(expr.value, int | float)
 
 
 def _names(function: Function) -> Iterator[tuple[str, int]]:

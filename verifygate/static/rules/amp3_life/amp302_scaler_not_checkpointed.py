@@ -110,6 +110,7 @@ from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax import is_none
 
 RULE = Rule(
     code="AMP302",
@@ -182,7 +183,7 @@ def _is_without_optimizer(place: Place, analysis: Analysis) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             given = [each.arguments.get(name) for _, each in analysis.callers.entries(place.function)]
             default = place.function.default(name)
-            return bool(given) and all(_is_none(default if each is None else each.expr) for each in given)
+            return bool(given) and all(is_none(default if each is None else each.expr) for each in given)
     return False
 
 
@@ -191,10 +192,6 @@ def _is_given_scaler(function: Function, analysis: Analysis) -> bool:
     if not keeps_all_states(function):
         return False
     return any("scaler" in name.lower() for _, each in analysis.callers.entries(function) for name in each.arguments)
-
-
-def _is_none(expr: ast.expr | None) -> bool:
-    return isinstance(expr, ast.Constant) and expr.value is None
 
 
 def _related(

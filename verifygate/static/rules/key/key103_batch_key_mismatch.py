@@ -152,7 +152,7 @@ def _shapes(analysis: Analysis, loop: Loop, function: Function) -> list[Shape]:
     """The shapes of the batches of a loop; nothing where any of them is not known."""
     calls = {
         value.calls[-1][0]: value.calls[-1]
-        for _, values in analysis.hot.drawn_from(loop, function)
+        for _, values in analysis.hot.drawn.of(loop, function)
         for value in values
         if isinstance(value, Made) and value.name in DATA_LOADERS and value.calls
     }
