@@ -71,12 +71,12 @@ class Analysis:
     @shared
     def functions(self) -> list[Function]:
         """Every function of the picked modules, and the body of each module."""
-        return [function for module in self.modules for function in (module.body, *module.functions.values())]
+        return [function for module in self.modules for function in module.all_functions]
 
     def of_kind(self, kind: type[Node]) -> Iterator[tuple[Node, Function]]:
         """Every node of a kind with the function to evaluate it in: in bodies, decorators, class bodies."""
         for module in self.modules:
-            for function in (module.body, *module.functions.values()):
+            for function in module.all_functions:
                 yield from ((node, function) for node in function.of_kind(kind))
             definitions: list[Function | Class] = [*module.functions.values(), *module.classes.values()]
             for definition in definitions:

@@ -64,7 +64,7 @@ class Callers:
     def _sites(self) -> dict[Function, list[Site]]:
         found: dict[Function, list[Site]] = {}
         for module in self._modules:
-            for function in (module.body, *module.functions.values()):
+            for function in module.all_functions:
                 for call in function.calls:
                     for callee in self.callees(call, function):
                         found.setdefault(callee, []).append(Site(call, function))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate.static import torch_api
@@ -31,14 +32,7 @@ class Delegated:
     @cached_property
     def calls(self) -> list[Place]:
         """The calls that have a framework compute in float16."""
-        return [
-            Place(function, node)
-            for module in self.modules
-            if module.mentions(*_WORDS)
-            for function in (module.body, *module.functions.values())
-            for node in function.calls
-            if self._delegates(node, function)
-        ]
+        return [Place(function, node) for node, function in self._looked_at() if self._delegates(node, function)]
 
     def scales(self, makers: tuple[str, ...], path: str) -> bool | None:
         """Whether the programs of a file run one of these frameworks in float16; None where that cannot be told.
@@ -55,14 +49,13 @@ class Delegated:
     def _makers(self) -> list[Place]:
         """The calls of what a precision may be given to."""
         names = {name.rpartition(".")[2] for name in torch_api.DELEGATES}
-        return [
-            Place(function, node)
-            for module in self.modules
-            if module.mentions(*_WORDS)
-            for function in (module.body, *module.functions.values())
-            for node in function.calls
-            if simple_name(node.func) in names
-        ]
+        return [Place(function, node) for node, function in self._looked_at() if simple_name(node.func) in names]
+
+    def _looked_at(self) -> Iterator[tuple[ast.Call, Function]]:
+        """Every call of the files that name a framework."""
+        for module in self.modules:
+            for function in module.all_functions if module.mentions(*_WORDS) else ():
+                yield from ((node, function) for node in function.calls)
 
     def _made_by(self, place: Place, makers: tuple[str, ...]) -> bool:
         frame = self.evaluator.root_frame(place.function)

@@ -319,6 +319,12 @@ class Evaluator:
             self._bases[made] = tuple(order)
         return self._bases[made]
 
+    def may_be_of_one_object(self, one: Function, other: Function) -> bool:
+        """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
+        if one.owner is None or other.owner is None:
+            return False
+        return one.owner in self.linearised(other.owner) or other.owner in self.linearised(one.owner)
+
     def outside_bases(self, made: Class) -> frozenset[str]:
         """Names outside the project that the class derives from, directly or not."""
         bases = ((base, self.module_frame(each.module)) for each in self.linearised(made) for base in each.node.bases)

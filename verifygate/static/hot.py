@@ -83,7 +83,7 @@ class Hot:
     @cached_property
     def loops(self) -> list[HotLoop]:
         """Every hot loop, in order of place; last those of classes that only the classes below fill with steps."""
-        functions = [function for module in self.modules for function in (module.body, *module.functions.values())]
+        functions = [function for module in self.modules for function in module.all_functions]
         found = [loop for function in (*functions, *self._inherited()) for loop in self._of(function)]
         return found + [loop for function in self._of_callers() for loop in self._of(function) if loop.trains]
 
@@ -106,7 +106,7 @@ class Hot:
             if imported.search(module.file.data)
             or (b"oader" in module.file.data and any(name in module.file.data for name in stepping))
         ]
-        return [function for module in callers for function in (module.body, *module.functions.values())]
+        return [function for module in callers for function in module.all_functions]
 
     def _inherited(self) -> list[Function]:
         """The methods of other files that classes whose methods take a step derive from: their loops run them."""
@@ -161,7 +161,7 @@ class Hot:
         """Last name of the callee -> the calls of it."""
         found: dict[str, list[Spot]] = {}
         for module in self.modules:
-            for function in (module.body, *module.functions.values()):
+            for function in module.all_functions:
                 for spot in self.spots(function):
                     if isinstance(spot.node, ast.Call):
                         found.setdefault(last_name(spot.node.func), []).append(spot)

@@ -52,7 +52,7 @@ def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler
     for module in modules:
         if b"caler" not in module.file.data and b"amp" not in module.file.data:
             continue
-        for function in (module.body, *module.functions.values()):
+        for function in module.all_functions:
             for node in function.calls:
                 if _may_make(node.func, kept) and (made := _made(node, function, evaluator)):
                     found.append(made)

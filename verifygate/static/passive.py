@@ -132,7 +132,7 @@ def _when(function: Function) -> str:
     module = function.module
     callers = [
         each
-        for each in (module.body, *module.functions.values())
+        for each in module.all_functions
         if each is not function and any(simple_name(call.func) == function.name for call in each.calls)
     ]
     hooks = callers or [function]

@@ -179,7 +179,7 @@ class Precision:
         """Name of an option of a command line -> what it may be given, where that is written out."""
         found: dict[str, frozenset[str]] = {}
         for module in self.evaluator.modules:
-            for function in (module.body, *module.functions.values()):
+            for function in module.all_functions:
                 for call in function.calls:
                     if last_name(call.func) == "add_argument" and (named := _option(call)):
                         found[named[0]] = named[1] | found.get(named[0], frozenset())
@@ -285,12 +285,12 @@ class Precision:
 
     def _serves_own(self, scaler: MadeScaler) -> bool:
         """Whether the class that builds the scaler enters autocast itself: it is no mere wrapper."""
-        return any(self._of_one_object(region.function, scaler.function) for region in self.regions.all)
+        return any(self.evaluator.may_be_of_one_object(region.function, scaler.function) for region in self.regions.all)
 
     def _made_in(self, constructor: Function) -> Iterator[Site]:
         """The calls that make an object, of the class itself or of one derived from it."""
         for site in self.callers.sites(constructor):
-            if not self._of_one_object(site.caller, constructor):
+            if not self.evaluator.may_be_of_one_object(site.caller, constructor):
                 yield site
             elif site.caller is not constructor and site.caller.name == "__init__":
                 yield from self._made_in(site.caller)
@@ -303,7 +303,7 @@ class Precision:
             home = region.function
             if not region.is_active or home.module.path not in files or not (self.scales(home) or self._is_half(home)):
                 continue
-            same = self._of_one_object(function, region.function)
+            same = self.evaluator.may_be_of_one_object(function, region.function)
             own = region.function.module is function.module and not function.symbol
             beside = self.callers.above(region.function)
             if same or own or (function in beside if keeps_it else above & beside):
@@ -323,13 +323,6 @@ class Precision:
     def _is_module(self, method: Function) -> bool:
         bases = self.evaluator.outside_bases(method.owner) if method.owner else ()
         return any(base.startswith("torch.nn.") for base in bases)
-
-    def _of_one_object(self, one: Function, other: Function) -> bool:
-        """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
-        if one.owner is None or other.owner is None:
-            return False
-        linearised = self.evaluator.linearised
-        return one.owner in linearised(other.owner) or other.owner in linearised(one.owner)
 
     def scales(self, function: Function) -> bool:
         """Whether a function scales a loss: through a scaler, or a wrapper that is called like one.

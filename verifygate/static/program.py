@@ -191,6 +191,11 @@ class Module:
         """Every function that rules look at, by symbol. Others are reached through what leads to them."""
         self.classes = {made.symbol: made for members in looked_at for made in members.classes}
 
+    @property
+    def all_functions(self) -> tuple[Function, ...]:
+        """What code can stand in: the body of the module, and every function that rules look at."""
+        return (self.body, *self.functions.values())
+
     def function(self, node: Definition) -> Function:
         """The function that a definition makes."""
         if node not in self._function_of:
@@ -387,7 +392,7 @@ def calls_by_name(modules: Iterable[Module]) -> dict[str, list[tuple[ast.Call, F
     """Last name of the callee -> the calls of it in the modules, each with the function it stands in."""
     sites: dict[str, list[tuple[ast.Call, Function]]] = {}
     for module in modules:
-        for function in (module.body, *module.functions.values()):
+        for function in module.all_functions:
             also = _stand_ins(function)
             for node in function.calls:
                 name = simple_name(node.func)

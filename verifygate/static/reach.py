@@ -105,7 +105,7 @@ class Reach:
     def candidates(self, modules: list[Module]) -> list[Function]:
         """The functions with events; what has no word of events only calls what is looked at for itself."""
         named = [module for module in modules if self._names_events(module)]
-        functions = (function for module in named for function in (module.body, *module.functions.values()))
+        functions = (function for module in named for function in module.all_functions)
         return [function for function in functions if self._may_begin(function) and self.has_events(function)]
 
     def _may_begin(self, function: Function) -> bool:

@@ -48,6 +48,13 @@ class WrittenRegion:
     def calls(self) -> tuple[ast.Call, ...]:
         return tuple(node for node in self.nodes if isinstance(node, ast.Call))
 
+    @cached_property
+    def binds(self) -> frozenset[str]:
+        """The names that are bound in the body."""
+        return frozenset(
+            node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+
     @property
     def is_active(self) -> bool:
         return self.region.active
@@ -87,7 +94,7 @@ class WrittenRegions:
         return frozenset("torch.float16" if name == "torch.half" else name for name in names)
 
     def _of_module(self, module: Module) -> Iterator[WrittenRegion]:
-        for function in (module.body, *module.functions.values()):
+        for function in module.all_functions:
             yield from self._of_function(function)
 
     def _of_function(self, function: Function) -> Iterator[WrittenRegion]:

@@ -40,6 +40,12 @@ class ScalerCall:
             return self.call.args[0]
         return next((word.value for word in self.call.keywords if word.arg == "optimizer"), None)
 
+    @property
+    def closure(self) -> ast.expr | None:
+        """What `step` is given beside the optimizer."""
+        named = next((word.value for word in self.call.keywords if word.arg == "closure"), None)
+        return named or (self.call.args[1] if len(self.call.args) > 1 else None)
+
 
 def scaler_calls(functions: Sequence[Function], roles: Roles) -> list[ScalerCall]:
     """In order of place; calls on a scaler that is surely off are left out."""

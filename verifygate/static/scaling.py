@@ -52,13 +52,13 @@ class Scaling:
             if not isinstance(node, ast.Name) or followed >= _MAX_FOLLOWED:
                 continue
             given = frame.arguments.get(node.id)
-            bound = (given.expr, given.frame) if given is not None else (self._bound(node, frame), frame)
+            bound = (given.expr, given.frame) if given is not None else (self.bound(node, frame), frame)
             if bound[0] is not node and self.reaches_scale(*bound, followed + 1):
                 return True
         return False
 
     def _got(self, factor: ast.expr, frame: Frame) -> Scaler | None:
-        match self._bound(factor, frame):
+        match self.bound(factor, frame):
             case ast.Call(func=ast.Attribute(attr="get_scale", value=owner)):
                 return self.roles.scaler(owner, frame)
         return None
@@ -71,7 +71,7 @@ class Scaling:
             return self._got(product.right, frame) is not None
         if not isinstance(product.op, ast.Mult):
             return False
-        factors = (self._bound(each, frame) for each in (product.left, product.right))
+        factors = (self.bound(each, frame) for each in (product.left, product.right))
         return any(
             isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div) and self._got(each.right, frame) is not None
             for each in factors
@@ -79,12 +79,12 @@ class Scaling:
 
     def _named(self, name: ast.Name, frame: Frame) -> Scaler | None:
         """The scaler of a name that is bound once, to its method: `scale = scaler.scale`."""
-        match self._bound(name, frame):
+        match self.bound(name, frame):
             case ast.Attribute(attr="scale", value=owner):
                 return self.roles.scaler(owner, frame)
         return None
 
-    def _bound(self, expr: ast.expr, frame: Frame) -> ast.expr:
+    def bound(self, expr: ast.expr, frame: Frame) -> ast.expr:
         """What a name is bound to in the function itself, once; any other expression is what it is."""
         found = self.roles.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
         if found is not None and found[1] is frame and len(found[0]) == 1 and found[0][0].kind == "value":

@@ -125,7 +125,7 @@ class Shapes:
         """Note every write that rules look at, once."""
         if not self._read:
             for module in self.modules:
-                for function in (module.body, *module.functions.values()):
+                for function in module.all_functions:
                     self._read_writes(function)
 
     def _read_writes(self, function: Function) -> None:

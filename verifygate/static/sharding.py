@@ -88,7 +88,7 @@ class Sharding:
             return False
         owner = wrap.function.owner
         if owner is None or function.owner not in (linearised := self.analysis.evaluator.linearised(owner)):
-            return function is wrap.function or self.is_of_one_class(function, wrap.function)
+            return function is wrap.function or self.analysis.evaluator.may_be_of_one_object(function, wrap.function)
         inherited = (made.methods.get(function.name) for made in linearised)
         return next((method for method in inherited if method is not None), None) is function
 
@@ -104,15 +104,8 @@ class Sharding:
         return (
             model.value.id in {each.arg for each in function.parameters[1:]}
             and any(isinstance(word.value, ast.Name) and word.value.id == model.attr for word in given)
-            and self.is_of_one_class(function, wrap.function)
+            and self.analysis.evaluator.may_be_of_one_object(function, wrap.function)
         )
-
-    def is_of_one_class(self, one: Function, other: Function) -> bool:
-        """Whether an object may have both for methods."""
-        if one.owner is None or other.owner is None:
-            return False
-        linearised = self.analysis.evaluator.linearised
-        return one.owner in linearised(other.owner) or other.owner in linearised(one.owner)
 
     def together(self, wrap: Place, place: Place, unless_told: bool) -> bool:
         """Whether one run may come to both: no condition of one denies the other, and something leads to both.

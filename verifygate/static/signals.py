@@ -41,7 +41,7 @@ class Signals:
 
     def of_call(self, call: ast.Call, frame: Frame, guarded: bool) -> Meaning | None:
         """The meaning of a call, or None where it has none in the protocol. `guarded`: behind a finite check."""
-        func = self._method_in_variable(call.func, frame)
+        func = self.scaling.bound(call.func, frame)
         if isinstance(func, ast.Attribute):
             receiver, method = func.value, func.attr
             if method in torch_api.SCALER_METHODS and (scaler := self.roles.scaler(receiver, frame)):
@@ -49,13 +49,6 @@ class Signals:
             if meaning := self._of_method(call, receiver, method, frame, guarded):
                 return meaning
         return self._of_function(call, frame)
-
-    def _method_in_variable(self, func: ast.expr, frame: Frame) -> ast.expr:
-        """`scaler.unscale_` for `unscale`, where the function itself binds one to the other and nothing else."""
-        found = self.roles.evaluator.lookup(func.id, frame) if isinstance(func, ast.Name) else None
-        if found is not None and found[1] is frame and len(found[0]) == 1 and found[0][0].kind == "value":
-            return found[0][0].expr or func
-        return func
 
     def _of_scaler(
         self, call: ast.Call, receiver: ast.expr, method: str, scaler: Scaler, frame: Frame, guarded: bool

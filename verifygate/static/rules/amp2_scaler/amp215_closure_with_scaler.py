@@ -94,8 +94,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 def _closure(call: ScalerCall, analysis: Analysis) -> bool:
     """Whether the call surely passes a closure."""
-    named = next((word.value for word in call.call.keywords if word.arg == "closure"), None)
-    given = named or (call.call.args[1] if len(call.call.args) > 1 else None)
+    given = call.closure
     if given is None or isinstance(given, ast.Starred | ast.Lambda):
         return isinstance(given, ast.Lambda)
     if _is_handed_on(call) and _is_plain(call, analysis):
@@ -107,8 +106,7 @@ def _closure(call: ScalerCall, analysis: Analysis) -> bool:
 
 def _is_handed_on(call: ScalerCall) -> bool:
     """Whether what is passed is the closure that the function itself takes, if it is given one."""
-    named = next((word.value for word in call.call.keywords if word.arg == "closure"), None)
-    given = named or (call.call.args[1] if len(call.call.args) > 1 else None)
+    given = call.closure
     return isinstance(given, ast.Name) and given.id == "closure" and _takes(call.function, given.id)
 
 

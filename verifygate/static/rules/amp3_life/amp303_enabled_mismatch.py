@@ -334,12 +334,11 @@ def _never_on(analysis: Analysis) -> Iterator[Match]:
 
 def _computes_the_loss(region: WrittenRegion, analysis: Analysis) -> bool:
     """Whether a scaler that is made in sight scales what the region computes."""
-    made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return any(
         call.method == "scale"
         and call.is_certain
         and call.function is region.function
-        and identifiers(call.call) & made
+        and identifiers(call.call) & region.binds
         for call in analysis.scaler_calls
     )
 

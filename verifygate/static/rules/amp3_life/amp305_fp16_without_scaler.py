@@ -228,14 +228,13 @@ def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool
 
     With whether it surely leads back into the region: what came to it from elsewhere may be all that has gradients.
     """
-    made = {node.id for node in region.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     calls = [node for node in region.function.calls if last_name(node.func) == "backward"]
     if not calls or _without_gradients(region, analysis):
         return None  # a name that both regions bind is no sign then that the backward is of this one
     for node in calls:
-        if identifiers(node.func) & made:
+        if identifiers(node.func) & region.binds:
             return node, True
-    worked_out, sure = _worked_out_from(made, region.function, analysis)
+    worked_out, sure = _worked_out_from(region.binds, region.function, analysis)
     return next(((node, sure) for node in calls if identifiers(node.func) & worked_out), None)
 
 
@@ -246,7 +245,7 @@ def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
     return calm(region.function) or any(turns_autograd_off(each) and not asks_whether_to(each) for each in contexts)
 
 
-def _worked_out_from(names: set[str], function: Function, analysis: Analysis) -> tuple[set[str], bool]:
+def _worked_out_from(names: Iterable[str], function: Function, analysis: Analysis) -> tuple[set[str], bool]:
     """The names, and those that the function gives what is made of them, as long as gradients lead back.
 
     With whether nothing else in it may have gradients: no other model has been at work.

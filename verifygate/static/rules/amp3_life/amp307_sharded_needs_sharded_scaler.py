@@ -111,7 +111,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
         if _is_for_dtensors(scaler.place, analysis):
             continue
         for wrap in sharding.wraps:
-            related = sharding.is_of_one_class(wrap.place.function, scaler.function)
+            related = analysis.evaluator.may_be_of_one_object(wrap.place.function, scaler.function)
             if sharding.together(wrap.place, scaler.place, unless_told=related):
                 own = wrap.place.function is scaler.function and scaler.enabled is None
                 sure = own and wrap.sure and not (_depends(wrap.place, analysis) or _depends(scaler.place, analysis))

@@ -112,7 +112,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         data = module.file.data
         if b"cuda" not in data and (not module.file.mentions_amp or _is_for_the_cpu(data)):
             continue
-        for function in (module.body, *module.functions.values()):
+        for function in module.all_functions:
             frame = analysis.evaluator.root_frame(function)
             if not any(reads_clock(call, frame, analysis) for call in function.calls):
                 continue
