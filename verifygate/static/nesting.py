@@ -37,6 +37,10 @@ class Nesting:
             yield Around(*outer)
             node = outer[0]
 
+    def parent(self, node: ast.AST, function: Function) -> ast.AST | None:
+        """The node right above; None for the function itself, and for what does not stand in its body."""
+        return next((each.node for each in self.around(node, function)), None)
+
     def loops(self, node: ast.AST, function: Function) -> list[Loop]:
         """The loops whose turns run the node, innermost first; an iterable or an `else` runs once."""
         return [

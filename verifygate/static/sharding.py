@@ -81,10 +81,10 @@ class Sharding:
 
     def _is_assigned(self, wrap: Place, model: ast.expr, function: Function) -> bool:
         """Whether a wrapped model is put into a part of what is not followed: `self.policy.head = FSDP(...)`."""
-        outer = next(self.analysis.nesting.around(wrap.node, wrap.function), None)
-        if not isinstance(model, ast.Attribute) or outer is None or not isinstance(outer.node, ast.Assign):
+        outer = self.analysis.nesting.parent(wrap.node, wrap.function)
+        if not isinstance(model, ast.Attribute) or not isinstance(outer, ast.Assign):
             return False
-        if ast.unparse(model) not in map(ast.unparse, outer.node.targets):
+        if ast.unparse(model) not in map(ast.unparse, outer.targets):
             return False
         owner = wrap.function.owner
         if owner is None or function.owner not in (linearised := self.analysis.evaluator.linearised(owner)):
@@ -96,8 +96,8 @@ class Sharding:
         """Whether the class puts a wrapped model into a field, `Models(head=head)`, and later gets `models.head`."""
         if not isinstance(model, ast.Attribute) or not isinstance(model.value, ast.Name):
             return False
-        outer = next(self.analysis.nesting.around(wrap.node, wrap.function), None)
-        targets = outer.node.targets if outer is not None and isinstance(outer.node, ast.Assign) else []
+        outer = self.analysis.nesting.parent(wrap.node, wrap.function)
+        targets = outer.targets if isinstance(outer, ast.Assign) else []
         if not any(isinstance(target, ast.Name) and target.id == model.attr for target in targets):
             return False
         given = (word for call in wrap.function.calls for word in call.keywords if word.arg == model.attr)

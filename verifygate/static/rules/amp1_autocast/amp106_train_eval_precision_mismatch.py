@@ -248,7 +248,7 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
 
 def _gives_a_loss(forward: _Forward, analysis: Analysis) -> bool:
     """Whether what a call gives is named a loss: that is what is compared, where a turn takes outputs as well."""
-    outer = next((each.node for each in analysis.nesting.around(forward.call, forward.function)), None)
+    outer = analysis.nesting.parent(forward.call, forward.function)
     return isinstance(outer, ast.Assign) and any("loss" in ast.unparse(target).lower() for target in outer.targets)
 
 

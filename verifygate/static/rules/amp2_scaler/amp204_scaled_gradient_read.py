@@ -123,7 +123,7 @@ def _is_of_an_optimizer(function: Function, analysis: Analysis) -> bool:
 def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     """Readings of the variable that `x = scaler.scale(...)` fills, until it is filled anew."""
     function = call.function
-    holder = next((each.node for each in analysis.nesting.around(call.call, function)), None)
+    holder = analysis.nesting.parent(call.call, function)
     if not (isinstance(holder, ast.Assign) and holder.value is call.call and isinstance(holder.targets[0], ast.Name)):
         return
     name = holder.targets[0].id

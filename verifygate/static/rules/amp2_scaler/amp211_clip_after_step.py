@@ -92,7 +92,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 
 def _is_compared(clip: Place, analysis: Analysis) -> bool:
-    around = next((each.node for each in analysis.nesting.around(clip.node, clip.function)), None)
+    around = analysis.nesting.parent(clip.node, clip.function)
     targets = around.targets if isinstance(around, ast.Assign) else []
     names = {target.id for target in targets if isinstance(target, ast.Name)}
     return any(

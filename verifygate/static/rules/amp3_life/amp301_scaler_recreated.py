@@ -151,7 +151,7 @@ def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
 
 def _local_names(scaler: MadeScaler, analysis: Analysis) -> set[str]:
     """The names of its function that the scaler is bound to; none where it is kept anywhere else."""
-    around = next((each.node for each in analysis.nesting.around(scaler.call, scaler.function)), None)
+    around = analysis.nesting.parent(scaler.call, scaler.function)
     targets = around.targets if isinstance(around, ast.Assign) else []
     names = {target.id for target in targets if isinstance(target, ast.Name)}
     return names if len(names) == len(targets) else set()

@@ -235,7 +235,7 @@ def _is_kept_from_both(
 
 def _is_subtracted(node: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether one minus the result goes into a logarithm, a root, or below a fraction line, by the name it is given."""
-    outer = next((each.node for each in analysis.nesting.around(node, function)), None)
+    outer = analysis.nesting.parent(node, function)
     names = {each.id for each in getattr(outer, "targets", ()) if isinstance(each, ast.Name)}
     return any(
         isinstance(each, ast.BinOp)

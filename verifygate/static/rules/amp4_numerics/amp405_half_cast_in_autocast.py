@@ -103,7 +103,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 def _is_used_by_name(cast: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether a name that a cast is bound to goes into a loss or a model."""
-    outer = next((each.node for each in analysis.nesting.around(cast, function)), None)
+    outer = analysis.nesting.parent(cast, function)
     names = {each.id for each in getattr(outer, "targets", ()) if isinstance(each, ast.Name)}
     return any(
         isinstance(argument, ast.Name)
