@@ -53,7 +53,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: which of the inputs are half precision is not certain.
 
 ## What it cannot see
-Islands whose region is in another function, and what dtype a call returns: findings are likely, never certain.
+What dtype a call returns: findings are likely, never certain. A region in another function counts where that calls
+the function of the island itself, with an output that has a name.
 An island in which anything is cast is taken to be careful, but for two sides of one operation.
 
 ## References
@@ -67,6 +68,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
+from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
@@ -94,7 +96,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
             continue
         yield from _forgotten_twins(region)
         around = region.around or _before(region, analysis)
-        if around is None or not around.is_active:
+        if around is None:
+            if name := _handed_in(region, analysis):
+                message = f"nothing casts `{name}`, which a caller's region may leave in half precision"
+                yield Match(region.place, message, certain=False)
+            continue
+        if not around.is_active:
             continue
         read = _read(region.calls if region.around else [call for call in region.calls if _is_loss(call)])
         used = sorted(_made_around(region, around, analysis) & read) if read else []
@@ -143,17 +150,50 @@ def _before(island: WrittenRegion, analysis: Analysis) -> WrittenRegion | None:
     return earlier[-1] if earlier else None
 
 
+def _handed_in(island: WrittenRegion, analysis: Analysis) -> str:
+    """The parameter that an island computes with as it is, and that a call in an active region gives an output."""
+    function = island.function
+    called = {call.func.value.id for call in island.calls if _is_on_a_name(call)}  # type: ignore[attr-defined]
+    used = (_read(island.calls) | called) & {each.arg for each in function.parameters}
+    used = {name for name in used if len(function.scope.names[name]) == 1}
+    if not used or _is_careful(island, analysis):
+        return ""
+    for site in analysis.callers.sites(function):
+        around = analysis.covered.written_around(site.call, site.caller)
+        if around is None or not around.is_active:
+            continue
+        frame = analysis.evaluator.root_frame(site.caller)
+        outputs = _outputs_before(site.call.lineno, site.caller, around, analysis)
+        for callee in analysis.evaluator.callees(site.call, frame):
+            if callee.function is not function:
+                continue
+            entered = analysis.evaluator.enter(callee, site.call, frame)
+            given = entered.arguments if entered is not None else {}
+            for name in sorted(used & set(given)):
+                if isinstance(expr := given[name].expr, ast.Name) and expr.id in outputs:
+                    return name
+    return ""
+
+
+def _is_on_a_name(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
+
+
 def _is_loss(call: ast.Call) -> bool:
     return re.search(_LOSS, last_name(call.func)) is not None
 
 
 def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysis) -> set[str]:
     """Variables that hold, where the island begins, what a call of no known library function in the region returned."""
-    frame = analysis.evaluator.root_frame(island.function)
-    start = island.block.lineno  # type: ignore[attr-defined]
+    return _outputs_before(island.block.lineno, island.function, around, analysis)  # type: ignore[attr-defined]
+
+
+def _outputs_before(start: int, function: Function, around: WrittenRegion, analysis: Analysis) -> set[str]:
+    """The same for any line of a function."""
+    frame = analysis.evaluator.root_frame(function)
     names: set[str] = set()
     inside = set(around.nodes)
-    for target, binding in bound_targets(island.function.own_nodes):
+    for target, binding in bound_targets(function.own_nodes):
         if not isinstance(target, ast.Name) or getattr(binding.node, "lineno", start) >= start:
             continue
         names.discard(target.id)
@@ -167,7 +207,7 @@ def _made_around(island: WrittenRegion, around: WrittenRegion, analysis: Analysi
         ):
             values = analysis.evaluator.values(call.func, frame)
             is_method = isinstance(call.func, ast.Attribute) and call.func.attr not in ("forward", "model", "net")
-            is_method = is_method and not analysis.hot.is_model(call.func, island.function)
+            is_method = is_method and not analysis.hot.is_model(call.func, function)
             if not is_method and not any(isinstance(value, Known) for value in values):
                 names.add(target.id)
     return names

@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a loss, called after a float16 region and outside every other, that gets what a call in that region returned,
-where nothing casts it in between. Losses of the project that cast their inputs themselves are left alone, and so are
+where nothing casts it between. What a function of the project makes of outputs and targets is a loss where it is what
+goes through `scale` or `backward`. Losses of the project that cast their inputs themselves are left alone, and so are
 those of torch in which float32 targets promote the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
 
 ## Why is this bad
@@ -88,6 +89,8 @@ _LOSS_FUNCTIONS = r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$"
 _LOGARITHMS = r"^torch\.(nn\.functional\.)?log_softmax$"
 _PROMOTES = r"(?i)mse|l1|huber|with_?logits|kl_?div|poisson|gaussian"
 """Losses of torch that take float32 targets beside the outputs, and by that compute in float32 anywhere."""
+_REDUCES = r"log|exp|soft|sigmoid|sum|mean|norm|entropy|similarity|pow"
+"""What a loss that is written out calls; what only weighs the losses of a model does not."""
 _NO_LOSS = r"(?i)scale|log_loss|meter|print|track"
 _CASTS = r"float32|float64|autocast"
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isin", "isnan", "isfinite", "logical_not", "one_hot"})
@@ -192,10 +195,38 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     is_named = bool(re.search(_LOSS, name)) or any(
         isinstance(value, Object) and value.made.symbol.endswith("Loss") for value in values
     )
-    if not (is_torch or re.match(_LOSS_FUNCTIONS, known) or (is_named and not re.search(_NO_LOSS, name))):
-        return False
     callees = analysis.evaluator.callees(call, frame)
+    if not (is_torch or re.match(_LOSS_FUNCTIONS, known) or (is_named and not re.search(_NO_LOSS, name))):
+        within = [each.func for callee in callees for each in callee.function.calls]
+        reduces = any(isinstance(each, ast.Attribute) and re.search(_REDUCES, each.attr) for each in within)
+        if not reduces or any(re.search(_PROMOTES, last_name(each)) for each in within):
+            return False
+        if not _is_trained_on(call, function, analysis):
+            return False
     return not any(_casts(callee.function.node) for callee in callees)
+
+
+def _is_trained_on(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether what a function makes of outputs and targets is the very value that is scaled, or derived by itself."""
+    if len(call.args) < 2 or any(isinstance(each, ast.Constant) for each in call.args):
+        return False
+    names = {
+        target.id
+        for target, binding in bound_targets(function.own_nodes)
+        if binding.expr is call and binding.kind == "value" and isinstance(target, ast.Name)
+    }
+    frame = analysis.evaluator.root_frame(function)
+    for each in function.calls:
+        match each.func:
+            case ast.Attribute(attr="scale", value=scaler) if each.args and analysis.roles.scaler(scaler, frame):
+                taken = each.args[0]
+            case ast.Attribute(attr="backward", value=taken):
+                pass
+            case _:
+                continue
+        if taken is call or (isinstance(taken, ast.Name) and taken.id in names):
+            return True
+    return False
 
 
 def _is_written_out(call: ast.Call, function: Function, analysis: Analysis) -> bool:

@@ -1,0 +1,15 @@
+import torch
+
+from losses import Contrast, entropy
+
+
+def train(model, optimizer, scaler, batches):
+    criterion = Contrast()
+    for images, labels in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype=torch.float16):
+            features, logits = model(images)
+            loss = criterion(features, labels) + 0.1 * entropy(logits)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
