@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from verifygate.record import field, record
+from verifygate.static import torch_api
 from verifygate.static.definitions import DEFERRED
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ def _overrule(scope: Scope, nodes: tuple[ast.AST, ...]) -> None:
 def _imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding]]:
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
+            if alias.name == "*" and not node.level:
+                for name in torch_api.EXPORTS.get(node.module or "", ()):
+                    yield name, Binding("member", node, target=f"{node.module}:{name}")
             target = f"{'.' * node.level}{node.module or ''}:{alias.name}"
             yield alias.asname or alias.name, Binding("member", node, target=target)
         elif alias.asname:

@@ -61,6 +61,26 @@ DEPRECATED = {
 }
 """Deprecated since torch 2.4 -> what takes its place, and the device type to pass to it."""
 
+DEPRECATED_QUERIES = {
+    f"torch.{old}": f'torch.{new}("{device}"{", ..." if old.startswith("set") else ""})'
+    for old, new, device in (
+        ("get_autocast_gpu_dtype", "get_autocast_dtype", "cuda"),
+        ("set_autocast_gpu_dtype", "set_autocast_dtype", "cuda"),
+        ("get_autocast_cpu_dtype", "get_autocast_dtype", "cpu"),
+        ("set_autocast_cpu_dtype", "set_autocast_dtype", "cpu"),
+        ("is_autocast_cpu_enabled", "is_autocast_enabled", "cpu"),
+        ("set_autocast_cpu_enabled", "set_autocast_enabled", "cpu"),
+    )
+}
+"""Functions that ask for autocast's state, or set it, by the device in their name -> what takes their place."""
+
+EXPORTS = {
+    "torch.amp": ("GradScaler", "autocast", "custom_bwd", "custom_fwd"),
+    "torch.cuda.amp": ("GradScaler", "autocast", "custom_bwd", "custom_fwd"),
+    "torch.cpu.amp": ("GradScaler", "autocast"),
+}
+"""What `from torch.cuda.amp import *` binds."""
+
 CLIP_FUNCTIONS = frozenset(
     {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value"}
     | {"adaptive_clip_grad", "dispatch_clip_grad"}  # timm's

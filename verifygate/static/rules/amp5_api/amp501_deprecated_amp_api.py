@@ -2,7 +2,8 @@
 
 ## What it does
 Reports calls and decorators of `torch.cuda.amp.*` and `torch.cpu.amp.*` (autocast, GradScaler, custom_fwd,
-custom_bwd), through whatever alias they are imported.
+custom_bwd), through whatever alias they are imported, also where they are handed to `partial` or a field's
+`default_factory`; and calls of `torch.get_autocast_gpu_dtype` and its kind, but behind a condition on the version.
 
 ## Why is this bad
 They are deprecated since torch 2.4 and bind the code to one device. The replacements take the device type first, so
@@ -56,6 +57,7 @@ interface, in the handler of a `try` or the other arm of an `if`, is meant for o
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Applicability, Severity, Witness
@@ -72,12 +74,14 @@ RULE = Rule(
     severity=Severity.LOW,
     summary="torch.cuda.amp.* and torch.cpu.amp.* are deprecated",
     remedy="use torch.amp.* with the device type as the first argument",
-    words=("cuda.amp", "cpu.amp", "cuda import amp", "cpu import amp"),
+    words=("cuda.amp", "cpu.amp", "cuda import amp", "cpu import amp", "autocast_gpu_dtype", "autocast_cpu_"),
     witnesses=(Witness.STATIC, Witness.RUN),
     torch="2.4",
     fix=Applicability.SAFE,
     proof="warning-seen",
 )
+
+_VERSIONS = r"(?i)version|hasattr|torch_?\d|_autocast_dtype"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -91,6 +95,16 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 f"`{name}` is deprecated since torch 2.4",
                 remedy=f'use `{new}` with `"{device}"` as its device type',
             )
+        elif name in torch_api.DEPRECATED_QUERIES and not _is_asked_for(node, function, analysis):
+            remedy = f"use `{torch_api.DEPRECATED_QUERIES[name]}`"
+            yield Match(Place(function, node), f"`{name}` is deprecated since torch 2.4", remedy=remedy)
+
+
+def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> bool:
+    """Whether a `try`, or a condition that asks for a version, chooses between old and new interfaces around a use."""
+    around = [each.node for each in analysis.nesting.around(node, function)]
+    tests = [ast.unparse(each.test) for each in around if isinstance(each, ast.If | ast.IfExp)]
+    return any(isinstance(each, ast.Try) for each in around) or any(re.search(_VERSIONS, test) for test in tests)
 
 
 def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analysis) -> bool:
@@ -112,10 +126,25 @@ def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analys
 
 
 def _uses(analysis: Analysis) -> Iterator[tuple[ast.expr, ast.expr, Function]]:
-    """What is called, and what decorates without a call: the node to report, and the name to look up."""
+    """What is called, here or where it is handed over, or decorates without a call: the node, and the name in it."""
     for call, function in analysis.calls:
         yield call, call.func, function
+        if (made := _handed_over(call, function, analysis)) is not None:
+            yield made, made, function
+    for deferred, function in analysis.of_kind(ast.Lambda):
+        for node in walk(deferred.body):
+            if isinstance(node, ast.Call):
+                yield node, node.func, function
     for function in analysis.functions:
         for decorator in getattr(function.node, "decorator_list", ()):
             if not isinstance(decorator, ast.Call):
                 yield decorator, decorator, function.module.body
+
+
+def _handed_over(call: ast.Call, function: Function, analysis: Analysis) -> ast.expr | None:
+    """The class that makes a field's value, or that a `partial` completes."""
+    for word in call.keywords:
+        if word.arg == "default_factory":
+            return word.value
+    known = analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))
+    return call.args[0] if known == "functools.partial" and call.args else None
