@@ -15,7 +15,18 @@ from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, FunctionValue, Known, Literal, Made, Object, Unknown, Value, Values
+from verifygate.static.values import (
+    ClassValue,
+    Frame,
+    FunctionValue,
+    Known,
+    Literal,
+    Made,
+    Object,
+    Unknown,
+    Value,
+    Values,
+)
 
 LARGEST = 65504.0
 SMALLEST = 2.98e-8
@@ -185,6 +196,22 @@ class Halves:
             isinstance(node, ast.Attribute) and node.attr in ("float", "double", "float32") for node in walk(expr)
         )
 
+    def _constants(self, expr: ast.Attribute, frame: Frame) -> set[float | None]:
+        """What an attribute is in the classes that its object may be of, where it is given a value once."""
+        found: set[float | None] = set()
+        for value in self.evaluator.values(expr.value, frame):
+            if isinstance(value, Object | ClassValue) and expr.attr not in value.made.fields:  # a record's are given
+                bound = [
+                    (each, owner)
+                    for made in self.evaluator.linearised(value.made)
+                    for each, owner in made.attributes.get(expr.attr, ())
+                ]
+                if len(bound) == 1 and bound[0][0].kind == "value":
+                    (binding, owner) = bound[0]
+                    home = self.evaluator.root_frame(owner) if owner else self.evaluator.module_frame(value.made.module)
+                    found.add(self.number(binding.expr, home))
+        return found
+
     def number(self, expr: ast.expr | None, frame: Frame) -> float | None:
         """The number that an expression is, where the source says it."""
         match expr:
@@ -206,6 +233,10 @@ class Halves:
                 bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
                 if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].expr is not expr:
                     return self.number(bindings[0].expr, home)
+            case ast.Attribute():
+                constants = self._constants(expr, frame)
+                if constants:
+                    return constants.pop() if len(constants) == 1 else None
         values = self.evaluator.values(expr, frame)
         only = next(iter(values)) if len(values) == 1 else None
         is_number = (

@@ -12,7 +12,7 @@ from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.scaling import Scaling
 from verifygate.static.syntax import is_none, is_number, walk
-from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Items, Object
+from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Items, Object, Partial
 
 _NO_LIMIT = 1e6
 """From here on a limit of a clip is there to be told the norm: norms of gradients are some ten thousand at most."""
@@ -181,7 +181,17 @@ class Signals:
         given = (*call.args, *(word.value for word in call.keywords))
         return any(self.scaling.reaches_scale(each, frame) for each in given)
 
+    def _completed(self, call: ast.Call, frame: Frame) -> ast.Call:
+        """The call that a call of a `partial` makes: what that was given, and then what this gives."""
+        values = self.roles.evaluator.values(call.func, frame)
+        match values:
+            case [Partial(calls=((made, _),))]:
+                whole = ast.Call(made.func, [*made.args, *call.args], [*made.keywords, *call.keywords])
+                return ast.copy_location(whole, call)
+        return call
+
     def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
+        call = self._completed(call, frame)
         known = self.roles.known_name(call.func, frame)
         name = known.rpartition(".")[2] or last_name(call.func)
         if name in torch_api.CLIP_FUNCTIONS and self._has_scaled_limit(call, frame):

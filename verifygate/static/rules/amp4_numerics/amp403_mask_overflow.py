@@ -1,17 +1,18 @@
 """A constant that half precision cannot hold meets a half tensor inside an autocast region.
 
 ## What it does
-Reports `masked_fill`, `clamp`, `torch.where` and `x[mask] = ...` with a finite constant beyond 65504 on a tensor that
-is half inside a float16 region: a product of matrices, a convolution, or what is computed from one by operators that
-keep the dtype. The output of a layer that is not known is likely half. The constant may be handed to a function of the
-project that does no more with it; the region may be a framework's: of apex, or of one that is given a precision.
+Reports `masked_fill`, `clamp`, `full_like`, `fill_`, `torch.where` and `x[mask] = ...` with a finite constant beyond
+65504 on a tensor that is half inside a float16 region: a product of matrices, a convolution, or what is computed from
+one by operators that keep the dtype. The output of a layer that is not known is likely half. The constant may go to a
+function of the project that does no more with it, or be an attribute of the class; the region may be a framework's:
+of apex, or of one that is given a precision.
 
 ## Why is this bad
 65504 is the largest float16. `-1e9` is the usual constant for masked attention scores, and works until somebody
 switches AMP on.
 
 ## What happens at run time
-`masked_fill` and `clamp` raise (torch 2.13; `at::Half` before):
+`masked_fill`, `clamp` and `full_like` raise (torch 2.13; `at::Half` before):
 `RuntimeError: value cannot be converted to type c10::Half without overflow`. `torch.where` and an assignment by a mask
 are silent and give inf, of which a softmax over a row that is masked whole makes NaN.
 
@@ -97,16 +98,23 @@ RULE = Rule(
     words=("autocast", *WORDS),
     beside=(
         rf"{_LARGE}|{_FILLS}",
-        rf"masked_fill|clamp|where\(|{_LARGE_ITEM}",
+        rf"masked_fill|clamp|full_like|fill_\(|new_full|where\(|{_LARGE_ITEM}",
         r"import\b(?:[^\n\\]|\\\n)*torch|from\b(?:[^\n\\]|\\\n)*torch|import\s*\([^)]*torch",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
 )
 
-_METHODS = {"masked_fill": 1, "masked_fill_": 1, "clamp": 0, "clamp_": 0, "clamp_min": 0, "clamp_max": 0}
+_METHODS = {"full_like": 0, "fill_": 0, "new_full": 1} | {
+    "masked_fill": 1,
+    "masked_fill_": 1,
+    "clamp": 0,
+    "clamp_": 0,
+    "clamp_min": 0,
+    "clamp_max": 0,
+}
 """Method -> position of the constant."""
-_KEYWORDS = ("value", "min", "max", "other")
+_KEYWORDS = ("value", "min", "max", "other", "fill_value")
 
 
 def looks_beside(analysis: Analysis) -> bool:
@@ -218,11 +226,11 @@ def _overflowing(call: ast.Call, function: Function, analysis: Analysis) -> ast.
     if call.func.attr == "where" and len(call.args) == 3:
         numbers = [_too_large(argument, function, analysis) for argument in call.args[1:]]
         return call.args[2] if numbers == [True, False] else (call.args[1] if numbers == [False, True] else None)
-    if call.func.attr not in _METHODS:
+    if call.func.attr not in _METHODS or any(word.arg == "dtype" for word in call.keywords):
         return None
     subject, given = call.func.value, call.args[_METHODS[call.func.attr] :]
     if known := analysis.roles.known_name(call.func, frame):
-        if not known.startswith("torch.") or len(call.args) < 2:
+        if not known.startswith("torch.") or len(call.args) + len(call.keywords) < 2 or not call.args:
             return None
         subject, given = call.args[0], call.args[1 + _METHODS[call.func.attr] :]
     given += [word.value for word in call.keywords if word.arg in _KEYWORDS]
