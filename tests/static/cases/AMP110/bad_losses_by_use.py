@@ -39,3 +39,14 @@ class Trainer:
         self.scaler.scale(self.margin(scores, targets)).backward()  # expect: AMP110 likely
         self.scaler.step(self.optimizer)
         self.scaler.update()
+
+
+def heads_by_name(trunk, heads, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype=torch.float16):
+            classes = heads["classes"](trunk(batch["image"]))
+        loss = nn.functional.cross_entropy(classes, batch["label"])  # expect: AMP110 likely
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()

@@ -86,6 +86,7 @@ RULE = Rule(
 )
 
 _LOSS = r"(?i)loss|crit|objective"
+_NUMBERS = r"(?i)temp|tau$|^t$|scale|weight$|alpha|beta"
 _CASTS = r"\.float\(|float32|float64|\.double\(|\.to\(|\.type\(|\.type_as\(|\.item\(|\.int\(|\.long\("
 
 
@@ -214,8 +215,20 @@ def _outputs_before(start: int, function: Function, around: WrittenRegion, analy
 
 
 def _read(calls: Iterable[ast.Call]) -> set[str]:
-    """Variables that go into calls as they are."""
-    return {argument.id for call in calls for argument in call.args if isinstance(argument, ast.Name)}
+    """Variables that go into calls as they are, or times a number."""
+    given = (_unweighed(argument) for call in calls for argument in call.args)
+    return {each.id for each in given if isinstance(each, ast.Name)}
+
+
+def _unweighed(expr: ast.expr) -> ast.expr:
+    """What an expression divides or multiplies by a number: of the same dtype."""
+    while isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Div | ast.Mult) and _is_number(expr.right):
+        expr = expr.left
+    return expr
+
+
+def _is_number(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) or re.search(_NUMBERS, last_name(expr)) is not None
 
 
 def _is_careful(island: WrittenRegion, analysis: Analysis) -> bool:

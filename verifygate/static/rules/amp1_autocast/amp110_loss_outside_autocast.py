@@ -163,7 +163,9 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
         names.discard(target.id)
         if binding.kind not in ("value", "item") or not isinstance(call, ast.Call) or "loss" in target.id.lower():
             continue
-        if re.search(_LOSS, last_name(call.func)) or not isinstance(call.func, ast.Name | ast.Attribute):
+        if re.search(_LOSS, last_name(call.func)) or not isinstance(
+            call.func, ast.Name | ast.Attribute | ast.Subscript
+        ):
             continue
         values = analysis.evaluator.values(call.func, frame)
         if any(isinstance(value, Known) for value in values) or _is_method_of_tensor(call):

@@ -17,3 +17,8 @@ class Contrast(nn.Module):
 def entropy(logits):
     with torch.autocast("cuda", enabled=False):  # expect: AMP108 likely
         return -(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()
+
+
+def softened(student, teacher, temperature):
+    with torch.autocast("cuda", enabled=False):  # expect: AMP108 likely
+        return F.kl_div(F.log_softmax(student / temperature, 1), F.softmax(teacher / temperature, 1))
