@@ -34,7 +34,7 @@ from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, passed_over, turned, weakly
 from verifygate.static.trail import told
-from verifygate.static.whose_scale import is_anothers, noted, scaled_by
+from verifygate.static.whose_scale import is_anothers, noted, scaled_by, served_by
 
 MAX_STATES = 40_000
 _SAMPLE = 50
@@ -86,6 +86,7 @@ class Walk:
         """Optimizer -> the scalers that are seen to unscale or step it."""
         self._never_zeroed: set[str] = set()
         self._asks_gradients = False
+        self._of_several: set[str] = set()
         self._scaled_by: dict[int, frozenset[str]] = {}
         """Node with a backward -> the scalers that may have scaled its loss, where there are several."""
         self._voids: list[frozenset[Atom]] = []
@@ -119,6 +120,7 @@ class Walk:
         for node in self.graph.nodes:
             if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
                 self._scalers.setdefault(node.payload.optimizer, set()).add(node.payload.scaler)
+                self._of_several |= {node.payload.scaler} if node.payload.is_any else set()
         for number, node in enumerate(self.graph.nodes):
             if isinstance(node.payload, Assign):  # the variable of a loop over a collection stays the one watched
                 names = (name for name in self.graph.optimizers if name not in node.members)
@@ -226,7 +228,7 @@ class Walk:
 
     def _signal(self, number: int, signal: Signal, state: State) -> State:
         if signal.event is Event.UPDATE:
-            served = self._served_by(signal.scaler, state)
+            served = served_by(signal, state.tracks, self._scalers, self._of_several)
             tracks = dict(state.tracks)
             asked = [name for name in served if name in self._scalers]
             known = asked and not any("[*]" in name for name in asked)  # else other members may have been stepped
@@ -234,10 +236,6 @@ class Walk:
                 self._sight("AMP210", number, number, state, asked[0])
             return self._each(number, signal.event, state, served)
         return self._each(number, signal.event, state, self._targets(number, signal, state))
-
-    def _served_by(self, scaler: str, state: State) -> list[str]:
-        """The optimizers that a scaler's update is about: not those that only other scalers are seen to serve."""
-        return [name for name, _ in state.tracks if scaler in self._scalers.get(name, {scaler})]
 
     def _targets(self, number: int, signal: Signal, state: State) -> list[str]:
         """The optimizers whose gradients a signal is about; where that cannot be told, none that could be innocent."""

@@ -98,6 +98,8 @@ class Signal:
     """An update that is given the new scale: it asks for no inf check."""
     which: str = ""
     """Tells the scaler that unscales or steps from others; empty where that cannot be told."""
+    is_any: bool = False
+    """That scaler may be one of several, which other names may mean as well."""
 
 
 @record

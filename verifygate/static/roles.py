@@ -52,6 +52,8 @@ class Scaler:
     """The condition that switches it on, where there is one and it is not a constant."""
     which: str = ""
     """Tells it from others: where it is built, or the parameter that hands it in; empty where it may be several."""
+    is_any: bool = False
+    """It may be one of several that are built in sight: another name may mean the same."""
 
 
 @record
@@ -214,7 +216,7 @@ class Roles:
                     other = True
         if live is not None:  # also where a class of the project's own stands in for it, for an old torch say
             if len(built) != 1 or unknown or other:
-                return live
+                return replace(live, is_any=True)
             return replace(live, which=built.pop() or self._handed_in(expr, frame))
         if other:
             return None

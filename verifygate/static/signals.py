@@ -69,7 +69,9 @@ class Signals:
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(off)
         told = event is Event.UPDATE and bool(call.args or call.keywords)
-        return Meaning(Signal(event, path, target, told=told, which=scaler.which), off, scaler.enabled)
+        return Meaning(
+            Signal(event, path, target, told=told, which=scaler.which, is_any=scaler.is_any), off, scaler.enabled
+        )
 
     def _of_method(
         self, call: ast.Call, receiver: ast.expr, method: str, frame: Frame, guarded: bool

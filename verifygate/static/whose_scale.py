@@ -5,7 +5,9 @@ Only scalers that can be told apart count. One that may be one of several, by a 
 
 from __future__ import annotations
 
-from verifygate.protocol import Event
+from collections.abc import Mapping
+
+from verifygate.protocol import Event, Window
 from verifygate.static.graph import Assign, Backward, ForeignBackward, Graph, Signal
 from verifygate.static.roles import HANDED_IN
 from verifygate.static.tracks import Track
@@ -51,3 +53,19 @@ def is_anothers(track: Track, signal: Signal) -> bool:
         return False
     kinds = {each.startswith(HANDED_IN) for each in (signal.which, *track.scales)}  # one may be given the other
     return "" not in track.scales and signal.which not in track.scales and len(kinds) == 1
+
+
+def served_by(
+    update: Signal, tracks: tuple[tuple[str, Track], ...], scalers: Mapping[str, set[str]], of_several: set[str]
+) -> list[str]:
+    """The optimizers that a scaler's update is about: not those that only other scalers are seen to serve.
+
+    One that has been stepped is also served by what may be the same scaler under another name.
+    """
+    served = []
+    for name, track in tracks:
+        own = scalers.get(name, {update.scaler})
+        may_be_one = track.state.window is Window.STEPPED and (update.is_any or bool(own & of_several))
+        if update.scaler in own or may_be_one:
+            served.append(name)
+    return served
