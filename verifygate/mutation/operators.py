@@ -64,6 +64,6 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("wrong-device", "AMP105", "name another device type", regions.wrong_device),
     Operator("loss-outside", "AMP110", "compute the loss outside of the region", regions.loss_outside),
     Operator("half-model", "AMP401", "make the model float16", regions.half_model),
-    Operator("half-inputs", "AMP405", "call `.half()` on the model inside the region", regions.half_inside),
+    Operator("half-inputs", "AMP405", "cast what the model gets to half by hand", regions.half_inputs),
     Operator("other-dtype", "AMP304", "swap float16 and bfloat16", regions.other_dtype),
 )

@@ -99,13 +99,17 @@ def half_model(site: Site) -> Found:
             yield call, [site.code.before(statement, f"{model}.half()")]
 
 
-def half_inside(site: Site) -> Found:
-    """The model that a region calls is made half first."""
+def half_inputs(site: Site) -> Found:
+    """What a region gives its model is cast to half first."""
     for region in site.regions:
         for call in ast.walk(region.body[0]):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("model", "net"):
-                yield region, [site.code.before(region.body[0], f"{call.func.id}.half()")]
+            if isinstance(call, ast.Call) and _is_model(call.func) and call.args and isinstance(call.args[0], ast.Name):
+                yield region, [site.code.expression(call.args[0], f"{call.args[0].id}.half()")]
                 break
+
+
+def _is_model(func: ast.expr) -> bool:
+    return ast.unparse(func) in ("model", "net", "self.model", "self.net")
 
 
 def other_dtype(site: Site) -> Found:
