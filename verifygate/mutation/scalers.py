@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verifygate.model import ConstructKind as Kind
@@ -106,13 +107,17 @@ def skip_by_hand(site: Site) -> Found:
 
 
 def schedule_on_skip(site: Site) -> Found:
-    """A scheduler's step that an `if` holds back comes behind that `if`."""
+    """A scheduler's step that an `if` holds back where the scaler skipped comes behind that `if`."""
     for call, statement in _schedules(site):
-        guards = [here for here in site.code.above(statement) if isinstance(here, ast.If)]
+        guards = [here for here in site.code.above(statement) if isinstance(here, ast.If) and _asks_for_skip(here)]
         loop = site.code.loop(statement)
         guards = [guard for guard in guards if loop is not None and loop in site.code.above(guard)]
         if guards and site.code.statement(guards[-1]) is guards[-1]:
             yield call, [site.code.dropped(statement), site.code.after(guards[-1], site.code.text(call))]
+
+
+def _asks_for_skip(guard: ast.If) -> bool:
+    return re.search(r"(?i)skip|scale|overflow|found_inf|stepped", ast.unparse(guard.test)) is not None
 
 
 def schedule_first(site: Site) -> Found:

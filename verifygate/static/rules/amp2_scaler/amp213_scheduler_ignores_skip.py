@@ -96,6 +96,7 @@ _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
 _HOOKS = frozenset({"after_step", "after_train_iter", "on_train_batch_end", "on_batch_end"})
 """Methods by which frameworks, and those of the project's own, tell that a step is over."""
+_WAYS_OUT = (ast.Continue, ast.Break, ast.Return, ast.Raise)
 _EPOCH = r"(?i)(?<!per_)epoch"
 _BATCHES = r"(?i)step|iter|batch|update|loader"
 
@@ -179,7 +180,7 @@ def _in_function(
     for node in function.calls:
         if not _is_scheduler_step(node, function, analysis) and (asks or not _only_schedules(node, function, analysis)):
             continue
-        if not asks:
+        if not asks or not _may_be_led_past(node, function, steps, analysis):
             yield from _beside(node, function, steps, analysis, sure=not stepping)
         elif not stepping:
             yield from _beside(node, function, steps, analysis, sure=True, only_before=True)
@@ -258,20 +259,43 @@ def _goes_over(loop: Loop, words: str) -> bool:
     return any(re.search(words, name) for name in names)
 
 
+def _may_be_led_past(node: ast.Call, function: Function, steps: list[ScalerCall], analysis: Analysis) -> bool:
+    """Whether anything that the function asks may keep a schedule from running where a step before it does.
+
+    Or the step is tried until it is taken.
+    """
+    around = analysis.nesting.loops(node, function)
+    for step in steps:
+        tries = [loop for loop in analysis.nesting.loops(step.call, function) if isinstance(loop, ast.While)]
+        own, its = _conditions(node, step, analysis)
+        leaves = any(
+            step.call.lineno < each.lineno < node.lineno and isinstance(each.body[-1], _WAYS_OUT)
+            for each in function.of_kind(ast.If)
+        )
+        if set(own) <= set(its) and set(tries) <= set(around) and not leaves:
+            return False
+    return True
+
+
 def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
     """Whether both stand under the same conditions, so that one turn runs both, if there is a schedule and a scaler."""
+    own, its = _conditions(node, step, analysis)
+    return own == its
+
+
+def _conditions(node: ast.Call, step: ScalerCall, analysis: Analysis) -> tuple[list[tuple[str, bool]], ...]:
+    """What decides about a schedule and a step in one function, but for whether there is a schedule and a scaler."""
     objects = [ast.unparse(_called_on(call)) for call in (node, step.call)]
     there = {*objects, *(f"{each} is not None" for each in objects)}
     kinds = tuple(f"isinstance({each}, " for each in objects)
-    own, its = (
+    return tuple(
         [
             (text, holds)
-            for test, holds in conditions
+            for test, holds in analysis.nesting.conditions(call, step.function)
             if (text := ast.unparse(test)) not in there and not text.startswith(kinds)
         ]
-        for conditions in (analysis.nesting.conditions(call, step.function) for call in (node, step.call))
+        for call in (node, step.call)
     )
-    return own == its
 
 
 def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -> bool:
