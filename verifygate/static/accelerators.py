@@ -11,7 +11,8 @@ from verifygate.source import Sources
 from verifygate.static import torch_api
 from verifygate.static.companions import Companions
 from verifygate.static.devices import ANY, Devices
-from verifygate.static.precision import Dtype, Precision, Use
+from verifygate.static.dtypes import Dtype
+from verifygate.static.precision import Precision, Use
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from enum import StrEnum
-from functools import cached_property
 
 from verifygate.record import record
 from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
+from verifygate.static.dtypes import Dtype, Dtypes
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function
@@ -19,24 +18,8 @@ from verifygate.static.roles import Region, Roles, last_name
 from verifygate.static.scopes import Binding
 from verifygate.static.spots import calm
 from verifygate.static.syntax import is_none, walk
-from verifygate.static.values import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items
+from verifygate.static.values import Bound, DictLiteral, Frame, Literal, dict_items
 
-
-class Dtype(StrEnum):
-    FLOAT16 = "float16"
-    BFLOAT16 = "bfloat16"
-    OTHER = "other"
-    UNKNOWN = "unknown"
-
-
-_NAMES = {
-    "torch.float16": Dtype.FLOAT16,
-    "torch.half": Dtype.FLOAT16,
-    "torch.bfloat16": Dtype.BFLOAT16,
-    "torch.float32": Dtype.OTHER,
-    "torch.float": Dtype.OTHER,
-    "torch.float64": Dtype.OTHER,
-}
 _DEFAULTS = {"cuda": Dtype.FLOAT16, "cpu": Dtype.BFLOAT16, "mps": Dtype.FLOAT16, "xpu": Dtype.FLOAT16}
 _SPEAKS_OF_DTYPE = r"(?i)b?f(?:loat|p)?_?16|half|dtype|precision|mixed"
 _BFLOAT = r"(?i)bf(?:loat)?_?16"
@@ -71,6 +54,7 @@ class Precision:
         self.evaluator = roles.evaluator
         self.regions = regions
         self.callers = callers
+        self.dtypes = Dtypes(roles, callers)
         self.companions = companions
         self.nesting = nesting
 
@@ -95,7 +79,7 @@ class Precision:
     def _of_context(self, region: Region) -> frozenset[Dtype]:
         dtype = region.dtype
         if dtype is not None and not is_none(dtype.expr):
-            return self.dtypes(dtype.expr, dtype.frame)
+            return self.dtypes.of(dtype.expr, dtype.frame)
         spread = list(self._spread(region))
         if spread:
             return frozenset().union(*spread)
@@ -110,7 +94,7 @@ class Precision:
                 for value in self.evaluator.values(word.value, frame):
                     item = dict_items(value.node).get("dtype") if isinstance(value, DictLiteral) else None
                     known = isinstance(value, DictLiteral) and item is not None
-                    yield self.dtypes(item, value.frame) if known else frozenset({Dtype.UNKNOWN})  # type: ignore[arg-type, union-attr]
+                    yield self.dtypes.of(item, value.frame) if known else frozenset({Dtype.UNKNOWN})  # type: ignore[arg-type, union-attr]
 
     def _default(self, device: Bound | str | None) -> frozenset[Dtype]:
         if isinstance(device, str):
@@ -135,68 +119,6 @@ class Precision:
         default = function.default(device.expr.id)
         return isinstance(default, ast.Constant) and str(default.value).partition(":")[0] == "cuda"
 
-    def dtypes(self, expr: ast.expr, frame: Frame, steps: int = 0) -> frozenset[Dtype]:
-        """The dtypes that an expression may be, through names, attributes and tables of dtypes."""
-        if steps > _MAX_STEPS:
-            return frozenset({Dtype.UNKNOWN})
-        if isinstance(expr, ast.IfExp):
-            return self.dtypes(expr.body, frame, steps + 1) | self.dtypes(expr.orelse, frame, steps + 1)
-        if (asked := _asked_for_items(expr)) is not None:
-            tables = [value for value in self.evaluator.values(asked, frame) if isinstance(value, DictLiteral)]
-            items = [(item, table.frame) for table in tables for item in dict_items(table.node).values()]
-            if items:
-                return frozenset().union(*(self.dtypes(item, home, steps + 1) for item, home in items))
-        if names := self._looked_up(expr, frame):
-            return frozenset(_NAMES.get(f"torch.{name}", Dtype.OTHER) for name in names)
-        found: set[Dtype] = set()
-        for value in self.evaluator.values(expr, frame):
-            match value:
-                case Known(name=name):
-                    found.add(_NAMES.get(name, Dtype.OTHER if name.startswith("torch.") else Dtype.UNKNOWN))
-                case Literal(value=None):
-                    pass
-                case _:
-                    found.add(Dtype.UNKNOWN)
-        if Dtype.UNKNOWN in found:
-            bound = list(self.bindings(expr, frame))
-            if bound:
-                found.discard(Dtype.UNKNOWN)
-                for binding, home in bound:
-                    known = binding.kind == "value" and binding.expr is not None
-                    found |= self.dtypes(binding.expr, home, steps + 1) if known else {Dtype.UNKNOWN}  # type: ignore[arg-type]
-        return frozenset(found or {Dtype.UNKNOWN})
-
-    def _looked_up(self, expr: ast.expr, frame: Frame) -> frozenset[str]:
-        """The names among which an option chooses that torch is asked for: `getattr(torch, args.dtype)`."""
-        match expr:
-            case ast.Call(func=ast.Name(id="getattr"), args=[torch, ast.Name() | ast.Attribute() as name, *_]):
-                if self.roles.known_name(torch, frame) == "torch":
-                    return self._choices.get(last_name(name), frozenset())
-        return frozenset()
-
-    @cached_property
-    def _choices(self) -> dict[str, frozenset[str]]:
-        """Name of an option of a command line -> what it may be given, where that is written out."""
-        found: dict[str, frozenset[str]] = {}
-        for module in self.evaluator.modules:
-            for function in module.all_functions:
-                for call in function.calls:
-                    if last_name(call.func) == "add_argument" and (named := _option(call)):
-                        found[named[0]] = named[1] | found.get(named[0], frozenset())
-        return found
-
-    def bindings(self, expr: ast.expr, frame: Frame) -> Iterator[tuple[Binding, Frame]]:
-        """How a name or an attribute gets its value, and where."""
-        if isinstance(expr, ast.Name) and (found := self.evaluator.lookup(expr.id, frame)):
-            yield from ((binding, found[1]) for binding in found[0])
-        elif isinstance(expr, ast.Attribute):
-            for value in self.evaluator.values(expr.value, frame):
-                if isinstance(value, Object):
-                    for made in self.evaluator.linearised(value.made):
-                        for binding, owner in made.attributes.get(expr.attr, ()):
-                            if owner is not None:
-                                yield binding, self.evaluator.root_frame(owner)
-
     # -- conditions --------------------------------------------------------------------------------------------
 
     def explained(self, expr: ast.expr, frame: Frame, steps: int = 0, through: ast.Call | None = None) -> str:
@@ -205,7 +127,7 @@ class Precision:
         if steps < _MAX_STEPS:
             for node in walk(expr):
                 if isinstance(node, ast.Name | ast.Attribute):
-                    for binding, home in self.bindings(node, frame):
+                    for binding, home in self.dtypes.bindings(node, frame):
                         if binding.kind == "value" and binding.expr is not None:
                             parts.append(self.explained(binding.expr, home, steps + 2, through))
                         elif binding.kind == "parameter":
@@ -361,24 +283,6 @@ class Precision:
             elif "scaler" in last_name(node.func).lower() and node.args and last_name(node.func).islower():
                 return True
         return False
-
-
-def _option(call: ast.Call) -> tuple[str, frozenset[str]] | None:
-    """The name of an option that takes one of several strings, and those."""
-    flags = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    choices = next((word.value for word in call.keywords if word.arg == "choices"), None)
-    if not flags or not isinstance(choices, ast.List | ast.Tuple):
-        return None
-    names = [each.value for each in choices.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    return max(flags, key=len).lstrip("-").replace("-", "_"), frozenset(names)
-
-
-def _asked_for_items(expr: ast.expr) -> ast.expr | None:
-    """The table of `table[key]` or `table.get(key)`."""
-    match expr:
-        case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[_, *_]):
-            return table
-    return None
 
 
 def _contexts(region: WrittenRegion) -> list[Region]:

@@ -70,8 +70,8 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
-from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name

@@ -68,8 +68,9 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
-from verifygate.static.precision import Dtype, Use
+from verifygate.static.precision import Use
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers
@@ -178,7 +179,7 @@ def _stale(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
 def _computed(enabled: Bound, use: Use, analysis: Analysis) -> Iterator[tuple[ast.AST, ast.expr, Function]]:
     """Where the scaler's switch is worked out: in the call itself, or in the one assignment to what it is given."""
     yield use.scaler.call, enabled.expr, use.scaler.function
-    for binding, home in analysis.precision.bindings(enabled.expr, enabled.frame):
+    for binding, home in analysis.precision.dtypes.bindings(enabled.expr, enabled.frame):
         if binding.kind == "value" and binding.expr is not None:
             yield binding.node, binding.expr, home.function
 

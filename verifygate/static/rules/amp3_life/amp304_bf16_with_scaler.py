@@ -67,8 +67,9 @@ from collections.abc import Iterable, Sequence
 
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
-from verifygate.static.precision import Dtype, Precision, Use
+from verifygate.static.precision import Precision, Use
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
 
@@ -144,7 +145,7 @@ def _chooses_float16(
     asked = {(text.partition(" ; ")[0], holds) for text, holds in conditions}
     for region in regions:
         dtype = region.region.dtype
-        bindings = analysis.precision.bindings(dtype.expr, dtype.frame) if dtype is not None else []
+        bindings = analysis.precision.dtypes.bindings(dtype.expr, dtype.frame) if dtype is not None else []
         exprs = [*(each.expr for each, _ in bindings), dtype.expr if dtype is not None else None]
         choices = [each for each in exprs if isinstance(each, ast.IfExp)]
         if not any(

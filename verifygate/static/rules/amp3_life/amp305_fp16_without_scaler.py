@@ -66,8 +66,8 @@ from collections.abc import Iterable
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.companions import Files
+from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
-from verifygate.static.precision import Dtype
 from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers, last_name

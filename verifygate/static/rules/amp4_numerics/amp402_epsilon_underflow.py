@@ -65,9 +65,9 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
 from verifygate.static.halves import SMALLEST
-from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name

@@ -70,9 +70,9 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.delegated import WORDS
+from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
 from verifygate.static.halves import LARGEST
-from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text

@@ -60,8 +60,8 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
-from verifygate.static.precision import Dtype
 from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name
