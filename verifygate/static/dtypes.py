@@ -85,6 +85,8 @@ class Dtypes:
 
     def _parameter_given(self, name: str, home: Frame) -> list[Bound]:
         """What the calls of a function give for a parameter, tests aside; nothing where one of them leaves it out."""
+        if (bound := home.arguments.get(name)) is not None:
+            return [bound]
         if home.caller is not None or not _speaks_of_dtype(name):
             return []
         entered = [each for site, each in self.callers.entries(home.function) if not site.caller.module.file.is_test]
@@ -95,9 +97,7 @@ class Dtypes:
         """What the calls that make a record of the project give for a field of it."""
         if not isinstance(expr, ast.Attribute) or not _speaks_of_dtype(expr.attr):
             return []
-        records = [
-            each.made for each in self.evaluator.values(expr.value, frame) if isinstance(each, Object) and not each.call
-        ]
+        records = [each.made for each in self.evaluator.values(expr.value, frame) if isinstance(each, Object)]
         return [
             given
             for made in records
