@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 from libcst import metadata
@@ -88,7 +89,7 @@ def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
             unsure = unsure or _may_hold_dtype(site)
             dtype = None if _may_hold_dtype(site) else _own_dtype(tree, site, edits, lines)
         edits.changes[site.node] = _rewritten(site, callee, _quote(tree, site), dtype)
-    tests = any(site.name == "GradScaler" for site in sites) and any(_CLASS_TEST.search(file.data) for file in sources)
+    tests = any(site.name == "GradScaler" for site in sites) and _says(sources, _CLASS_TEST, b"GradScaler")
     return tree.draft(edits, findings, lines, Applicability.UNSAFE if tests or unsure else Applicability.SAFE)
 
 
@@ -146,7 +147,13 @@ def _inherits(site: Site, sources: Sources) -> bool:
             return False
         if not argument.star and named == "enabled" and argument.value.deep_equals(cst.Name("False")):
             return False
-    return any(b"autocast" in file.data and _INHERITED[site.device].search(file.data) for file in sources)
+    return _says(sources, _INHERITED[site.device], b"autocast")
+
+
+@lru_cache(maxsize=4)
+def _says(sources: Sources, pattern: re.Pattern[bytes], word: bytes) -> bool:
+    """Whether any file has what a pattern, with a word in it, looks for: asked for each use, of the same files."""
+    return any(word in file.data and pattern.search(file.data) for file in sources)
 
 
 def _is_outermost(tree: Tree, site: Site) -> bool:
