@@ -14,6 +14,7 @@ from verifygate.record import record
 from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import Roles, last_name
+from verifygate.static.scopes import Binding
 from verifygate.static.syntax import walk
 from verifygate.static.values import (
     ClassValue,
@@ -196,7 +197,7 @@ class Halves:
             isinstance(node, ast.Attribute) and node.attr in ("float", "double", "float32") for node in walk(expr)
         )
 
-    def _constants(self, expr: ast.Attribute, frame: Frame) -> set[float | None]:
+    def _constants(self, expr: ast.Attribute, frame: Frame, met: frozenset[ast.expr]) -> set[float | None]:
         """What an attribute is in the classes that its object may be of, where it is given a value once."""
         found: set[float | None] = set()
         for value in self.evaluator.values(expr.value, frame):
@@ -209,32 +210,37 @@ class Halves:
                 if len(bound) == 1 and bound[0][0].kind == "value":
                     (binding, owner) = bound[0]
                     home = self.evaluator.root_frame(owner) if owner else self.evaluator.module_frame(value.made.module)
-                    found.add(self.number(binding.expr, home))
+                    found.add(self._bound_number(binding, home, met))
         return found
 
-    def number(self, expr: ast.expr | None, frame: Frame) -> float | None:
-        """The number that an expression is, where the source says it."""
+    def _bound_number(self, binding: Binding, home: Frame, met: frozenset[ast.expr]) -> float | None:
+        if binding.expr is None or binding.expr in met:
+            return None
+        return self.number(binding.expr, home, met | {binding.expr})
+
+    def number(self, expr: ast.expr | None, frame: Frame, met: frozenset[ast.expr] = frozenset()) -> float | None:
+        """The number that an expression is, where the source says it: one that is made of itself is none."""
+        if expr is None:
+            return None
         match expr:
-            case None:
-                return None
             case ast.Constant(value=bool()):
                 return None
             case ast.Constant(value=int() | float() as value):
                 return float(value)
             case ast.UnaryOp(op=ast.USub()):
-                inner = self.number(expr.operand, frame)
+                inner = self.number(expr.operand, frame, met)
                 return None if inner is None else -inner
             case ast.Call(func=ast.Name(id="float" | "int"), args=[given]):
-                return self.number(given, frame)
+                return self.number(given, frame, met)
             case ast.BinOp():
-                left, right = self.number(expr.left, frame), self.number(expr.right, frame)
+                left, right = self.number(expr.left, frame, met), self.number(expr.right, frame, met)
                 return None if left is None or right is None else _computed(expr.op, left, right)
             case ast.Name():
                 bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
-                if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].expr is not expr:
-                    return self.number(bindings[0].expr, home)
+                if len(bindings) == 1 and bindings[0].kind == "value":
+                    return self._bound_number(bindings[0], home, met)
             case ast.Attribute():
-                constants = self._constants(expr, frame)
+                constants = self._constants(expr, frame, met)
                 if constants:
                     return constants.pop() if len(constants) == 1 else None
         values = self.evaluator.values(expr, frame)

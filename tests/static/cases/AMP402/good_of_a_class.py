@@ -9,3 +9,16 @@ class TestLog:
     def test_log(self, value):
         with torch.autocast("cuda"):
             assert torch.log(torch.full((2,), value)).isfinite().all()
+
+
+class Doubled(torch.nn.Module):
+    """What is made of itself is no number."""
+
+    def __init__(self, small):
+        super().__init__()
+        self.small = self.small * self.small + self.small
+        self.small_too = small
+
+    def forward(self, x, y):
+        tiny = tiny + tiny * tiny
+        return torch.log(self.small_too * x + self.small) + torch.log(torch.matmul(x, y) + tiny)
