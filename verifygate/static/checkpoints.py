@@ -157,7 +157,7 @@ class Checkpoints:
         if not function.module.mentions(b"Checkpoint") or function.module.mentions(b"add_checkpointable"):
             return
         for call in function.calls:
-            if not re.search(_CHECKPOINTER, last_name(call.func)):
+            if not re.search(_CHECKPOINTER, last_name(call.func)) or self._only_holds(call, function):
                 continue
             kept = _handed(call, function)
             if any("scaler" in ast.unparse(each).lower() for each in (call, *kept)):
@@ -165,6 +165,12 @@ class Checkpoints:
             if any(self._is_optimizer(each, function) or self._steps_by_a_scaler(each, function) for each in kept):
                 yield call
                 return  # of several, one is where the scaler's state belongs
+
+    def _only_holds(self, call: ast.Call, function: Function) -> bool:
+        """Whether a call makes a record of the project's own: what is kept of it, other code writes down."""
+        evaluator = self.roles.evaluator
+        values = evaluator.values(call, evaluator.root_frame(function))
+        return bool(values) and all(isinstance(value, Object) and value.made.fields for value in values)
 
     def _steps_by_a_scaler(self, expr: ast.expr, function: Function) -> bool:
         """Whether something is a trainer of the project's own that lets a scaler step: its state is saved for it.
