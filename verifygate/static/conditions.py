@@ -37,8 +37,11 @@ def _is_kept(expr: ast.expr, home: Frame, roles: Roles) -> bool:
 
     Not where a name in it is bound more than once: its value then and now may differ.
     """
-    if not isinstance(expr, _BOOLEAN | ast.Call):
-        return False
+    return isinstance(expr, _BOOLEAN | ast.Call) and is_kept(expr, home, roles)
+
+
+def is_kept(expr: ast.expr, home: Frame, roles: Roles) -> bool:
+    """Whether a condition, asked once more, gives what it gave the first time."""
     names = home.function.scope.names
     return all(
         len(names.get(node.id, ())) <= 1 if isinstance(node, ast.Name) else _is_stable(node, home, roles)

@@ -34,6 +34,7 @@ from verifygate.static.graph import (
 )
 from verifygate.static.members import turn_of
 from verifygate.static.modes import mode_chosen, settle
+from verifygate.static.presence import asked_of
 from verifygate.static.program import Class, Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
@@ -280,6 +281,8 @@ class Lowering(YieldingLowering):
         expanded, home = expand(test, frame, self.roles)
         if expanded is not test:
             return self._condition(expanded, home, here)
+        if built := asked_of(test, frame, self.roles):
+            return self._condition(built.expr, built.frame, here)
         if frame is here.frame:
             self._expression(test, here)
         atom, wanted = turn_of(test, frame, self.roles) or fact_of(test, frame, self.roles)
