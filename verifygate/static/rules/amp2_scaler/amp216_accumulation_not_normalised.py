@@ -59,7 +59,7 @@ call of the function that holds it; a last window that is shorter than the other
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
@@ -100,7 +100,9 @@ def check(analysis: Analysis) -> Iterator[Match]:
             continue
         for scale in scales:
             beside = scale.function is step.function and analysis.nesting.loops(scale.call, scale.function) == loops
-            if beside and _is_every_turn(scale, window, analysis) and not _is_shared_out(scale, window, analysis):
+            if not beside or _is_stepped_in_every_turn(scale, analysis):
+                continue
+            if _is_every_turn(scale, window, analysis) and not _is_shared_out(scale, window, analysis):
                 text = statement_text(scale.place)
                 yield Match(scale.place, f"`{text}` adds up losses that nothing divides by `{window}`", certain=False)
     for scale in scales:
@@ -264,6 +266,20 @@ def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
     return not any("%" in ast.unparse(test) or window in ast.unparse(test) for test, _ in conditions)
 
 
+def _is_stepped_in_every_turn(scale: ScalerCall, analysis: Analysis) -> bool:
+    """Whether the first step behind a backward comes in every turn: the window is that of another optimizer."""
+    loops = analysis.nesting.loops(scale.call, scale.function)
+    behind = [
+        call
+        for call in analysis.scaler_calls
+        if call.method == "step" and call.function is scale.function and call.call.lineno > scale.call.lineno
+    ]
+    first = min(behind, key=lambda call: call.call.lineno, default=None)
+    if first is None or analysis.nesting.loops(first.call, first.function) != loops:
+        return False
+    return _goes_with(first, scale, analysis)
+
+
 def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis, shares: str = _SHARES) -> bool:
     """Whether the loss looks as if it was divided, or weighted, where it stands, is bound, or is computed."""
     exprs = [scale.call.args[0], *_bound(scale)]
@@ -279,8 +295,15 @@ def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis, shares: s
 
 
 def _bound(scale: ScalerCall) -> list[ast.expr]:
-    """What the names in a loss are bound to."""
-    names = {node.id for node in walk(scale.call) if isinstance(node, ast.Name)}
+    """What the names in a loss are bound to, and the factors of that: `share = len(part) / len(batch)`."""
+    found = _given(scale, walk(scale.call))
+    products = [expr for expr in found if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult)]
+    return found + _given(scale, (factor for each in products for factor in (each.left, each.right)))
+
+
+def _given(scale: ScalerCall, exprs: Iterable[ast.AST]) -> list[ast.expr]:
+    """What is bound to those of some expressions that are names."""
+    names = {node.id for node in exprs if isinstance(node, ast.Name)}
     bindings = (binding for name in names for binding in scale.function.scope.names.get(name, ()))
     return [binding.expr for binding in bindings if binding.expr is not None]
 
