@@ -145,8 +145,15 @@ def _moves(loop: HotLoop, analysis: Analysis) -> tuple[ast.Call, ...]:
         if isinstance(spot.node, ast.Call)
         and isinstance(spot.node.func, ast.Attribute)
         and (spot.node.func.attr == "cuda" or (spot.node.func.attr == "to" and _to_device(spot.node)))
-        and any(isinstance(node, ast.Name) and node.id in drawn for node in walk(spot.node.func.value))
+        and any(_is_of_a_batch(node, drawn) for node in walk(spot.node.func.value))
         and not any(_rules_out_a_gpu(*each) for each in analysis.nesting.conditions(spot.node, loop.function))
+    )
+
+
+def _is_of_a_batch(node: ast.AST, drawn: set[str]) -> bool:
+    """Whether something goes by the name of a batch that was drawn, or is drawn there and then: `next(it).cuda()`."""
+    return (isinstance(node, ast.Call) and _is_name(node.func, "next")) or (
+        isinstance(node, ast.Name) and node.id in drawn
     )
 
 
