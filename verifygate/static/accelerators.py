@@ -31,6 +31,7 @@ _FORESEEN = Alternatives(
         ]
     )
 )
+_NOT_THERE_YET = frozenset({"AttributeError", "TypeError", "ImportError", "ModuleNotFoundError"})
 _NAMES_ONE = r"\b(?:torch\.|backends\.|torch_)(?:{0})\b|\b(?:{0})_available|['\"](?:{0})\b"
 _ASKS_FOR_CUDA = r"['\"]cuda['\"]|is_cuda\b|cuda\.is_available"
 _TURNED_ROUND = r"\bnot\b|!=|\bnot in\b"
@@ -68,8 +69,14 @@ class Accelerators:
         )
 
     def is_for_cuda(self, use: Use) -> bool:
-        """Whether the constructor is the one for CUDA: without CUDA it switches itself off, with a warning."""
+        """Whether the constructor is the one for CUDA: without CUDA it switches itself off, with a warning.
+
+        Not one that an older torch gets, whose scalers are all for CUDA: `except TypeError:` behind another.
+        """
         call = use.scaler.call
+        around = (each.node for each in self.precision.nesting.around(call, use.scaler.function))
+        if any(isinstance(each, ast.ExceptHandler) and _is_for_an_older_torch(each) for each in around):
+            return False
         name = self.precision.roles.known_name(call.func, self._frame(use.scaler.function))
         if name not in torch_api.GRAD_SCALERS or "sharded" in name:
             return False
@@ -124,3 +131,9 @@ class Accelerators:
                 for node in frame.function.own_nodes
                 if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == at
             )
+
+
+def _is_for_an_older_torch(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler takes the place of a name, or an argument, that torch has not had from the start."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return {last_name(each) for each in caught if each is not None} <= _NOT_THERE_YET

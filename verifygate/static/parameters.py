@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from verifygate.static.evaluate import Evaluator
 
 
+_ANY_MODEL = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"})
+"""Classes that promise no more than a model: which one it is, the calls say."""
+
+
 class Parameters:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -37,7 +41,10 @@ class Parameters:
         annotation = next((arg.annotation for arg in function.parameters if arg.arg == name), None)
         if frame.caller is None and annotation is None:
             return [*self._passed(name, frame), UNKNOWN]
-        return self._annotated(annotation, frame)
+        promised = self._annotated(annotation, frame)
+        if frame.caller is None and all(isinstance(each, Made) and each.name in _ANY_MODEL for each in promised):
+            return [*self._passed(name, frame), *promised]
+        return promised
 
     def _passed(self, name: str, frame: Frame) -> Iterator[Value]:
         """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""

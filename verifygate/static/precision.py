@@ -270,7 +270,7 @@ class Precision:
         return self._holds_scale(function) or any(
             self._holds_scale(callee)
             for node in function.calls
-            if node.args and isinstance(node.func, ast.Attribute) and re.search(_RUNS_BACKWARD, node.func.attr)
+            if (node.args or node.keywords) and re.search(_RUNS_BACKWARD, last_name(node.func))
             for callee in self.callers.callees(node, function)
         )
 

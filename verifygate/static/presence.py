@@ -43,7 +43,9 @@ def _condition(bindings: _Bindings, roles: Roles) -> Bound | None:
     match [(each.expr, home) for each, home in bindings if each.kind == "value"]:
         case [(ast.IfExp(test=test, body=body, orelse=orelse), home)] if len(bindings) == 1:
             pass
-        case [(first, home), (second, other)] if first and second and home.function is other.function and len(bindings) == 2:
+        case [(first, home), (second, other)] if (
+            first and second and home.function is other.function and len(bindings) == 2
+        ):
             chosen = _of_two(first, second, home.function) or _of_two(second, first, home.function)
             if chosen is None:
                 return None

@@ -58,3 +58,17 @@ def one_of_two(model, optimizer, batches, device, on_npu):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def where_a_build_fails(model, optimizer, batches, settings):
+    try:
+        scaler = settings.build_scaler()
+    except RuntimeError:
+        scaler = torch.cuda.amp.GradScaler()
+    for batch in batches:
+        with torch.autocast(device_type=model.device.type):  # expect: AMP303 likely
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

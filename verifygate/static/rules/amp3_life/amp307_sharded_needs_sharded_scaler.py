@@ -82,6 +82,7 @@ from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.sharding import Sharding
 from verifygate.static.syntax import walk
+from verifygate.static.values import ClassValue
 
 _CLASS = "FullyShardedDataParallel"
 
@@ -142,11 +143,25 @@ def _clips(sharding: Sharding, analysis: Analysis) -> Iterator[Match]:
             continue
         place = Place(function, call)
         found, only = sharding.wraps_of(model, function)
-        wraps = [wrap for wrap in found if sharding.together(wrap.place, place, unless_told=True)]
+        together = (wrap for wrap in found if sharding.together(wrap.place, place, unless_told=True))
+        wraps = [wrap for wrap in together if not _goes_to_an_heir(wrap.place, function, analysis)]
         if wraps and not sharding.is_spared(place, model):
             message = f"`{statement_text(place)}` clips by the norm of one rank's part of the gradients"
             steps = tuple((wrap.place, "the model is sharded") for wrap in wraps[:1])
             yield Match(place, message, certain=only and all(wrap.sure for wrap in wraps), steps=steps)
+
+
+def _goes_to_an_heir(wrap: Place, clipping: Function, analysis: Analysis) -> bool:
+    """Whether the sharded model is put into an object of a class that clips in a way of its own."""
+    frame = analysis.evaluator.root_frame(wrap.function)
+    made = {
+        value.made
+        for call in wrap.function.calls
+        if last_name(call.func)[:1].isupper()
+        for value in analysis.evaluator.values(call.func, frame)
+        if isinstance(value, ClassValue) and value.made is not clipping.owner
+    }
+    return any(clipping.owner in analysis.evaluator.linearised(each) and clipping.name in each.methods for each in made)
 
 
 def _model_of(clip: ast.Call, function: Function) -> ast.expr | None:

@@ -91,7 +91,9 @@ RULE = Rule(
 _METHODS = frozenset({"cpu", "numpy", "tolist"})
 _BUILTINS = frozenset({"float", "print"})
 _HOST_LIBRARIES = ("np.", "numpy.", "math.", "random.")
-_ON_THE_HOST = re.compile(r"torch\.(?:randint|rand|randn|randperm|arange)\((?!.*(?:device|\.cuda\(|\.to\())")
+_ON_THE_HOST = re.compile(
+    r"torch\.(?:randint|rand|randn|randperm|arange|linspace|logspace)\((?!.*(?:device|\.cuda\(|\.to\())"
+)
 """A tensor that torch draws or counts, with no word of a device."""
 
 
@@ -138,7 +140,8 @@ def _reads(turns: list[Spot], tensors: StepTensors | None = None) -> Iterator[tu
         is_method = isinstance(call.func, ast.Attribute)
         if is_method and name == "item" and not call.args and not call.keywords:
             text = ast.unparse(call.func.value)  # type: ignore[attr-defined]
-            if not text.startswith(_HOST_LIBRARIES) and ".numpy()" not in text and not _ON_THE_HOST.match(text):
+            host = text.startswith(_HOST_LIBRARIES) or ".numpy()" in text or _ON_THE_HOST.match(text)
+            if not host and not _is_part_of_one_on_the_host(text, spot.function):
                 yield spot, surely
         elif (surely and name in (_METHODS if is_method else _BUILTINS)) or (
             own is not None and set(_written_out(call)) & own.losses
@@ -148,6 +151,15 @@ def _reads(turns: list[Spot], tensors: StepTensors | None = None) -> Iterator[tu
             yield spot, False
         elif is_method and name == "cpu" and any(each.endswith(".grad") for each in _read(call)):
             yield spot, own is not None  # what a backward of this step has left
+
+
+def _is_part_of_one_on_the_host(name: str, function: Function) -> bool:
+    """Whether a name goes over such a tensor, one value after the other."""
+    bindings = function.scope.names.get(name, ())
+    return bool(bindings) and all(
+        each.kind == "iteration" and each.expr is not None and _ON_THE_HOST.match(ast.unparse(each.expr))
+        for each in bindings
+    )
 
 
 def _of_the_step(function: Function, name: str, is_method: bool) -> frozenset[str]:

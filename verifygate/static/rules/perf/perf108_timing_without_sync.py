@@ -130,6 +130,19 @@ def _starts(analysis: Analysis, function: Function, frame: Frame) -> Iterator[tu
         match spot.node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if reads_clock(value, frame, analysis):
                 yield spot, name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() as last) if _is_last_read(
+                last, spot, frame, analysis
+            ):
+                yield spot, name
+
+
+def _is_last_read(last: ast.Name, spot: Spot, frame: Frame, analysis: Analysis) -> bool:
+    """Whether the end of one span begins the next: `now = time()`, what it took, and `then = now`."""
+    read = reaching(last.id, spot.node, spot.function) or []
+    block = spot.block[: spot.block.index(spot.statement)]
+    return bool(read) and all(
+        each.node in block and each.expr is not None and reads_clock(each.expr, frame, analysis) for each in read
+    )
 
 
 def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[Match]:
