@@ -138,7 +138,7 @@ class Way:
         if not isinstance(self.graph.nodes[self.shown].payload, Backward):
             # a step on gradients that were thrown away: behind a question for their norm, a step that does nothing
             decided = self.decisions(self._last_backward(self._since) or 0)
-            return not any(self._asks_for_norm(*each) for each in decided)
+            return not any(self._asks_for_norm(*each) or self._asks_a_check(each[0]) for each in decided)
         return self._is_never_zeroed() if self.blamed == self.shown else self._is_wiped_window()
 
     def _is_never_zeroed(self) -> bool:
@@ -226,6 +226,13 @@ class Way:
     def _is_caught(self, start: int) -> bool:
         """Whether the way from a position on leads through a handler: what an error left undone is no omission."""
         return any(isinstance(self.graph.nodes[each].place.node, ast.ExceptHandler) for each in self.numbers[start:])
+
+    def _asks_a_check(self, number: int) -> bool:
+        """Whether a condition asks for a name that a check for inf and NaN was given to: `ok = isfinite(g).all()`."""
+        place = self.graph.nodes[number].place
+        names = {node.id for node in walk(place.node) if isinstance(node, ast.Name)}
+        bound = (each.expr for name in names for each in place.function.scope.names.get(name, ()))
+        return any(word in ast.unparse(expr) for expr in bound if expr for word in torch_api.FINITE_WORDS)
 
     def _checks_finite(self, number: int) -> bool:
         text = ast.unparse(self.graph.nodes[number].place.node)

@@ -102,7 +102,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             beside = scale.function is step.function and analysis.nesting.loops(scale.call, scale.function) == loops
             if not beside or _is_stepped_in_every_turn(scale, analysis):
                 continue
-            if _is_every_turn(scale, window, analysis) and not _is_shared_out(scale, window, analysis):
+            if _is_every_turn(scale, window, analysis) and not _is_shared_out(scale, window, analysis, _SHARES_PARTS):
                 text = statement_text(scale.place)
                 yield Match(scale.place, f"`{text}` adds up losses that nothing divides by `{window}`", certain=False)
     for scale in scales:

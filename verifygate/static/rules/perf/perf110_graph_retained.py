@@ -68,7 +68,7 @@ from verifygate.static.program import Function
 from verifygate.static.reaching import reaching
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scopes import bound_targets
+from verifygate.static.scopes import Binding, bound_targets
 from verifygate.static.spots import Spot
 from verifygate.static.syntax import walk
 from verifygate.static.tensors import StepTensors, carries, names_in
@@ -103,7 +103,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 continue
             if _is_of_another(spot, loop, tensors):
                 continue
-            if match := _match(analysis, loop, spot):
+            if match := _match(analysis, loop, spot, tensors):
                 seen.add(spot.node)
                 yield match
 
@@ -155,16 +155,38 @@ def _is_of_another(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
 
     `loss = metrics.average()`: a number.
     """
+    ways = _ways(spot, loop, tensors)
+    return bool(ways) and not any(graph for bindings in ways for graph in bindings)
+
+
+def _is_kept_anyway(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
+    """Whether one of the losses has its graph behind it whichever of its assignments ran last."""
+    ways = _ways(spot, loop, tensors)
+    return not ways or any(all(bindings) for bindings in ways)
+
+
+def _ways(spot: Spot, loop: HotLoop, tensors: StepTensors) -> list[list[bool]]:
+    """For each name of a loss in a statement: whether what may be bound to it there has a graph behind it."""
     function = loop.function
     names = [each for each in walk(spot.node) if isinstance(each, ast.Name) and each.id in tensors.losses]
     backwards = [call.lineno for call in function.calls if last_name(call.func) == "backward"]
-    for name in names:
-        for binding in reaching(name.id, name, function) or (None,):
-            if binding is None or binding.expr is None or tensors.losses.intersection(names_in(binding.expr)):
-                return False
-            if not any(line < binding.expr.lineno < name.lineno for line in backwards):
-                return False
-    return bool(names)
+    return [
+        [
+            binding is None or _has_graph(binding, name, tensors, backwards)
+            for binding in reaching(name.id, name, function) or (None,)
+        ]
+        for name in names
+    ]
+
+
+def _has_graph(binding: Binding, name: ast.Name, tensors: StepTensors, backwards: list[int]) -> bool:
+    """Whether an assignment is of a loss: not of a number, nor of other things after the backward."""
+    expr = binding.expr
+    if binding.kind == "item" and isinstance(expr, ast.Tuple) and binding.position < len(expr.elts):
+        expr = expr.elts[binding.position]
+    if expr is None or not any(line < expr.lineno < name.lineno for line in backwards):
+        return True
+    return not tensors.losses.isdisjoint(names_in(expr))
 
 
 def _rebound(loop: HotLoop) -> set[str]:
@@ -181,11 +203,12 @@ def _adds_to(target: ast.expr, value: ast.expr) -> bool:
     return isinstance(value, ast.BinOp) and ast.unparse(target) in {ast.unparse(value.left), ast.unparse(value.right)}
 
 
-def _match(analysis: Analysis, loop: HotLoop, spot: Spot) -> Match | None:
+def _match(analysis: Analysis, loop: HotLoop, spot: Spot, tensors: StepTensors) -> Match | None:
     text = statement_text(spot.place)
     if loop.trains:
         message = f"`{text}` keeps the graph of every step's loss"
-        return Match(spot.place, message, severity=Severity.LOW, remedy="keep `loss.detach()` instead")
+        certain = _is_kept_anyway(spot, loop, tensors)
+        return Match(spot.place, message, severity=Severity.LOW, certain=certain, remedy="keep `loss.detach()` instead")
     calls = analysis.hot.sites(loop.function)
     if any(call.without_gradients for call in calls):
         return None
