@@ -2,7 +2,7 @@
 
 ## What it does
 Reports `scaler.get_scale()` that runs in every step of training and whose value is only noted: printed, logged,
-appended, put in a dict.
+appended, put in a dict. `scaler.state_dict()["scale"]` is the same reading, also by a wrapper that hands on the state.
 
 ## Why is this bad
 The scale is a tensor on the device; reading it waits for the GPU. It changes every two thousand steps or so, or after
@@ -67,7 +67,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.hot import HotLoop
 from verifygate.static.program import Function
-from verifygate.static.roles import ScalerKind
+from verifygate.static.roles import Scaler, ScalerKind
 from verifygate.static.rule import Match, Rule
 from verifygate.static.spots import Spot
 from verifygate.static.syntax import walk
@@ -78,7 +78,7 @@ RULE = Rule(
     severity=Severity.LOW,
     summary="the loss scale is read on the host in every step",
     remedy="read it every n-th step",
-    words=("get_scale",),
+    words=("get_scale", "state_dict()["),
     proof="host-reads",
 )
 
@@ -86,19 +86,42 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterable[Match]:
     """Reads of a live scaler's scale in every turn that no arithmetic and no condition uses."""
     sure: dict[Spot, HotLoop] = {spot: loop for loop in analysis.hot.training for spot in loop.turns}
-    for spot in analysis.hot.once_per_place(each for each in sure if _reads_scale(each.node)):
-        scaler = analysis.roles.scaler(
-            spot.node.func.value,  # type: ignore[attr-defined]
-            analysis.evaluator.root_frame(spot.function),
-        )
+    for spot in analysis.hot.once_per_place(each for each in sure if _reads_scale(each.node, each.statement)):
+        scaler = _scaler(spot, analysis)
         if scaler is None or scaler.kind is ScalerKind.IDLE or _is_used(spot):
             continue
         own = sure[spot].function is spot.function and scaler.kind is ScalerKind.LIVE
         yield Match(spot.place, f"`{ast.unparse(spot.node)}` waits for the GPU in every step", certain=own)
 
 
-def _reads_scale(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get_scale"
+def _reads_scale(node: ast.AST, statement: ast.stmt) -> bool:
+    """`get_scale()`, and `state_dict()["scale"]`, for which the scaler asks itself the same."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    if node.func.attr != "state_dict" or node.args or node.keywords:
+        return node.func.attr == "get_scale"
+    return any(
+        isinstance(each, ast.Subscript)
+        and each.value is node
+        and isinstance(each.slice, ast.Constant)
+        and each.slice.value == "scale"
+        for each in walk(statement)
+    )
+
+
+def _scaler(spot: Spot, analysis: Analysis) -> Scaler | None:
+    """The scaler that is asked: by its own method, or by one of the project that hands on what the scaler's gives."""
+    call = spot.node
+    frame = analysis.evaluator.root_frame(spot.function)
+    own = analysis.roles.scaler(call.func.value, frame)  # type: ignore[attr-defined]
+    if own is not None or not isinstance(call, ast.Call):
+        return own
+    for callee in analysis.evaluator.callees(call, frame):
+        for given in callee.function.of_kind(ast.Return):
+            match given.value:
+                case ast.Call(func=ast.Attribute(value=held, attr="get_scale" | "state_dict"), args=[]):
+                    return analysis.roles.scaler(held, analysis.evaluator.root_frame(callee.function))
+    return None
 
 
 def _is_used(spot: Spot) -> bool:
