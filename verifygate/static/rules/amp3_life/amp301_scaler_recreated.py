@@ -112,13 +112,26 @@ def check(analysis: Analysis) -> Iterable[Match]:
         yield Match(
             scaler.place,
             f"a new GradScaler is built {where}: the scale it has learned is lost in every turn",
-            certain=not (turn.calls and _trains_whole(scaler, analysis)) and not _turns_once_unless_told(turn),
+            certain=_is_certain(scaler, turn, analysis),
             steps=(
                 (Place(turn.function, turn.loop), "the loop"),
                 *((place, "the call") for place in reversed(turn.calls)),
                 (scaler.place, "the new scaler"),
             ),
         )
+
+
+def _is_certain(scaler: MadeScaler, turn: _Turn, analysis: Analysis) -> bool:
+    if (turn.calls and _trains_whole(scaler, analysis)) or _turns_once_unless_told(turn):
+        return False
+    return not any(_is_switched_off(place, analysis) for place in (scaler.place, *turn.calls))
+
+
+def _is_switched_off(place: Place, analysis: Analysis) -> bool:
+    """Whether a constant, as it stands, leads past a place: `USE_AMP = False`, until someone edits it."""
+    frame = analysis.evaluator.root_frame(place.function)
+    conditions = analysis.nesting.conditions(place.node, place.function)
+    return any(analysis.evaluator.truth(test, frame) is (not holds) for test, holds in conditions)
 
 
 def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:

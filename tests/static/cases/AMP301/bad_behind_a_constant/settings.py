@@ -1,0 +1,4 @@
+"""Settings that are edited by hand."""
+
+use_amp = False
+clip = True
