@@ -224,6 +224,15 @@ def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:
             yield from names_in(expr.value, leaving_device=leaving_device)
         case ast.Compare() | ast.Lambda():
             return
+        case ast.ListComp(elt=each, generators=loops) | ast.GeneratorExp(elt=each, generators=loops):
+            # `[part.item() for part in losses]` is made of numbers: what it goes over counts where an element is of it
+            made_of = set(names_in(each, leaving_device=leaving_device))
+            yield from made_of
+            for loop in reversed(loops):
+                if not made_of.isdisjoint(names_in(loop.target)):
+                    over = set(names_in(loop.iter, leaving_device=leaving_device))
+                    made_of |= over
+                    yield from over
         case ast.Subscript():
             yield ast.unparse(expr)
             yield from names_in(expr.value, leaving_device=leaving_device)

@@ -168,7 +168,8 @@ def _is_kept_anyway(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
 def _ways(spot: Spot, loop: HotLoop, tensors: StepTensors) -> list[list[bool]]:
     """For each name of a loss in a statement: whether what may be bound to it there has a graph behind it."""
     function = loop.function
-    names = [each for each in walk(spot.node) if isinstance(each, ast.Name) and each.id in tensors.losses]
+    kept = tensors.losses.intersection(names_in(spot.node))
+    names = [each for each in walk(spot.node) if isinstance(each, ast.Name) and each.id in kept]
     backwards = [call.lineno for call in function.calls if last_name(call.func) == "backward"]
     return [
         [
