@@ -34,7 +34,7 @@ from verifygate.static.graph import (
 )
 from verifygate.static.members import turn_of
 from verifygate.static.modes import mode_chosen, settle
-from verifygate.static.presence import asked_of
+from verifygate.static.presence import asked_of, perhaps_none
 from verifygate.static.program import Class, Function
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles, last_name
@@ -349,6 +349,8 @@ class Lowering(YieldingLowering):
             return
         meaning = self.signals.of_call(call, here.frame, here.guards > 0)
         if meaning is not None:
+            if (holder := perhaps_none(call, here.frame, self.roles)) is not None:  # a method of None raises
+                self._loose, _ = self._condition(holder, here.frame, here)
             self._meaning(self._from_parts(meaning, call, here), call, here)
             return
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend") and call.args:

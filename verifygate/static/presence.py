@@ -12,7 +12,7 @@ from verifygate.static.conditions import is_kept
 from verifygate.static.program import Function
 from verifygate.static.roles import Roles
 from verifygate.static.scopes import Binding
-from verifygate.static.values import Bound, Frame, Object, truth_of
+from verifygate.static.values import Bound, Frame, Literal, Object, truth_of
 
 _MAX_ALIASES = 6
 _Bindings = list[tuple[Binding, Frame]]
@@ -28,6 +28,16 @@ def asked_of(test: ast.expr, frame: Frame, roles: Roles) -> Bound | None:
             return Bound(_denied(found.expr), found.frame) if found else None
         case ast.Attribute() | ast.Name():
             return _built_if(test, frame, roles)
+    return None
+
+
+def perhaps_none(call: ast.Call, frame: Frame, roles: Roles) -> ast.expr | None:
+    """What a method is called on, where that is a scaler in some runs and None in others."""
+    match call.func:
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as holder):
+            values = roles.evaluator.values(holder, frame)
+            none = any(isinstance(value, Literal) and value.value is None for value in values)
+            return holder if none and roles.scaler(holder, frame) is not None else None
     return None
 
 

@@ -49,3 +49,33 @@ class NamedAnew:
                 self.scaler.update()
             else:
                 self.optimizer.step()  # expect: AMP207
+
+
+def scaler_for(device):
+    return torch.amp.GradScaler("cuda") if device.type == "cuda" else None
+
+
+class NoneAllTheSame:
+    def __init__(self, model, amp, device):
+        self.model = model
+        self.amp = amp
+        self.optimizer = torch.optim.AdamW(model.parameters())
+        self.scaler = scaler_for(device) if self.amp else None
+        self.spare = torch.amp.GradScaler("cpu")
+
+    def train(self, loader):
+        for batch in loader:
+            self.optimizer.zero_grad()
+            with torch.autocast("cuda"):
+                loss = self.model(batch).pow(2).mean()
+            if self.scaler is not None:
+                self.scaler.scale(loss).backward()
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+                continue
+            self.spare.scale(loss).backward()
+            if self.amp:
+                self.optimizer.step()  # expect: AMP207
+            else:
+                self.spare.step(self.optimizer)
+                self.spare.update()

@@ -158,6 +158,8 @@ def _by_turns(loop: HotLoop, analysis: Analysis) -> Match | None:
         if not spot.without_gradients:
             continue
         for other, trained in forwards:
+            if other.without_gradients:
+                continue  # another way to evaluate
             apart = other is not spot and not analysis.held.agree(measured.place, trained.place)
             same = ast.unparse(measured.call.func) == ast.unparse(trained.call.func)
             if trained.region is not None and apart and same and _targets(spot) & _targets(other):

@@ -89,6 +89,16 @@ _LossCall = tuple[ast.Call, Function, Frame]
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
+    """Each place once, however many optimizers step at the end of one window."""
+    told: set[tuple[ast.AST, str]] = set()
+    for match in _found(analysis):
+        what = match.place.node, match.message
+        if what not in told:
+            told.add(what)
+            yield match
+
+
+def _found(analysis: Analysis) -> Iterator[Match]:
     """Backwards of every turn in loops that step every few turns, and arms that divide what the other does not."""
     scales = [call for call in analysis.scaler_calls if call.method == "scale" and call.call.args]
     for step in analysis.scaler_calls:
