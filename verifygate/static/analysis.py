@@ -67,6 +67,10 @@ class Analysis:
         self.held = Held(self.roles, self.nesting)
         self.halves = Halves(self.roles)
         self.not_followed: list[NotFollowed] = []
+        self._led_past: list[Function] = []
+        """Roots in which a constant leads past something that trains."""
+        self._come_to: set[_Spot] = set()
+        """Where some walk comes."""
 
     @shared
     def functions(self) -> list[Function]:
@@ -167,10 +171,12 @@ class Analysis:
     def _protocol(self) -> dict[str, list[Hit]]:
         found: dict[tuple[str, str, int, int], Hit] = {}
         for hit in self._walk_all():
-            key = (hit.rule, hit.place.path, hit.place.line, hit.place.column)
+            key = (hit.rule, *_spot(hit.place))
             earlier = found.get(key)
             if earlier is None or (earlier.certain and not hit.certain):
                 found[key] = hit  # from another root the same place may be right: then it is only likely
+        for hit in self._once_edited():
+            found.setdefault((hit.rule, *_spot(hit.place)), hit)
         grouped: dict[str, list[Hit]] = {}
         for _, hit in sorted(found.items(), key=lambda item: item[0]):
             grouped.setdefault(hit.rule, []).append(hit)
@@ -204,6 +210,8 @@ class Analysis:
                 graph = lowering.lower()
                 hits = self._hits(graph, reach)
                 yield from hits
+                self._led_past += [root] if lowering.leads_past else []
+                self._come_to.update(_spot(node.place) for node in graph.nodes)
                 walked |= graph.functions
                 entered |= {entrance} if entrance is not None else set()
                 if _is_one_step(graph):
@@ -247,6 +255,23 @@ class Analysis:
             if hit.rule in _ACROSS_STEPS and (hit.rule, hit.place) not in known:
                 yield replace(hit, certain=False)
 
+    def _once_edited(self) -> Iterator[Hit]:
+        """What runs do once somebody edits a switch that a file sets, `USE_AMP = False`, where none comes as it is."""
+        if not self._led_past:
+            return
+        evaluator = Evaluator(self.program, self.modules, settings_hold=False)
+        roles = Roles(evaluator)
+        reach = Reach(roles)
+        for root in self._led_past:
+            try:
+                hits = Walk(Lowering(root, roles, reach).lower()).run()
+            except (TooLargeError, TooManyStatesError):
+                continue
+            for hit in hits:
+                if not self._come_to.issuperset(_spot(place) for place, _ in hit.path):
+                    yield replace(hit, certain=False)
+        evaluator.forget()
+
     def _not_walked(self, root: Function, how: str) -> None:
         place = Place(root, root.node)
         reason = f"{root.symbol or 'the module'} {how}"
@@ -264,6 +289,14 @@ class Analysis:
 
     def parsed(self) -> list[Module]:
         return self.program.parsed
+
+
+_Spot = tuple[str, int, int]
+"""Path, line, column."""
+
+
+def _spot(place: Place) -> _Spot:
+    return place.path, place.line, place.column
 
 
 _ACROSS_STEPS = frozenset({"AMP202", "AMP203", "AMP209", "AMP210", "AMP214"})

@@ -40,6 +40,7 @@ from verifygate.static.values import (
     compared,
     elements_of,
     given_field,
+    is_switch,
     may_end,
     same,
     truth_of,
@@ -57,9 +58,11 @@ _GIVE_THE_MODULE = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "do
 class Evaluator:
     """Finds the values of expressions, and the project's function behind a call."""
 
-    def __init__(self, program: Program, modules: Sequence[Module] = ()) -> None:
+    def __init__(self, program: Program, modules: Sequence[Module] = (), *, settings_hold: bool = True) -> None:
+        """`settings_hold`: whether a switch that a file sets for good, `USE_AMP = False`, stays as it is."""
         self.program = program
         self.modules = modules
+        self._settings_hold = settings_hold
         self._module_frames: dict[Module, Frame] = {}
         self._method_frames: dict[Function, Frame] = {}
         self._heirs_frames: dict[tuple[Function, Class], Frame] = {}
@@ -212,6 +215,8 @@ class Evaluator:
         module = frame.function.module
         match binding.kind:
             case "value" if binding.expr is not None:
+                if not self._settings_hold and is_switch(binding.expr):
+                    return _NOTHING_KNOWN
                 return self.values(binding.expr, frame)
             case "parameter":
                 return self._parameters.of(binding.node.arg, frame)  # type: ignore[attr-defined]

@@ -56,6 +56,8 @@ class Lowering(YieldingLowering):
         super().__init__(root, roles, reach)
         self.signals = Signals(roles)
         self.not_followed: list[NotFollowed] = []
+        self.leads_past = False
+        """Whether a condition that comes out one way alone leads past something that trains."""
         self._calls = 0
         self._modes: set[str] = set()
         """What the conditions ask that choose between training with a scaler and without."""
@@ -178,6 +180,10 @@ class Lowering(YieldingLowering):
         guard = here.frame.function.module.mentions(*_FINITE_WORDS) and is_finite_check(node.test)
         start = len(self.graph.nodes)
         yes, no = self._condition(node.test, here.frame, here)
+        if not yes or not no:
+            taken, left = (node.body, node.orelse) if yes else (node.orelse, node.body)
+            jumps = bool(taken) and isinstance(taken[-1], ast.Return | ast.Continue | ast.Break)
+            self.leads_past = self.leads_past or jumps or self.reach.hold_events(left, here.frame)
         body = len(self.graph.nodes)
         picks = bool(here.loops) and not is_about_all(node.test)
         here.guards += guard
@@ -421,7 +427,8 @@ class Lowering(YieldingLowering):
 
     def _signal(self, signal: Signal | Backward | ForeignBackward, node: ast.AST, here: Activation) -> None:
         if isinstance(signal, Signal):
-            if signal.event is Event.ZERO_GRAD and here.loops and here.loops[-1].picks and not _is_zero_grad(node):
+            whole = isinstance(node, ast.Call) and last_name(node.func) == "zero_grad"
+            if signal.event is Event.ZERO_GRAD and here.loops and here.loops[-1].picks and not whole:
                 return  # the gradients of some parameters are dropped, to freeze them: the others are used
             if signal.scaler:
                 self.graph.scalers.add(signal.scaler)
@@ -440,7 +447,3 @@ class Lowering(YieldingLowering):
         for candidate in candidates:
             names |= self.roles.optimizer_names(candidate, here.frame)
         return names
-
-
-def _is_zero_grad(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) == "zero_grad"

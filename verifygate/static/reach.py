@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from verifygate.alternatives import Alternatives
 from verifygate.spans import Span
@@ -11,7 +11,7 @@ from verifygate.static import torch_api
 from verifygate.static.names import Names
 from verifygate.static.program import Function, Module
 from verifygate.static.roles import Roles, last_name
-from verifygate.static.syntax import is_script
+from verifygate.static.syntax import is_script, walk
 from verifygate.static.values import UNKNOWN, Frame
 
 _EVENT = Alternatives(r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
@@ -64,6 +64,15 @@ class Reach:
             if common and self._plays_a_part(node.func.value, frame):  # type: ignore[attr-defined]
                 return True
         return False
+
+    def hold_events(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:
+        """Whether statements, or what they call, may hold an event."""
+        calls = (node for each in statements for node in walk(each) if isinstance(node, ast.Call))
+        return any(
+            last_name(call.func) in torch_api.EVENT_WORDS
+            or any(self.has_events(callee.function) for callee in self.roles.evaluator.callees(call, frame))
+            for call in calls
+        )
 
     def _plays_a_part(self, receiver: ast.expr, frame: Frame) -> bool:
         """Whether `receiver.step()` or `.update()` is about training, and not about a dict or a game."""

@@ -165,6 +165,11 @@ def truth_of(value: Value) -> bool | None:
             return None
 
 
+def is_switch(expr: ast.expr) -> bool:
+    """Whether an expression is True or False and nothing else, as a setting is written that somebody may edit."""
+    return isinstance(expr, ast.Constant) and isinstance(expr.value, bool)
+
+
 def may_end(op: ast.boolop, value: Value) -> bool:
     """Whether `and` or `or` may come to a value that is not the last of its operands."""
     return truth_of(value) is not isinstance(op, ast.And)
