@@ -68,3 +68,32 @@ train(*torch.load("everything.pt"))
         (5, "scaled backward"),
         (15, "clip"),
     ]
+
+
+def test_the_way_to_a_breach_says_where_no_run_goes_until_somebody_edits_a_switch(tmp_path: Path):
+    text = """import torch
+
+USE_AMP = False
+
+
+def train(model, optimizer, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = model(batch)
+        if USE_AMP:
+            scaler.scale(loss).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+"""
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+
+    found = analyse(read_sources(tmp_path, ["."]), Choice(select=("AMP201",))).findings
+
+    (finding,) = found
+    told = [(step.line, step.text.partition(":")[0]) for step in finding.steps]
+    assert told == [(9, "zero_grad"), (12, "scaled backward, once a switch is edited"), (13, "clip")]

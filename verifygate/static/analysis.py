@@ -8,10 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from verifygate.model import NotFollowed
-from verifygate.protocol import Event
-from verifygate.record import replace
 from verifygate.static.accelerators import Accelerators
-from verifygate.static.builder import TooLargeError
 from verifygate.static.callers import Callers
 from verifygate.static.checkpoints import Checkpoints
 from verifygate.static.companions import Companions
@@ -19,22 +16,20 @@ from verifygate.static.covered import Covered
 from verifygate.static.delegated import Delegated
 from verifygate.static.devices import Devices
 from verifygate.static.evaluate import Evaluator
-from verifygate.static.flow import Hit, TooManyStatesError, Walk
-from verifygate.static.graph import Backward, Graph, Place, Signal
+from verifygate.static.flow import Hit
 from verifygate.static.halves import Halves
 from verifygate.static.held import Held
 from verifygate.static.hot import Hot
-from verifygate.static.lower import Lowering
 from verifygate.static.made_scalers import MadeScaler, made_scalers
 from verifygate.static.nesting import Nesting
 from verifygate.static.precision import Precision
 from verifygate.static.program import Class, Function, Module, Node, Program
-from verifygate.static.reach import Reach
 from verifygate.static.regions import WrittenRegion, WrittenRegions
 from verifygate.static.roles import Roles
 from verifygate.static.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.shapes import Shapes
 from verifygate.static.syntax import walk
+from verifygate.static.walks import Walks
 from verifygate.timings import OFF, Timings
 
 T = TypeVar("T")
@@ -46,11 +41,6 @@ class shared(cached_property[T]):  # noqa: N801 - used like cached_property
     def __get__(self, instance: object, owner: type | None = None) -> T:  # type: ignore[override]
         with instance.timings.part(f"for several rules: {str(self.attrname).strip('_').replace('_', ' ')}"):  # type: ignore[attr-defined]
             return super().__get__(instance, owner)
-
-
-NODES_AT_LEAST = 20_000
-NODES_PER_MODULE = 1_000
-"""How many event nodes are walked in all; a real training script with all that it calls has a few hundred."""
 
 
 class Analysis:
@@ -67,10 +57,6 @@ class Analysis:
         self.held = Held(self.roles, self.nesting)
         self.halves = Halves(self.roles)
         self.not_followed: list[NotFollowed] = []
-        self._led_past: list[Function] = []
-        """Roots in which a constant leads past something that trains."""
-        self._come_to: set[_Spot] = set()
-        """Where some walk comes."""
 
     @shared
     def functions(self) -> list[Function]:
@@ -169,146 +155,12 @@ class Analysis:
 
     @shared
     def _protocol(self) -> dict[str, list[Hit]]:
-        found: dict[tuple[str, str, int, int], Hit] = {}
-        for hit in self._walk_all():
-            key = (hit.rule, *_spot(hit.place))
-            earlier = found.get(key)
-            if earlier is None or (earlier.certain and not hit.certain):
-                found[key] = hit  # from another root the same place may be right: then it is only likely
-        for hit in self._once_edited():
-            found.setdefault((hit.rule, *_spot(hit.place)), hit)
+        walks = Walks(self.program, self.modules, self.roles)
         grouped: dict[str, list[Hit]] = {}
-        for _, hit in sorted(found.items(), key=lambda item: item[0]):
+        for hit in walks.hits():
             grouped.setdefault(hit.rule, []).append(hit)
+        self.not_followed += walks.not_followed
         return grouped
-
-    def _walk_all(self) -> Iterator[Hit]:
-        """Walk every root; one that is too large is walked as the functions it calls, and the report says so."""
-        reach = Reach(self.roles)
-        queue = sorted(reach.roots(self.modules), key=lambda root: root.module.file.is_test)
-        seen: set[Function] = set(queue)
-        walked: set[Function] = set()
-        entered: set[Function] = set()
-        """What was walked whole from a root that adds nothing to it: from a second such root it is the same."""
-        nodes_left = NODES_AT_LEAST + NODES_PER_MODULE * len(self.modules)
-        while queue:
-            root = queue.pop(0)
-            if root.module.file.is_test and not reach.has_own_events(root):
-                # a test that only calls the program: the program is walked once, not once a test
-                inner = _in_order(reach.callees(root) - seen)
-                seen.update(inner)
-                queue += inner
-                continue
-            entrance = reach.entered(root)
-            if entrance in entered:
-                continue
-            if nodes_left <= 0:
-                self._not_walked(root, "is not walked: the program is too large")
-                continue
-            lowering = Lowering(root, self.roles, reach)
-            try:
-                graph = lowering.lower()
-                hits = self._hits(graph, reach)
-                yield from hits
-                self._led_past += [root] if lowering.leads_past else []
-                self._come_to.update(_spot(node.place) for node in graph.nodes)
-                walked |= graph.functions
-                entered |= {entrance} if entrance is not None else set()
-                if _is_one_step(graph):
-                    yield from self._next_step(root, reach, hits)
-                self.not_followed += lowering.not_followed
-            except (TooLargeError, TooManyStatesError):
-                self._not_walked(root, "has too many paths to walk whole: walked in parts")
-                walked.add(root)
-                inner = _in_order(reach.callees(root) - seen)
-                seen.update(inner)
-                queue += inner
-            nodes_left -= len(lowering.graph.nodes)
-            if not queue:
-                queue = self._left_over(reach, walked, seen)
-
-    def _hits(self, graph: Graph, reach: Reach) -> list[Hit]:
-        """The breaches of a graph. A method that several classes complete is walked once for each.
-
-        An object is of one of them: a way through the step of one and the step of another is none.
-        """
-        heirs = self._heirs(graph)
-        if len(heirs) < 2:
-            return Walk(graph).run()
-        graphs = [Lowering(graph.root, self.roles, reach).lower(heir) for heir in heirs]
-        return [hit for each in graphs for hit in Walk(each).run()]
-
-    def _heirs(self, graph: Graph) -> list[Class]:
-        """The classes below a method's own whose methods it runs, in order."""
-        own = graph.root.owner
-        owners = {function.owner: None for function in _in_order(graph.functions)} if own is not None else {}
-        return [made for made in owners if made not in (None, own) and own in self.evaluator.linearised(made)]
-
-    def _next_step(self, root: Function, reach: Reach, hits: list[Hit]) -> Iterator[Hit]:
-        """What only the next call of a step shows, where nothing in sight says what happens between two."""
-        known = {(hit.rule, hit.place) for hit in hits}
-        try:
-            again = Walk(Lowering(root, self.roles, reach).lower(again=True)).run()
-        except (TooLargeError, TooManyStatesError):
-            return
-        for hit in again:
-            if hit.rule in _ACROSS_STEPS and (hit.rule, hit.place) not in known:
-                yield replace(hit, certain=False)
-
-    def _once_edited(self) -> Iterator[Hit]:
-        """What runs do once somebody edits a switch that a file sets, `USE_AMP = False`, where none comes as it is."""
-        if not self._led_past:
-            return
-        evaluator = Evaluator(self.program, self.modules, settings_hold=False)
-        roles = Roles(evaluator)
-        reach = Reach(roles)
-        for root in self._led_past:
-            try:
-                hits = Walk(Lowering(root, roles, reach).lower()).run()
-            except (TooLargeError, TooManyStatesError):
-                continue
-            for hit in hits:
-                if not self._come_to.issuperset(_spot(place) for place, _ in hit.path):
-                    yield replace(hit, certain=False)
-        evaluator.forget()
-
-    def _not_walked(self, root: Function, how: str) -> None:
-        place = Place(root, root.node)
-        reason = f"{root.symbol or 'the module'} {how}"
-        self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))
-
-    def _left_over(self, reach: Reach, walked: set[Function], seen: set[Function]) -> list[Function]:
-        """Functions with events that no root led to: calls that could not be followed, cycles, overridden methods.
-
-        A method is first led to by what the objects of its own class begin with.
-        """
-        left = [function for function in reach.candidates(self.modules) if function not in walked | seen]
-        first = [each for each in reach.outermost(left) if each not in seen]
-        seen.update(first or left)
-        return first or left
 
     def parsed(self) -> list[Module]:
         return self.program.parsed
-
-
-_Spot = tuple[str, int, int]
-"""Path, line, column."""
-
-
-def _spot(place: Place) -> _Spot:
-    return place.path, place.line, place.column
-
-
-_ACROSS_STEPS = frozenset({"AMP202", "AMP203", "AMP209", "AMP210", "AMP214"})
-"""What a step may leave for the next one. Gradients may be zeroed between the two by what calls it."""
-
-
-def _is_one_step(graph: Graph) -> bool:
-    """Whether a function that nothing in sight calls trains by one step: something calls it for each."""
-    events = [node.payload.event for node in graph.nodes if isinstance(node.payload, Signal) and not node.loops]
-    backwards = any(isinstance(node.payload, Backward) and node.payload.scaled for node in graph.nodes)
-    return bool(graph.root.symbol) and backwards and Event.SCALER_STEP in events and Event.ZERO_GRAD in events
-
-
-def _in_order(functions: set[Function]) -> list[Function]:
-    return sorted(functions, key=lambda function: (function.module.path, function.symbol))
