@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verifygate.source import SourceFile, Sources
-from verifygate.static import analysis
+from verifygate.static import walks
 from verifygate.static.analysis import Analysis
 from verifygate.static.flow import Walk
 from verifygate.static.graph import Branch
@@ -50,7 +50,7 @@ def roots_walked(code: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             roots.append(self.graph.root.symbol)
             return super().lower()
 
-    monkeypatch.setattr(analysis, "Lowering", Noted)
+    monkeypatch.setattr(walks, "Lowering", Noted)
     analysed(code).hits("AMP201")
     return roots
 
