@@ -86,8 +86,12 @@ def clip_nothing(site: Site) -> Found:
 
 
 def drop_zero_grad(site: Site) -> Found:
-    for call, statement in site.bare(Kind.ZERO_GRAD):
-        yield call, [site.code.dropped(statement)]
+    """All that zero one optimizer's gradients in a function: a single one of two is often only the first turn's."""
+    together: dict[tuple[ast.AST, str], list[tuple[ast.Call, ast.stmt]]] = {}
+    for call, statement in site.bare(Kind.ZERO_GRAD) if site.names_scaler else ():
+        together.setdefault((site.code.function(statement), site.receiver_of(call)), []).append((call, statement))
+    for found in together.values():
+        yield found[0][0], [site.code.dropped(statement) for _, statement in found]
 
 
 def zero_before_step(site: Site) -> Found:

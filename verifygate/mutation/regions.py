@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verifygate.model import ConstructKind as Kind
@@ -10,14 +11,48 @@ from verifygate.mutation.code import Edit
 from verifygate.mutation.site import Site
 
 Found = Iterator[tuple[ast.stmt | ast.expr, list[Edit]]]
+_EVALUATES = re.compile(r"eval|valid|test|infer|predict|sampl|generat|visual|demo", re.IGNORECASE)
+_NO_GRADIENTS = ("no_grad", "inference_mode")
 _DTYPES = {"float16": "bfloat16", "half": "bfloat16", "bfloat16": "float16"}
 
 
 def switched_off(site: Site) -> Found:
+    """A context that is off, where a scaler may be on for what is computed in it."""
+    if not any(each.kind is Kind.SCALE for each in site.everywhere):
+        return
     for call in site.calls(Kind.AUTOCAST):
+        if not _may_train(site, call) or "float32" in ast.unparse(call):
+            continue
         words = [ast.unparse(each) for each in call.args[:2]]
         words += [ast.unparse(each) for each in call.keywords if each.arg != "enabled"]
         yield call, [site.code.expression(call, f"{ast.unparse(call.func)}({', '.join([*words, 'enabled=False'])})")]
+
+
+def _may_train(site: Site, call: ast.Call) -> bool:
+    """Whether a context is entered for what is scaled, as far as one file tells: not for an evaluation."""
+    around = list(site.code.above(call))
+    contexts = [item.context_expr for each in around if isinstance(each, ast.With) for item in each.items]
+    for each in around:
+        contexts += getattr(each, "decorator_list", ())
+    named = " ".join([getattr(site.code.function(call), "name", ""), *map(ast.unparse, contexts)])
+    evaluates = _EVALUATES.search(named) is not None and "train" not in named
+    if evaluates or any(word in named for word in _NO_GRADIENTS):
+        return False
+    region = next((each for each in around if isinstance(each, ast.With)), None)
+    if region is None or all(item.context_expr is not call for item in region.items):
+        return site.names_scaler  # it is kept, for whatever the file does
+    backwards = any(True for _ in site.calls(Kind.BACKWARD))
+    return (site.names_scaler or not backwards) and _leaves_something(site, region)
+
+
+def _leaves_something(site: Site, region: ast.With) -> bool:
+    """Whether what is computed in a region is returned, or read behind it."""
+    nodes = list(ast.walk(region))
+    made = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    end = region.end_lineno or region.lineno
+    behind = (node for node in ast.walk(site.code.function(region)) if getattr(node, "lineno", 0) > end)
+    read = {node.id for node in behind if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return not made.isdisjoint(read) or any(isinstance(node, ast.Return) for node in nodes)
 
 
 def wrong_device(site: Site) -> Found:

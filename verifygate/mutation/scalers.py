@@ -68,7 +68,7 @@ def double_step(site: Site) -> Found:
 def closure(site: Site) -> Found:
     for call in site.calls(Kind.SCALER_STEP):
         if len(call.args) == 1 and not call.keywords:
-            text = f"{site.scaler_of(call)}.step({site.optimizer_of(call)}, lambda: None)"
+            text = f"{site.receiver_of(call)}.step({site.optimizer_of(call)}, lambda: None)"
             yield call, [site.code.expression(call, text)]
 
 

@@ -42,7 +42,8 @@ class Site:
                     for call in self.code.calls_at(construct.line)
                     if method is None or (isinstance(call.func, ast.Attribute) and call.func.attr == method)
                 ]
-                yield from found[:1]
+                meant = [call for call in found if self.code.text(call) == construct.text]
+                yield from (meant or found)[:1]
 
     def statements(self, kind: ConstructKind) -> Iterator[tuple[ast.Call, ast.stmt]]:
         """The calls of a kind that are a statement of their own, or are assigned by one."""
@@ -76,8 +77,13 @@ class Site:
         others = reversed(block[:here]) if before else block[here + 1 :]
         return next((each for each in others if id(each) in mine), None)
 
-    def scaler_of(self, call: ast.Call) -> str:
-        """The scaler of `scaler.step(...)`, as it is written."""
+    @cached_property
+    def names_scaler(self) -> bool:
+        """Whether something in the file goes by the name of a scaler: else its training has none in sight."""
+        return any("scaler" in line.lower() for line in self.code.lines)
+
+    def receiver_of(self, call: ast.Call) -> str:
+        """The scaler of `scaler.step(...)`, the optimizer of `optimizer.zero_grad()`, as it is written."""
         return self.code.text(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
     def optimizer_of(self, call: ast.Call) -> str:
@@ -88,7 +94,7 @@ class Site:
     def scalers(self) -> set[str]:
         """How scalers are called in this file."""
         kinds = (ConstructKind.SCALE, ConstructKind.SCALER_STEP, ConstructKind.UPDATE, ConstructKind.GET_SCALE)
-        found = {self.scaler_of(call) for kind in kinds[:3] for call in self.calls(kind)}
+        found = {self.receiver_of(call) for kind in kinds[:3] for call in self.calls(kind)}
         for construct in self._constructs:
             if construct.kind is ConstructKind.GET_SCALE:
                 found.add(construct.text.removesuffix(".get_scale()"))

@@ -6,8 +6,8 @@ the source, or by a setting, under a float16 region that is always on, one that 
 be float16, two settings that have nothing to do with each other, a setting that is changed for the region after the
 scaler's was computed from it, and a scaler for CUDA, which is off where there is none, under a region in float16 on
 whatever device the model is, in a program that knows of others than CUDA and the CPU. Of low severity are a scaler that
-is on, or may be, where a setting turns the region off, and one whose losses come from a region that is always off in a
-program that has no other.
+is on, or may be, where a setting turns the region off, and one whose losses come from a region that is always off,
+while no region that is on has a part in them.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -68,12 +68,12 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.apart import Apart, beside
 from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
 from verifygate.static.precision import Use
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import identifiers
 from verifygate.static.rule import Match, Rule
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.scopes import bound_targets
@@ -318,13 +318,14 @@ def _made_at(use: Use) -> tuple[ast.Call, Function]:
 
 
 def _never_on(analysis: Analysis) -> Iterator[Match]:
-    """Losses that a live scaler scales, out of a region that is off in a program without any that is on."""
+    """Losses that a live scaler scales, out of a region that is off: alone in its program, or in its step."""
     regions = analysis.written_regions.all
     for region in regions:
-        if region.is_active or region.around is not None or not _computes_the_loss(region, analysis):
+        if region.is_active or region.around is not None or (loss := _scaled_of(region, analysis)) is None:
             continue
         files = analysis.companions.together(region.function.module.path)
-        if not any(each.is_active and each.function.module.path in files for each in regions):
+        on = [each for each in regions if each.is_active and each.function.module.path in files]
+        if not on or Apart(analysis, on).is_apart(region, loss):
             yield Match(
                 region.place,
                 "the region whose loss is scaled is always off: nothing is computed in half precision",
@@ -333,15 +334,24 @@ def _never_on(analysis: Analysis) -> Iterator[Match]:
             )
 
 
-def _computes_the_loss(region: WrittenRegion, analysis: Analysis) -> bool:
-    """Whether a scaler that is made in sight scales what the region computes."""
-    return any(
-        call.method == "scale"
-        and call.is_certain
-        and call.function is region.function
-        and identifiers(call.call) & region.binds
-        for call in analysis.scaler_calls
-    )
+def _scaled_of(region: WrittenRegion, analysis: Analysis) -> frozenset[str] | None:
+    """What else is in the loss that a scaler made in sight scales; None where the region has no part in it.
+
+    It is scaled in the function of the region, in one that the loss is handed to, or in one that the region calls.
+    """
+    for call in analysis.scaler_calls:
+        if call.method != "scale" or not call.is_certain:
+            continue
+        if call.function is region.function:
+            taken = [call.call]
+        else:
+            taken = [site.call for site in analysis.callers.sites(call.function) if site.caller is region.function]
+        for each in taken:
+            if each in region.calls:
+                return frozenset()
+            if (others := beside(region, each.args)) is not None:
+                return others
+    return None
 
 
 def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:

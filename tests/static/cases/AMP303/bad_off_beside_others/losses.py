@@ -1,0 +1,2 @@
+def adversarial(scores, wanted):
+    return ((scores - wanted) ** 2).mean()
