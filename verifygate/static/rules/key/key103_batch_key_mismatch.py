@@ -72,8 +72,10 @@ stays silent. `.get`, `in` and `except KeyError` count as guards.
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from verifygate.model import Detail, Severity
+from verifygate.record import record
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.guards import guarded, nearest
@@ -83,7 +85,7 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.shapes import Shape
 from verifygate.static.spots import Loop
 from verifygate.static.syntax import walk
-from verifygate.static.values import ClassValue, FunctionValue, Literal, Made, Object
+from verifygate.static.values import ClassValue, Frame, FunctionValue, Literal, Made, Object
 
 RULE = Rule(
     code="KEY103",
@@ -105,9 +107,15 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 continue
             shapes = _shapes(analysis, node, function)
             if shapes:
+                keys = {each for shape in shapes for each in shape.keys}
                 stored = _stored(node, name)
-                for read, reader in _reads(analysis, node, name, function):
-                    yield from _judge(read, reader, shapes, stored)
+                for alternatives in _reads(analysis, node, name, function):
+                    missed = [
+                        [read for read in reads if _misses(read, keys | stored, analysis)] for reads in alternatives
+                    ]
+                    if all(missed):  # where one of several models can take the batch, that one is meant
+                        for read in (each for reads in missed for each in reads):
+                            yield _match(read, shapes[0].made_at, keys)
 
 
 def _batch_name(loop: ast.For) -> str | None:
@@ -196,29 +204,68 @@ def _returned(analysis: Analysis, makers: list[Function]) -> list[Shape]:
     return found
 
 
-def _reads(
-    analysis: Analysis, loop: ast.For, name: str, function: Function
-) -> Iterator[tuple[ast.Subscript, Function]]:
-    """Constant keys read from the batch in the loop, and in functions that get the batch as it is."""
+@record
+class _Read:
+    """A key read from a batch, by the name that the batch has there."""
+
+    place: Place
+    node: ast.Subscript
+    batch: str
+    certain: bool = True
+    """Not in a function that may be another one, nor where it asks for something, its mode perhaps, before it reads."""
+
+    @property
+    def key(self) -> str:
+        return str(self.node.slice.value) if isinstance(self.node.slice, ast.Constant) else ""
+
+
+def _reads(analysis: Analysis, loop: ast.For, name: str, function: Function) -> Iterator[list[list[_Read]]]:
+    """Constant keys read from the batch in the loop, and in functions that get the batch as it is.
+
+    For each place that reads, or hands the batch over: what each of the functions reads that it may run.
+    """
     frame = analysis.evaluator.root_frame(function)
     for node in (each for statement in loop.body for each in walk(statement)):
         if _is_read(node, name):
-            yield node, function  # type: ignore[misc]
+            yield [[_Read(Place(function, node), node, name)]]
         if not isinstance(node, ast.Call):
             continue
         if not any(isinstance(argument, ast.Name) and argument.id == name for argument in node.args):
             continue
-        for callee in analysis.evaluator.callees(node, frame):
-            entered = analysis.evaluator.enter(callee, node, frame)
-            for parameter, bound in (entered.arguments if entered else {}).items():
-                bindings = callee.function.scope.names.get(parameter, ())  # none for what `*args` takes
-                if not (isinstance(bound.expr, ast.Name) and bound.expr.id == name) or len(bindings) != 1:
-                    continue
-                if _touches(callee.function, parameter):
-                    continue
-                for inner in callee.function.own_nodes:
-                    if _is_read(inner, parameter):
-                        yield inner, callee.function  # type: ignore[misc]
+        callees = analysis.evaluator.callees(node, frame)
+        entered = {callee.function: analysis.evaluator.enter(callee, node, frame) for callee in callees}
+        yield [_reads_in(callee, inside, name, len(entered) == 1, analysis) for callee, inside in entered.items()]
+
+
+def _reads_in(callee: Function, frame: Frame | None, name: str, certain: bool, analysis: Analysis) -> list[_Read]:
+    """What a function reads from the parameter that gets the batch."""
+    found: list[_Read] = []
+    for parameter, bound in (frame.arguments if frame else {}).items():
+        bindings = callee.scope.names.get(parameter, ())  # none for what `*args` takes
+        if not (isinstance(bound.expr, ast.Name) and bound.expr.id == name) or len(bindings) != 1:
+            continue
+        if _touches(callee, parameter):
+            continue
+        for node in callee.own_nodes:
+            if _is_read(node, parameter):
+                asks = any(True for _ in analysis.held.conditions(Place(callee, node)))
+                found.append(_Read(Place(callee, node), node, parameter, certain and not asks))
+    return found
+
+
+def _misses(read: _Read, keys: set[str], analysis: Analysis) -> bool:
+    """Whether a key that is read is not there, and nothing asks for it first or catches what that raises."""
+    if read.key in keys or guarded(read.node, read.key, read.place.function):
+        return False
+    return not any(_asks_for_another(test, holds, read.batch, keys) for test, holds in analysis.held.leaves(read.place))
+
+
+def _asks_for_another(test: ast.expr, holds: bool, batch: str, keys: set[str]) -> bool:
+    """Whether a condition wants a key in the batch that is not there: no such batch comes behind it."""
+    match test:
+        case ast.Compare(left=ast.Constant(value=str(key)), ops=[op], comparators=[ast.Name(id=name)]):
+            return name == batch and key not in keys and isinstance(op, ast.In if holds else ast.NotIn)
+    return False
 
 
 def _touches(function: Function, name: str) -> bool:
@@ -232,7 +279,7 @@ def _touches(function: Function, name: str) -> bool:
     )
 
 
-def _is_read(node: ast.AST, name: str) -> bool:
+def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.Subscript]:
     return (
         isinstance(node, ast.Subscript)
         and isinstance(node.ctx, ast.Load)
@@ -243,16 +290,15 @@ def _is_read(node: ast.AST, name: str) -> bool:
     )
 
 
-def _judge(node: ast.Subscript, function: Function, shapes: list[Shape], stored: set[str]) -> Iterator[Match]:
-    key = str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
-    keys = {each for shape in shapes for each in shape.keys}
-    if key in keys or key in stored or guarded(node, key, function):
-        return
-    made = shapes[0].made_at
-    yield Match(
-        Place(function, node),
-        f"`{ast.unparse(node)}` raises KeyError: the items of `{made.function.symbol}` have no key '{key}'",
+def _match(read: _Read, made: Place, keys: set[str]) -> Match:
+    return Match(
+        read.place,
+        f"`{ast.unparse(read.node)}` raises KeyError: the items of `{made.function.symbol}` have no key '{read.key}'",
+        certain=read.certain,
         steps=((made, f"an item is built here, with the keys {', '.join(sorted(keys))}"),),
-        details=(Detail(label="expected keys", values=tuple(sorted(keys))), Detail(label="missing key", values=(key,))),
-        remedy=nearest(key, keys),
+        details=(
+            Detail(label="expected keys", values=tuple(sorted(keys))),
+            Detail(label="missing key", values=(read.key,)),
+        ),
+        remedy=nearest(read.key, keys),
     )
