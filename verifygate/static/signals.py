@@ -12,7 +12,7 @@ from verifygate.static.graph import Backward, ForeignBackward, Signal
 from verifygate.static.roles import Roles, Scaler, ScalerKind, identifiers, last_name
 from verifygate.static.scaling import Scaling
 from verifygate.static.syntax import is_none, is_number, walk
-from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Items, Object, Partial
+from verifygate.static.values import Bound, ClassValue, Frame, FunctionValue, Items, Literal, Object, Partial, Value
 
 _NO_LIMIT = 1e6
 """From here on a limit of a clip is there to be told the norm: norms of gradients are some ten thousand at most."""
@@ -184,10 +184,14 @@ class Signals:
         return any(self.scaling.reaches_scale(each, frame) for each in given)
 
     def _completed(self, call: ast.Call, frame: Frame) -> ast.Call:
-        """The call that a call of a `partial` makes: what that was given, and then what this gives."""
+        """The call that a call of a `partial` makes: what that was given, and then what this gives.
+
+        A setting may choose between partials that all clip, or None, whose call raises: `build_clipper(config)`.
+        """
         values = self.roles.evaluator.values(call.func, frame)
-        match values:
-            case [Partial(calls=((made, _),))]:
+        there = [value for value in values if not (isinstance(value, Literal) and value.value is None)]
+        match there:
+            case [Partial(calls=((made, _),)), *others] if not others or all(map(_clips, there)):
                 whole = ast.Call(made.func, [*made.args, *call.args], [*made.keywords, *call.keywords])
                 return ast.copy_location(whole, call)
         return call
@@ -267,6 +271,10 @@ def of_grad_assignment(target: ast.expr, value: ast.expr | None, *, keeps: bool)
     if is_none(value) and not _is_of_one(target):
         return Signal(Event.ZERO_GRAD, names=identifiers(target.value))
     return None
+
+
+def _clips(value: Value) -> bool:
+    return isinstance(value, Partial) and value.name.rpartition(".")[2] in torch_api.CLIP_FUNCTIONS
 
 
 def _is_of_one(grad: ast.expr) -> bool:

@@ -3,7 +3,7 @@
 ## What it does
 Reports a region that stays open over two steps of one optimizer with a backward between them, in one function or
 through calls; and a region in which a model runs, gets other weights (an EMA's, `load_state_dict`, a loop over its
-parameters that overwrites them), and runs again.
+parameters that overwrites them, an attack on the weights), and runs again.
 
 ## Why is this bad
 The first time a float32 weight is used in a region, autocast keeps its half-precision copy, and drops the copies only
@@ -96,6 +96,13 @@ _FROZEN = (b"requires_grad_(False)", b"requires_grad = False", b"requires_grad=F
 _IN_PLACE = frozenset({"copy_", "mul_", "add_", "lerp_", "sub_", "div_"})
 _SWAPS = frozenset({"apply_shadow", "copy_to", "average_parameters", "ema_scope"})
 """Methods by which moving averages of weights are put in the place of the weights."""
+_OF_EVERY_MODULE = frozenset(
+    {"to", "cuda", "cpu", "train", "eval", "float", "half", "double", "bfloat16", "apply", "compile", "requires_grad_"}
+    | {"state_dict", "load_state_dict", "zero_grad", "parameters", "named_parameters", "buffers", "named_buffers"}
+    | {"modules", "named_modules", "children", "named_children", "add_module", "get_submodule", "get_parameter"}
+    | {"register_buffer", "register_parameter", "register_module", "register_forward_hook"}
+)
+"""Methods of `torch.nn.Module` that compute nothing from inputs."""
 _REMEDY = "leave the autocast region before the weights change, and enter it again for the next forward"
 
 
@@ -109,11 +116,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
             certain=hit.certain,
             steps=hit.path,
         )
-    writing = {each.name for each in analysis.functions if any(_written_in(each))}
+    writing = _writing(analysis)
     for region in analysis.written_regions.all:
         if region.is_active and region.around is None and region.region.caches:
-            yield from _swaps(region, analysis)
-            for swap in region.calls:
+            known = list(_swaps(region, analysis))
+            yield from known
+            reported = {match.place.node for match in known}
+            for swap in (call for call in region.calls if call not in reported):
                 if last_name(swap.func) in writing and (model := _swapped_below(swap, region, analysis)):
                     yield Match(
                         Place(region.function, swap),
@@ -122,6 +131,15 @@ def check(analysis: Analysis) -> Iterable[Match]:
                         certain=False,
                         remedy=_REMEDY,
                     )
+
+
+def _writing(analysis: Analysis) -> set[str]:
+    """The names of the functions that write weights, and of the methods that have another of their object do so."""
+    found = {each.name for each in analysis.functions if any(_written_in(each))}
+    methods = [each for each in analysis.functions if each.owner is not None] if found else []
+    return found | {
+        each.name for each in methods if any(last_name(call.func) in found for call in _own_methods_called(each))
+    }
 
 
 def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
@@ -150,23 +168,77 @@ def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
 
 
 def _swapped_below(swap: ast.Call, region: WrittenRegion, analysis: Analysis) -> str:
-    """The model that runs before and after a call of the project's own, which loads or writes other weights into it."""
+    """The model that runs before and after a call of the project's own, which loads or writes other weights into it.
+
+    It may run again in that very call: an attack changes the weights, and computes the loss that they give.
+    """
     evaluator, path = analysis.evaluator, analysis.roles.path
-    runs = [call for call in region.calls if call is not swap and isinstance(call.func, ast.Name | ast.Attribute)]
+    dropped = {each.value for each in region.nodes if isinstance(each, ast.Expr)}
+    runs = [(call, model) for call in region.calls if call is not swap for model in _run_by(call, dropped)]
     entries = (each for _, each in analysis.callers.entries(region.function))
     for frame in (evaluator.root_frame(region.function), *entries):
         swapped: set[str] = set()
+        again: dict[str, str] = {}
         for callee in evaluator.callees(swap, frame):
             if (entered := evaluator.enter(callee, swap, frame)) is not None:
-                swapped |= {name for each in _written_in(callee.function) for name in _paths(each, entered, analysis)}
-        before = {path(call.func, frame) for call in runs if _is_before(call, swap)} & swapped
-        for call in runs if before else ():
-            if not _is_before(call, swap) and path(call.func, frame) in before:
-                return ast.unparse(call.func)
+                for at, written in _writes(entered, analysis):
+                    swapped |= written
+                    again |= _run_behind(at, written, entered, analysis)
+        before = {path(model, frame) for call, model in runs if _is_before(call, swap)} & swapped
+        for call, model in runs if before else ():
+            if not _is_before(call, swap) and path(model, frame) in before:
+                return ast.unparse(model)
+        for name in before & again.keys():
+            return again[name]
     return ""
 
 
-def _is_before(one: ast.Call, other: ast.Call) -> bool:
+def _run_by(call: ast.Call, dropped: set[ast.expr]) -> list[ast.expr]:
+    """What a call may run as a model: what is called, and the object whose method computes something from inputs."""
+    match call.func:
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as model, attr=method) if (
+            method not in _OF_EVERY_MODULE and (call.args or call.keywords) and call not in dropped
+        ):
+            return [call.func, model]
+        case ast.Name() | ast.Attribute():
+            return [call.func]
+    return []
+
+
+def _writes(entered: Frame, analysis: Analysis) -> Iterator[tuple[ast.expr, set[str]]]:
+    """Where a function writes weights, or has a method of its own object do so, with the models by path."""
+    for model in _written_in(entered.function):
+        yield model, set(_paths(model, entered, analysis))
+    for call in _own_methods_called(entered.function):
+        for callee in analysis.evaluator.callees(call, entered):
+            if (inner := analysis.evaluator.enter(callee, call, entered)) is not None:
+                written = {name for each in _written_in(callee.function) for name in _paths(each, inner, analysis)}
+                yield call, written
+
+
+def _run_behind(at: ast.expr, written: set[str], entered: Frame, analysis: Analysis) -> dict[str, str]:
+    """The models among them that the same function runs behind the place that writes them: path -> text."""
+    found: dict[str, str] = {}
+    for call in entered.function.calls if written else ():
+        if _is_before(at, call):
+            for model in _run_by(call, set()):
+                found |= dict.fromkeys(written.intersection(_paths(model, entered, analysis)), ast.unparse(model))
+    return found
+
+
+def _own_methods_called(function: Function) -> list[ast.Call]:
+    """The calls of methods of the object whose method it is."""
+    if function.owner is None or not function.parameters:
+        return []
+    own = function.parameters[0].arg
+    return [
+        call
+        for call in function.calls
+        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == own
+    ]
+
+
+def _is_before(one: ast.expr, other: ast.expr) -> bool:
     return (one.lineno, one.col_offset) < (other.lineno, other.col_offset)
 
 
@@ -186,7 +258,10 @@ def _paths(model: ast.expr, frame: Frame, analysis: Analysis) -> Iterator[str]:
     yield analysis.roles.path(model, frame)
     if not isinstance(model, ast.Attribute) or frame.receiver is None or ast.unparse(model.value) != "self":
         return
-    for value in analysis.evaluator.values(frame.receiver.expr, frame.receiver.frame):
+    receiver = frame.receiver
+    while ast.unparse(receiver.expr) == "self" and receiver.frame.receiver is not None:
+        receiver = receiver.frame.receiver  # one method of the object has called another
+    for value in analysis.evaluator.values(receiver.expr, receiver.frame):
         if not isinstance(value, Object) or value.call is None or not isinstance(value.call.expr, ast.Call):
             continue
         call, home = value.call.expr, value.call.frame
@@ -205,14 +280,17 @@ def _overwritten(node: ast.AST) -> list[ast.expr]:
     """
     if not isinstance(node, ast.For):
         return []
-    given = node.iter.args if isinstance(node.iter, ast.Call) and last_name(node.iter.func) == "zip" else [node.iter]
-    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-    weights = {
-        target.id: each.func.value
-        for target, each in zip(targets, given, strict=False)
-        if isinstance(target, ast.Name) and isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
-        if each.func.attr == "parameters"
-    }
+    zipped = isinstance(node.iter, ast.Call) and last_name(node.iter.func) == "zip"
+    given = node.iter.args if zipped else [node.iter]  # type: ignore[attr-defined]
+    targets = node.target.elts if zipped and isinstance(node.target, ast.Tuple) else [node.target]
+    weights = {}
+    for target, each in zip(targets, given, strict=False):
+        match target, each:
+            case (ast.Name(id=name), ast.Call(func=ast.Attribute(value=model, attr="parameters"))) | (
+                ast.Tuple(elts=[_, ast.Name(id=name)]),
+                ast.Call(func=ast.Attribute(value=model, attr="named_parameters")),
+            ):
+                weights[name] = model
     written = [each for below in walk(node) for each in _written(below)]
     return [weights[name] for each in written if (name := _root(each)) in weights]
 
