@@ -12,6 +12,7 @@ from verifygate.mutation.site import Site
 
 Found = Iterator[tuple[ast.stmt | ast.expr, list[Edit]]]
 _EVALUATES = re.compile(r"eval|valid|test|infer|predict|sampl|generat|visual|demo", re.IGNORECASE)
+_LOSS = re.compile(r"loss|crit(?!ic)|entropy|log_softmax|kl_div", re.IGNORECASE)
 _NO_GRADIENTS = ("no_grad", "inference_mode")
 _DTYPES = {"float16": "bfloat16", "half": "bfloat16", "bfloat16": "float16"}
 
@@ -116,13 +117,34 @@ def around_loop(site: Site) -> Found:
 
 
 def loss_outside(site: Site) -> Found:
-    """The last statement of a region, where there are several, comes behind it."""
+    """The last statement of a region comes behind it, where that works out a loss of what the region computed."""
     for region in site.regions:
         last = region.body[-1]
         if len(region.body) > 1 and isinstance(last, ast.Assign) and site.code.statement(last) is last:
+            if not _may_be_half(region) or not _is_loss_of(last.value, region.body[:-1]):
+                continue
             indent, own = site.code.indent(region), site.code.indent(last)
             lines = [f"{indent}{line[len(own) :]}" for line in site.code.source(last)]
             yield last, [Edit(last.lineno, last.end_lineno or last.lineno, lines)]
+
+
+def _may_be_half(region: ast.With) -> bool:
+    """Whether a region may compute in float16, as far as its own line tells."""
+    text = " ".join(ast.unparse(item.context_expr) for item in region.items)
+    return not re.search(r"enabled=False|bfloat16|float32", text)
+
+
+def _is_loss_of(value: ast.expr, before: list[ast.stmt]) -> bool:
+    """Whether a loss is called with something that other statements made: a sum of losses is no worse elsewhere."""
+    made = {
+        node.id
+        for statement in before
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    calls = [node for node in ast.walk(value) if isinstance(node, ast.Call) and _LOSS.search(ast.unparse(node.func))]
+    given = (node for call in calls for argument in call.args for node in ast.walk(argument))
+    return any(isinstance(node, ast.Name) and node.id in made for node in given)
 
 
 def half_model(site: Site) -> Found:

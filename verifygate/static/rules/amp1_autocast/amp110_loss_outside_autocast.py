@@ -65,7 +65,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.graph import Place
 from verifygate.static.nesting import Nesting
-from verifygate.static.program import Function
+from verifygate.static.program import Class, Function
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
@@ -95,6 +95,7 @@ _NO_LOSS = r"(?i)scale|log_loss|meter|print|track"
 _CASTS = r"float32|float64|autocast"
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isin", "isnan", "isfinite", "logical_not", "one_hot"})
 _PRODUCTS = frozenset({"mm", "bmm", "matmul", "einsum"})
+_LAYERS = r"^torch\.nn\.(Linear|Conv(Transpose)?\dd)$"
 _SCALES = r"(?i)temp|tau$|scale|inv_t"
 _SAME_DTYPE = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
@@ -170,7 +171,8 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
         values = analysis.evaluator.values(call.func, frame)
         if any(isinstance(value, Known) for value in values) or _is_method_of_tensor(call):
             continue
-        if any(_casts_itself(value.made, "forward", analysis) for value in values if isinstance(value, Object)):
+        part = binding.position if binding.kind == "item" else 0
+        if any(_casts_itself(value.made, part, analysis) for value in values if isinstance(value, Object)):
             continue
         names.add(target.id)
     return names
@@ -232,18 +234,47 @@ def _is_trained_on(call: ast.Call, function: Function, analysis: Analysis) -> bo
 
 
 def _is_written_out(call: ast.Call, function: Function, analysis: Analysis) -> bool:
-    """Whether the call is part of a cross-entropy that is written out: `-(log_softmax(logits) * target).sum(1)`."""
+    """Whether the call is part of a likelihood that is written out: `-(log_softmax(logits) * target).sum(1)`.
+
+    Or one from which the targets' are picked: `log_softmax(logits).gather(1, targets)`.
+    """
     if not re.match(_LOGARITHMS, analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))):
         return False
-    around = (each.node for each in analysis.nesting.around(call, function) if isinstance(each.node, ast.UnaryOp))
-    return any(isinstance(each.op, ast.USub) for each in around)
-
-
-def _casts_itself(made: object, method: str, analysis: Analysis) -> bool:
-    for base in analysis.evaluator.linearised(made):  # type: ignore[arg-type]
-        if found := base.methods.get(method):
-            return _casts(found.node)
+    for each in analysis.nesting.around(call, function):
+        match each.node:
+            case ast.UnaryOp(op=ast.USub()):
+                return True
+            case ast.Call(func=func, args=[_, _, *_]) if last_name(func) == "gather":
+                return True
     return False
+
+
+def _casts_itself(made: Class, part: int, analysis: Analysis) -> bool:
+    """Whether a model casts in its forward, and what it gives (`part` of it) is not the output of a layer after all."""
+    forward = next(
+        (base.methods["forward"] for base in analysis.evaluator.linearised(made) if "forward" in base.methods), None
+    )
+    if forward is None or not _casts(forward.node):
+        return False
+    return not forward.returns or not all(_is_of_a_layer(each, part, forward, analysis) for each in forward.returns)
+
+
+def _is_of_a_layer(given: ast.expr, part: int, function: Function, analysis: Analysis) -> bool:
+    """Whether a value is what a layer that multiplies matrices has just made, which is half under autocast."""
+    if getattr(function.node, "decorator_list", ()):
+        return False
+    if isinstance(given, ast.Tuple):
+        given = given.elts[part] if part < len(given.elts) else given
+    if isinstance(given, ast.Name):
+        bindings = function.scope.names.get(given.id, ())
+        last = max(bindings, key=lambda each: getattr(each.node, "lineno", 0), default=None)
+        if last is None or last.expr is None or last.kind != "value" or last.node not in function.node.body:
+            return False
+        given = last.expr
+    if not isinstance(given, ast.Call):
+        return False
+    values = analysis.evaluator.values(given.func, analysis.evaluator.root_frame(function))
+    return bool(values) and all(isinstance(each, Made) and re.match(_LAYERS, each.name) for each in values)
 
 
 def _casts(node: ast.AST) -> bool:
