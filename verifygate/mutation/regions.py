@@ -148,11 +148,14 @@ def _is_loss_of(value: ast.expr, before: list[ast.stmt]) -> bool:
 
 
 def half_model(site: Site) -> Found:
-    """The model becomes float16 before its optimizer is made."""
+    """The model becomes float16 before its optimizer is made; not where nothing in sight scales, or apex casts."""
+    backwards = any(True for _ in site.calls(Kind.BACKWARD))
+    if (backwards and not site.names_scaler) or any("amp.initialize(" in line for line in site.code.lines):
+        return
     for call in site.code.calls:
         text = ast.unparse(call.func)
         made = text.startswith(("torch.optim.", "optim.")) and "lr_scheduler" not in text
-        if made and (model := site.model_near(call)) and (statement := site.code.statement(call)) is not None:
+        if made and (model := site.model_of(call)) and (statement := site.code.statement(call)) is not None:
             yield call, [site.code.before(statement, f"{model}.half()")]
 
 

@@ -20,6 +20,7 @@ _METHODS = {
     ConstructKind.STATE_SAVED: "state_dict",
     ConstructKind.STATE_LOADED: "load_state_dict",
 }
+_MODEL = re.compile(r"(?:^|_)(model|net|network|student|encoder|module)(?:$|_)", re.IGNORECASE)
 _AUTOCAST = re.compile(r"autocast", re.IGNORECASE)
 
 
@@ -100,12 +101,34 @@ class Site:
                 found.add(construct.text.removesuffix(".get_scale()"))
         return {name for name in found if re.fullmatch(r"[\w.]+", name)}
 
-    def model_near(self, node: ast.AST) -> str:
-        """A model whose `.parameters()` (or `.named_parameters()`) are asked for in the same function."""
-        inside = self.code.function(node)
-        for call in ast.walk(inside):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-                name = self.code.text(call.func.value)
-                if call.func.attr in ("parameters", "named_parameters") and re.fullmatch(r"[\w.]+", name):
+    def model_of(self, optimizer: ast.Call) -> str:
+        """A model whose parameters an optimizer is built with: in the call, or in what its names were given before."""
+        function = self.code.function(optimizer)
+        queue: list[ast.expr] = [
+            *optimizer.args[:1],
+            *(each.value for each in optimizer.keywords if each.arg == "params"),
+        ]
+        seen: set[str] = set()
+        while queue:
+            expr = queue.pop(0)
+            for node in ast.walk(expr):
+                if isinstance(node, ast.Call) and (name := self._parameters_of(node)):
                     return name
+                if isinstance(node, ast.Name) and node.id not in seen:
+                    seen.add(node.id)
+                    queue += [each.value for each in ast.walk(function) if _binds(each, node.id)]  # type: ignore[attr-defined]
         return ""
+
+    def _parameters_of(self, call: ast.Call) -> str:
+        """The model that `.parameters()` is asked of, or that is handed to what sorts them: `groups(model)`."""
+        name = ""
+        match call:
+            case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
+                name = self.code.text(model)
+            case ast.Call(args=args):
+                name = next((each.id for each in args if isinstance(each, ast.Name) and _MODEL.search(each.id)), "")
+        return name if re.fullmatch(r"[\w.]+", name) else ""
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Assign) and any(isinstance(each, ast.Name) and each.id == name for each in node.targets)

@@ -32,8 +32,8 @@ def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluat
 
 
 def is_built_for(model: str, function: Function, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool:
-    """Whether a function builds what `optimizer` is in `frame`, with parameters of what it calls `model`."""
-    given = list(_given(optimizer, frame, evaluator))
+    """Whether a function builds what `optimizer` is in `frame`, as far as it is known, with parameters of `model`."""
+    given = [models for models in _given(optimizer, frame, evaluator) if models]
     return bool(given) and all(
         any(home.function is function and _is_of(model, ast.unparse(each), home) for each, home in models)
         for models in given
@@ -50,7 +50,7 @@ def _given(optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[
         match value:
             case Made(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
                 arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
-                yield [(model, home) for argument in arguments for model in _models(argument, home)]
+                yield [(model, home) for argument in arguments for model in _models(argument, home, evaluator)]
             case _:
                 yield []
 
@@ -65,7 +65,7 @@ def is_frozen(model: str, frame: Frame) -> bool:
     return not modes.isdisjoint(_FREEZE) and not any(each.startswith(".train(") for each in modes)
 
 
-def _models(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:
+def _models(expr: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
     """What an expression, or what its names were bound to, takes parameters of."""
     queue = [expr]
     seen: set[str] = set()
@@ -74,9 +74,22 @@ def _models(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:
             match node:
                 case ast.Call(func=ast.Attribute(value=model, attr=attr)) if attr in _PARAMETERS:
                     yield model
+                case ast.Call():
+                    yield from _sorted_by(node, frame, evaluator)
                 case ast.Name(id=name) if name not in seen:
                     seen.add(name)
                     queue += _bound_to(name, frame)
+
+
+def _sorted_by(call: ast.Call, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
+    """The models whose parameters a function of the project takes: `groups = without_decay(model)`."""
+    for callee in evaluator.callees(call, frame):
+        entered = evaluator.enter(callee, call, frame)
+        for node in callee.function.calls if entered is not None else ():
+            match node.func:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in _PARAMETERS:
+                    if (bound := entered.arguments.get(name)) is not None:  # type: ignore[union-attr]
+                        yield bound.expr
 
 
 def _as_called_in(frame: Frame, model: ast.expr, home: Frame) -> str:

@@ -70,7 +70,7 @@ from verifygate.static.program import Function
 from verifygate.static.roles import ScalerKind
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.trained import is_built_for, is_frozen, is_trained, model_of
-from verifygate.static.values import Frame, Made, Object
+from verifygate.static.values import Bound, Frame, Made, Object, Unknown
 
 RULE = Rule(
     code="AMP401",
@@ -92,7 +92,7 @@ _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every cast of a model to half that surely comes before a scaler's step in the same function."""
     for function in analysis.functions:
-        if not (function.module.mentions(b"caler") and function.module.mentions(b"half", b"float16")):
+        if not function.module.mentions(b"half", b"float16") or not _scales_beside(function, analysis):
             continue
         for cast in (node for node in function.calls if _casts_to_half(node, function, analysis)):
             around = analysis.nesting.conditions(cast, function)
@@ -100,6 +100,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 (place, later)
                 for place, later in _followed(cast, function, analysis)
                 if all(_switches_too(test, holds, later, analysis) for test, holds in around)
+                or _is_optimised_there(cast, function, analysis)
             ]
             for place, later in found or _followed_in_the_next_turn(cast, function, analysis):
                 yield Match(
@@ -108,6 +109,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
                     certain=not around and any(refuses for _, refuses in later),
                     steps=((place, "the cast"), (later[0][0], "the step")),
                 )
+
+
+def _scales_beside(function: Function, analysis: Analysis) -> bool:
+    """Whether the file of a function, or one of the same program, speaks of a scaler."""
+    module = function.module
+    files = analysis.companions.together(module.path)
+    return module.mentions(b"caler") or any(call.function.module.path in files for call in analysis.scaler_calls)
 
 
 def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], analysis: Analysis) -> bool:
@@ -120,6 +128,19 @@ def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], 
             return True
         conditions = analysis.nesting.conditions(place.node, place.function)
         if any((ast.unparse(asked), way) == (ast.unparse(test), holds) for asked, way in conditions):
+            return True
+    return False
+
+
+def _is_optimised_there(cast: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether an optimizer is built for the model where all holds that the cast depends on."""
+    around = analysis.nesting.conditions(cast, function)
+    frame = analysis.evaluator.root_frame(function)
+    for call in function.calls:
+        holding = analysis.nesting.conditions(call, function)
+        if all(each in holding for each in around) and is_built_for(
+            ast.unparse(model_of(cast)), function, call, frame, analysis.evaluator
+        ):
             return True
     return False
 
@@ -198,7 +219,8 @@ def _of_its_optimizer(
             if any(is_built_for(each, function, optimizer, frame, analysis.evaluator) for each in names):
                 refuses = step.method == "unscale_" or _is_unscaled_for(optimizer, frame, analysis)
                 if refuses is not False:
-                    yield step.place, bool(refuses)
+                    values = analysis.evaluator.values(optimizer, frame)
+                    yield step.place, bool(refuses) and not any(isinstance(each, Unknown) for each in values)
 
 
 def _handed_on(
@@ -212,9 +234,20 @@ def _handed_on(
         return
     yield optimizer, frame, None
     if depth and isinstance(optimizer, ast.Name):
-        for site, bound in analysis.callers.given(optimizer.id, frame.function):
+        for site, bound in _handed_in(optimizer.id, frame.function, analysis):
             for expr, home, above in _handed_on(bound.expr, bound.frame, analysis, depth - 1):
                 yield expr, home, above or site
+
+
+def _handed_in(name: str, function: Function, analysis: Analysis) -> Iterator[tuple[Site, Bound]]:
+    """What the calls of a function give for a parameter, or for a name that it unpacks from a list of optimizers."""
+    yield from analysis.callers.given(name, function)
+    for binding in function.scope.names.get(name, ()):
+        if binding.kind == "item" and isinstance(binding.expr, ast.Name):
+            for site, bound in analysis.callers.given(binding.expr.id, function):
+                match bound.expr:
+                    case ast.List(elts=parts) | ast.Tuple(elts=parts) if binding.position < len(parts):
+                        yield site, Bound(parts[binding.position], bound.frame)
 
 
 def _in_other_methods(names: set[str], function: Function, analysis: Analysis) -> Iterator[tuple[Place, bool]]:
