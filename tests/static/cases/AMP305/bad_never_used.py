@@ -14,3 +14,16 @@ def train(model, optimizer, batches, path):
         optimizer.step()
         optimizer.zero_grad()
     torch.save({"model": model.state_dict(), "scaler": scaler.state_dict()}, path)
+
+
+def laid_aside(model, optimizer, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):  # expect: AMP305
+            loss = model(batch).mean()
+        # scaler.scale(loss).backward()
+        loss.backward()
+        # scaler.step(optimizer)
+        # scaler.update()
+        optimizer.step()

@@ -208,10 +208,10 @@ def _left_out(function: Function, analysis: Analysis) -> bool:
 def _only_kept(module: Module) -> set[ast.AST]:
     """The nodes that name a scaler where it is built, bound, saved or restored, in a file that calls no `scale`."""
     found: set[ast.AST] = set()
-    if any(word in module.file.data for word in (b".scale(", b".unscale_(")):
-        return found
     for node in walk(module.tree):
         match node:
+            case ast.Attribute(attr="scale" | "unscale_"):  # not in a comment: that is a scaler laid aside
+                return set()
             case ast.Attribute(value=kept, attr="state_dict" | "load_state_dict"):
                 found.add(kept)
             case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
