@@ -20,6 +20,8 @@ _SAVES = r"(?i)save|write_ckpt|dump_ckpt"
 _SAVES_ALL = rf"{_SAVES}|checkpoint|ckpt"
 _SAVES_WHAT_IT_IS_GIVEN = r"_?save(?:_|$)"
 _CHECKPOINTER = r"Check_?[pP]ointer$|^Checkpoint(?:Manager)?$"
+_REGISTRY = r"(?i)check_?point|ckpt"
+_REGISTERS = r"^(?:add|register)"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
 """How scalers are called, also by those who write it like a number; what is looked for is in small letters."""
@@ -55,7 +57,11 @@ class Checkpoints:
         self.sources = sources
         self.roles = roles
         self.nesting = nesting
-        self.functions = [function for function in functions if function.module.mentions(b"state", b"Checkpoint")]
+        self.functions = [
+            function
+            for function in functions
+            if function.module.mentions(b"state", b"Checkpoint", b"heckpoint", b"ckpt")
+        ]
         self._with_optimizers = [function for function in functions if function.module.mentions(b"optim")]
         self._lines: dict[str, bytes] = {}
 
@@ -65,7 +71,7 @@ class Checkpoints:
         return [
             Place(function, call)
             for function in self.functions
-            for call in (*self._saved_in(function), *self._collected_in(function))
+            for call in (*self._saved_in(function), *self._collected_in(function), *self._registered_in(function))
         ] + [Place(function, call) for function in self._with_optimizers for call in self._handed_in(function)]
 
     @cached_property
@@ -96,7 +102,10 @@ class Checkpoints:
     def scaler_is_saved(self, paths: Iterable[str]) -> bool:
         """Whether any of the files writes down the state of something called a scaler, or keeps it under such a key."""
         files = tuple(paths)
-        return self._mentioned(_SCALER_KEPT, files) or any(self._is_asked_for(path, files) for path in files)
+        if self._mentioned(_SCALER_KEPT, files) or any(self._is_asked_for(path, files) for path in files):
+            return True
+        registered = (call for each in self.functions if each.module.path in files for call in _registrations(each))
+        return any("scaler" in ast.unparse(call).lower() for call in registered)
 
     def scaler_is_restored(self, paths: Iterable[str]) -> bool:
         return self._mentioned(_SCALER_RESTORED, paths)
@@ -165,6 +174,15 @@ class Checkpoints:
             if any(self._is_optimizer(each, function) or self._steps_by_a_scaler(each, function) for each in kept):
                 yield call
                 return  # of several, one is where the scaler's state belongs
+
+    def _registered_in(self, function: Function) -> Iterator[ast.Call]:
+        """The call that hands an optimizer to a checkpointer; of several, one is where the scaler belongs."""
+        for call in _registrations(function):
+            if any(
+                self._is_optimizer(each, function) for each in (*call.args, *(word.value for word in call.keywords))
+            ):
+                yield call
+                return
 
     def _only_holds(self, call: ast.Call, function: Function) -> bool:
         """Whether a call makes a record of the project's own: what is kept of it, other code writes down."""
@@ -280,6 +298,15 @@ def _takes_states_of(rest: str, loop: ast.For | ast.DictComp) -> bool:
     given = [loop.iter] if isinstance(loop, ast.For) else [each.iter for each in loop.generators]
     goes_over = any(ast.unparse(node) == rest for each in given for node in walk(each) if isinstance(node, _NAMES))
     return goes_over and any(isinstance(node, ast.Attribute) and node.attr == "state_dict" for node in walk(loop))
+
+
+def _registrations(function: Function) -> Iterator[ast.Call]:
+    """The calls that tell a checkpointer what to save: `checkpointer.add_recoverable("model", model)`."""
+    for call in function.calls:
+        match call.func:
+            case ast.Attribute(value=ast.Name() | ast.Attribute() as registry, attr=name):
+                if re.search(_REGISTERS, name) and re.search(_REGISTRY, last_name(registry)):
+                    yield call
 
 
 def _saves(function: Function) -> bool:

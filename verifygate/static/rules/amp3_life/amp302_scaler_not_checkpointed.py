@@ -89,7 +89,7 @@ those of runs without AMP load as before. Unsafe where nothing in the project lo
 not known. No fix where a function would have to be given the scaler first.
 
 ## What it cannot see
-Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer or the trainer by name, and
+Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer or the trainer, and
 states collected by walking over attributes. Anything in the program that keeps something under a key that says
 "scaler" counts as saving it.
 
@@ -112,6 +112,10 @@ from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.syntax import is_none
 
+_KEEPS = (
+    r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict|Checkpointer\(|\bCheckpoint(?:Manager)?\("
+    r"|(?:heck_?point|ckpt)\w*\.(?:add|register)"
+)
 RULE = Rule(
     code="AMP302",
     name="scaler-not-checkpointed",
@@ -121,10 +125,7 @@ RULE = Rule(
     words=("GradScaler", "NativeScaler"),
     witnesses=(Witness.STATIC, Witness.RUN),
     fix=Applicability.SAFE,
-    beside=(
-        "optim",
-        r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict|Checkpointer\(|\bCheckpoint(?:Manager)?\(",
-    ),
+    beside=("optim", _KEEPS),
     proof="scale-trace",
 )
 
