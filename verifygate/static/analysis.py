@@ -14,7 +14,8 @@ from verifygate.static.checkpoints import Checkpoints
 from verifygate.static.companions import Companions
 from verifygate.static.covered import Covered
 from verifygate.static.delegated import Delegated
-from verifygate.static.devices import Devices
+from verifygate.static.devices import ANY, Devices
+from verifygate.static.dtypes import Dtype
 from verifygate.static.evaluate import Evaluator
 from verifygate.static.flow import Hit
 from verifygate.static.halves import Halves
@@ -138,6 +139,23 @@ class Analysis:
         if isinstance(device, str):
             return frozenset({device})
         return self.devices.types(device.expr, device.frame)
+
+    def region_dtypes(self, region: WrittenRegion, *, anywhere: bool = False) -> frozenset[Dtype]:
+        """The dtypes that a region may compute in: float16, too, where it names none and may run on CUDA.
+
+        With `anywhere` that is so, too, where the source does not tell the device.
+        """
+        found = self.precision.of_region(region)
+        on_cuda = {"cuda", ANY} if anywhere else {"cuda"}
+        if found != {Dtype.UNKNOWN} or not on_cuda & self.region_devices(region):
+            return found
+        return found | {Dtype.FLOAT16} if self.precision.goes_by_device(region) else found
+
+    @shared
+    def may_be_float16(self) -> bool:
+        """Whether some region that is ever on may compute in float16, wherever it runs."""
+        regions = (region for region in self.written_regions.all if region.is_active)
+        return any(Dtype.FLOAT16 in self.region_dtypes(region, anywhere=True) for region in regions)
 
     @shared
     def scaler_calls(self) -> list[ScalerCall]:

@@ -44,6 +44,11 @@ _KEEPS = frozenset(
     gather index_select clamp clamp_ clamp_min dropout t flip roll neg sort topk max min amax amin div mul sub add div_
     mul_ sub_ add_ std var sqrt sqrt_""".split()  # noqa: SIM905
 )
+_GIVES_FLOAT32 = frozenset(
+    {"sum", "prod", "cumsum", "cumprod", "norm", "dist", "cosine_similarity", "softmax", "log_softmax", "softplus"}
+    | {"exp", "log", "pow", "reciprocal", "rsqrt", "layer_norm", "group_norm"}
+)
+"""Operators that autocast runs in float32 on CUDA, whatever they are given."""
 _LIFTING = r"(?i)norm|embed|softmax|loss|crit|\bln|_ln|pos|sample|dist"
 """Names of layers that give float32, or indices, or anything but features."""
 _NUMBERS = r"(?i)scal|temp|sqrt|dim|d_k|norm_fact|alpha|coef|lambda"
@@ -176,8 +181,8 @@ class Halves:
         subject = call.func.value if is_method else (call.args[0] if call.args else None)  # type: ignore[attr-defined]
         if name not in _KEEPS or subject is None:
             return False
-        if name in _SQUASHES and how.squashed and not self._is_lifted(subject):
-            return True
+        if name in _SQUASHES and how.squashed:
+            return not (self._is_lifted(subject) or self._is_float32(subject, frame, steps))
         return self._half(subject, frame, how, met, steps) is True
 
     def _returned(self, call: ast.Call, values: Iterable[Value], frame: Frame, how: _Reading, steps: int) -> bool:
@@ -196,6 +201,24 @@ class Halves:
         return any(
             isinstance(node, ast.Attribute) and node.attr in ("float", "double", "float32") for node in walk(expr)
         )
+
+    def _is_float32(self, expr: ast.expr, frame: Frame, steps: int) -> bool:
+        """Whether an expression is made of a sum or the like: `(users * items).sum(-1) - (users * others).sum(-1)`."""
+        if steps > _MAX_STEPS:
+            return False
+        match expr:
+            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
+                return any(self._is_float32(side, frame, steps + 1) for side in (expr.left, expr.right))
+            case ast.UnaryOp():
+                return self._is_float32(expr.operand, frame, steps + 1)
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name in _GIVES_FLOAT32
+            case ast.Name():
+                bindings = reaching(expr.id, expr, frame.function) or []
+                made = [each.expr for each in bindings if each.kind == "value" and each.expr is not None]
+                if made and len(made) == len(bindings):
+                    return all(self._is_float32(each, frame, steps + 1) for each in made)
+        return False
 
     def _constants(self, expr: ast.Attribute, frame: Frame, met: frozenset[ast.expr]) -> set[float | None]:
         """What an attribute is in the classes that its object may be of, where it is given a value once."""

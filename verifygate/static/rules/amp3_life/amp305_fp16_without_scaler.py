@@ -103,7 +103,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     seen: set[Function] = set()
     for region in analysis.written_regions.all:
         function = region.function
-        dtypes = _dtypes(region, analysis)
+        dtypes = analysis.region_dtypes(region)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
         if not _steps(function, analysis) or (found := _backward(region, analysis)) is None:
@@ -132,7 +132,7 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
         function = region.function
         if not region.is_active or region.block is not function.node or function.name != "forward":
             continue
-        if _without_gradients(region, analysis) or _dtypes(region, analysis) != {Dtype.FLOAT16}:
+        if _without_gradients(region, analysis) or analysis.region_dtypes(region) != {Dtype.FLOAT16}:
             continue
         for files in analysis.companions.programs(function.module.path):
             if (backward := _plain_backward(files, function, analysis)) is not None:
@@ -162,14 +162,6 @@ def _plain_backward(files: Files, forward: Function, analysis: Analysis) -> Plac
                 if last_name(node.func) == "backward" and _steps(function, analysis):
                     return Place(function, node)
     return None
-
-
-def _dtypes(region: WrittenRegion, analysis: Analysis) -> frozenset[Dtype]:
-    """The dtypes that a region may compute in: float16, too, where it names none and may run on CUDA."""
-    found = analysis.precision.of_region(region)
-    if found != {Dtype.UNKNOWN} or "cuda" not in analysis.region_devices(region):
-        return found
-    return found | {Dtype.FLOAT16} if analysis.precision.goes_by_device(region) else found
 
 
 def _may_scale_otherwise(module: Module, analysis: Analysis) -> bool:

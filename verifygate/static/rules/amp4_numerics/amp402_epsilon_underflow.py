@@ -96,7 +96,7 @@ _SENSITIVE = frozenset({"log", "log2", "log10", "log_", "sqrt", "rsqrt", "recipr
 
 def looks_beside(analysis: Analysis) -> bool:
     """Whether some region may be in float16."""
-    return analysis.precision.may_be(Dtype.FLOAT16)
+    return analysis.may_be_float16
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -109,7 +109,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if not sure and not _may_be_half(subject, function, analysis):
                 continue
             cover = analysis.covered.cover(node, function)
-            dtypes = analysis.precision.of_region(cover.region) if cover else frozenset()
+            dtypes = analysis.region_dtypes(cover.region, anywhere=True) if cover else frozenset()
             if cover is None or Dtype.FLOAT16 not in dtypes:
                 continue
             place = Place(function, node)

@@ -119,7 +119,7 @@ _KEYWORDS = ("value", "min", "max", "other", "fill_value")
 
 def looks_beside(analysis: Analysis) -> bool:
     """Whether some region, or a framework, may compute in float16."""
-    return analysis.precision.may_be(Dtype.FLOAT16) or bool(analysis.delegated.calls)
+    return analysis.may_be_float16 or bool(analysis.delegated.calls)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -146,7 +146,7 @@ def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Plac
     """The float16 region in which a node runs, and whether it surely does: one of the project's, or a framework's."""
     cover = analysis.covered.cover(node, function)
     if cover is not None:
-        dtypes = analysis.precision.of_region(cover.region)
+        dtypes = analysis.region_dtypes(cover.region, anywhere=True)
         return (cover.region.place, cover.certain and dtypes == {Dtype.FLOAT16}) if Dtype.FLOAT16 in dtypes else None
     if analysis.covered.written_around(node, function) is not None:
         return None
