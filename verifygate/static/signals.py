@@ -101,6 +101,8 @@ class Signals:
             if method == "zero_":
                 zeroed = Signal(Event.ZERO_GRAD, names=identifiers(receiver))
                 return Meaning(None if _is_of_one(receiver) else zeroed)
+            if method in _SIZES and _only_normalises(call, receiver, frame):
+                return None
             if method in torch_api.GRAD_READINGS or (method == "add_" and call.args and _is_noise(call.args[0])):
                 return Meaning(Signal(Event.READ, names=identifiers(receiver)))
         if (
@@ -217,6 +219,8 @@ class Signals:
             gathered = self.gathered.by(frame.function)
             grad = grad_held(call.func.value, gathered) if isinstance(call.func, ast.Attribute) else None
             if (grad := grad or grad_among(call, gathered)) is not None:
+                if name in _SIZES and _only_normalises(call, grad, frame):
+                    return None
                 return Meaning(Signal(Event.READ, names=identifiers(grad)))
         if name == "sum" and call.args and (grad := grad_squared(call.args[0])) is not None:
             return Meaning(Signal(Event.READ, names=identifiers(grad)))
@@ -284,6 +288,35 @@ def _is_of_one(grad: ast.expr) -> bool:
     """
     held = [node.value for node in walk(grad) if isinstance(node, ast.Attribute) and node.attr == "grad"]
     return bool(held) and all(isinstance(each, ast.Attribute) for each in held)
+
+
+def _only_normalises(call: ast.Call, grad: ast.expr, frame: Frame) -> bool:
+    """Whether the size of a gradient is only what that very gradient is divided by: the quotient has no scale.
+
+    `size = p.grad.norm()`, and then `if size != 0: p.data.add_(rate * p.grad / size)`.
+    """
+    nodes = frame.function.own_nodes
+    targets = [node.targets for node in nodes if isinstance(node, ast.Assign) and node.value is call]
+    match targets:
+        case [[ast.Name(id=name)]] if len(frame.function.scope.names.get(name, ())) == 1:
+            pass
+        case _:
+            return False
+    harmless: set[ast.AST] = set()
+    divides, same = False, ast.dump(grad)
+    for node in nodes:
+        match node:
+            case ast.BinOp(op=ast.Div()) if any(ast.dump(each) == same for each in walk(node.left) if is_grad(each)):
+                harmless.update(walk(node.right))
+                divides = True
+            case ast.Compare(comparators=[ast.Constant(value=0)]):
+                harmless.add(node.left)
+            case ast.Call() if last_name(node.func) in ("isnan", "isinf", "isfinite"):
+                harmless.update(node.args)
+    reads = [
+        node for node in nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+    return divides and all(each in harmless for each in reads)
 
 
 def _with_closure(call: ast.Call) -> bool:
