@@ -61,13 +61,15 @@ by themselves, only those whose whole `forward` does, in programs in which no fi
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.companions import Files
 from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
+from verifygate.static.made_scalers import MadeScaler
+from verifygate.static.precision import Precision, Use
 from verifygate.static.program import Function, Module
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.roles import identifiers, last_name
@@ -317,7 +319,9 @@ def _inverted(analysis: Analysis) -> Iterable[Match]:
     precision = analysis.precision
     for scaler in analysis.made_scalers:
         for use in [] if scaler.off else precision.use_of(scaler):
-            if not any(precision.asks_for_bfloat16_only(text, holds) for text, holds in precision.conditions(use)):
+            if not _is_for_bfloat16(use, precision) or any(
+                not _is_for_bfloat16(other, precision) for other in _built_beside(scaler, analysis)
+            ):
                 continue
             for region in use.regions:
                 if Dtype.FLOAT16 in precision.of_region(region) and not precision.is_on_for_bfloat16_only(region):
@@ -330,12 +334,25 @@ def _inverted(analysis: Analysis) -> Iterable[Match]:
                     break
 
 
+def _is_for_bfloat16(use: Use, precision: Precision) -> bool:
+    return any(precision.asks_for_bfloat16_only(text, holds) for text, holds in precision.conditions(use))
+
+
+def _built_beside(scaler: MadeScaler, analysis: Analysis) -> Iterator[Use]:
+    """The other scalers that the same function builds: for float16 there may be one of its own."""
+    for other in analysis.made_scalers:
+        if other.function is scaler.function and other is not scaler and not other.off:
+            yield from analysis.precision.use_of(other)
+
+
 def _for_cuda_only(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are built for CUDA alone, over regions in float16 for every device."""
     seen: set[ast.Call] = set()
     for scaler in analysis.made_scalers:
         for use in [] if scaler.off else analysis.precision.use_of(scaler):
             if use.call in seen or not use.regions or not analysis.accelerators.built_for_cuda_only(use):
+                continue
+            if any(not analysis.accelerators.built_for_cuda_only(each) for each in _built_beside(scaler, analysis)):
                 continue
             region = next((each for each in use.regions if analysis.accelerators.left_alone(each)), None)
             if region is not None:
