@@ -149,7 +149,7 @@ class Precision:
         found = []
         if use.scaler.enabled is not None:
             enabled = use.scaler.enabled
-            found.append((self.explained(enabled.expr, enabled.frame, through=use.call), True))
+            found.append((self.explained(_plain(enabled.expr), enabled.frame, through=use.call), True))
         places = {(use.call, use.function), (use.scaler.call, use.scaler.function)}
         for call, function in sorted(places, key=lambda each: (each[1].module.path, each[0].lineno)):
             frame = self.evaluator.root_frame(function)
@@ -289,6 +289,14 @@ def _contexts(region: WrittenRegion) -> list[Region]:
     """Each of the contexts that a region may be, as if it were the only one."""
     made = region.region.made
     return [] if made is None else [Region(True, made=each) for each in (made, *region.region.instead)]
+
+
+def _plain(expr: ast.expr) -> ast.expr:
+    """What `True if it else False` asks."""
+    match expr:
+        case ast.IfExp(test=test, body=ast.Constant(value=True), orelse=ast.Constant(value=False)):
+            return test
+    return expr
 
 
 def _loops(function: Function) -> bool:

@@ -86,6 +86,9 @@ RULE = Rule(
 )
 
 
+_IS_CUDA = r"[\w.\[\]'\"]+\.type == 'cuda'|torch\.cuda\.is_available\(\)"
+
+
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler that may be on for bfloat16."""
     for scaler in analysis.made_scalers:
@@ -149,12 +152,18 @@ def _chooses_float16(
         exprs = [*(each.expr for each, _ in bindings), dtype.expr if dtype is not None else None]
         choices = [each for each in exprs if isinstance(each, ast.IfExp)]
         if not any(
-            (ast.unparse(each.test), holds) in asked and Precision.asks_for_float16_only(ast.unparse(chosen), True)
+            any(_is_one_question(ast.unparse(each.test), text) and holds is so for text, so in asked)
+            and Precision.asks_for_float16_only(ast.unparse(chosen), True)
             for each in choices
             for chosen, holds in ((each.body, True), (each.orelse, False))
         ):
             return False
     return bool(regions)
+
+
+def _is_one_question(test: str, other: str) -> bool:
+    """Whether two conditions are one, or both ask if a device is CUDA: that of a parameter, and that of a setting."""
+    return test == other or all(re.fullmatch(_IS_CUDA, each) for each in (test, other))
 
 
 def _compares_with_float16(conditions: Sequence[tuple[str, bool]]) -> bool:
