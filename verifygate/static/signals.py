@@ -306,7 +306,7 @@ def _only_normalises(call: ast.Call, grad: ast.expr, frame: Frame) -> bool:
     divides, same = False, ast.dump(grad)
     for node in nodes:
         match node:
-            case ast.BinOp(op=ast.Div()) if any(ast.dump(each) == same for each in walk(node.left) if is_grad(each)):
+            case ast.BinOp(op=ast.Div()) if any(ast.dump(each) == same for each in walk(node.left)):
                 harmless.update(walk(node.right))
                 divides = True
             case ast.Compare(comparators=[ast.Constant(value=0)]):
