@@ -76,6 +76,11 @@ from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import is_number, walk
 from verifygate.static.values import Literal, Made, Object, Unknown, Value
 
+_HOOK = (
+    r"after_(?:train(?:ing)?_)?(?:step|iter(?:ation)?|batch)|on_(?:train(?:ing)?_)?(?:step|iter(?:ation)?|batch)_end"
+)
+"""Methods by which frameworks, and those of the project's own, tell that a step is over."""
+
 RULE = Rule(
     code="AMP213",
     name="scheduler-ignores-skip",
@@ -83,7 +88,7 @@ RULE = Rule(
     summary="a per-step schedule advances when the scaler skipped the step",
     remedy="step the scheduler after `scaler.update()`, and only where the scale did not shrink",
     words=("GradScaler", "unscale_", "scaler"),
-    beside=(r"def (?:after_step|after_train_iter|on_train_batch_end|on_batch_end)\(", r"sched\w*(?:\[.*\])?\.step\("),
+    beside=(rf"def (?:{_HOOK})\(", r"sched\w*(?:\[.*\])?\.step\("),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="warning-seen",
 )
@@ -94,8 +99,6 @@ _A_SCALE = r"(?i)(?<!^get)(?<!^)_scale\b"
 _NAME = r"(?i)sched"
 _PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
-_HOOKS = frozenset({"after_step", "after_train_iter", "on_train_batch_end", "on_batch_end"})
-"""Methods by which frameworks, and those of the project's own, tell that a step is over."""
 _WAYS_OUT = (ast.Continue, ast.Break, ast.Return, ast.Raise)
 _EPOCH = r"(?i)(?<!per_)epoch"
 _BATCHES = r"(?i)step|iter|batch|update|loader"
@@ -129,7 +132,7 @@ def _in_hooks(analysis: Analysis) -> Iterator[Match]:
     """Schedules that a hook for the end of each step advances, in a program whose trainer steps by a scaler."""
     steps = [call for call in analysis.scaler_calls if call.method == "step" and call.function.owner is not None]
     for function in analysis.functions:
-        if function.name not in _HOOKS or function.owner is None or not _is_hook(function.owner, analysis):
+        if not re.fullmatch(_HOOK, function.name) or function.owner is None or not _is_hook(function.owner, analysis):
             continue
         asks = any(re.search(_ASKS, name) or "get_scale" in name for name, _ in _names(function))
         asks = asks or _asks_a_scale(function)
@@ -146,7 +149,7 @@ def _in_hooks(analysis: Analysis) -> Iterator[Match]:
 
 def _is_hook(made: Class, analysis: Analysis) -> bool:
     bases = [base for each in analysis.evaluator.linearised(made) for base in each.node.bases]
-    return any(re.search(r"Hook|Callback", last_name(base)) for base in bases)
+    return any(re.search(r"Hook|Callback|Plugin", last_name(base)) for base in bases)
 
 
 def _in_one_program(step: ScalerCall, function: Function, analysis: Analysis) -> bool:
