@@ -131,8 +131,11 @@ def check(analysis: Analysis) -> Iterator[Match]:
 def _in_hooks(analysis: Analysis) -> Iterator[Match]:
     """Schedules that a hook for the end of each step advances, in a program whose trainer steps by a scaler."""
     steps = [call for call in analysis.scaler_calls if call.method == "step" and call.function.owner is not None]
+    stepping = {call.function for call in steps}  # a hook that steps as well has its schedules beside its own step
     for function in analysis.functions:
-        if not re.fullmatch(_HOOK, function.name) or function.owner is None or not _is_hook(function.owner, analysis):
+        if function in stepping or not re.fullmatch(_HOOK, function.name):
+            continue
+        if function.owner is None or not _is_hook(function.owner, analysis):
             continue
         asks = any(re.search(_ASKS, name) or "get_scale" in name for name, _ in _names(function))
         asks = asks or _asks_a_scale(function)
