@@ -221,13 +221,13 @@ def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[t
 def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     """A scaler that scales whatever a setting says, over a region that the setting turns off."""
     enabled = region.region.enabled
-    switch = enabled.expr.operand if enabled is not None and isinstance(enabled.expr, ast.UnaryOp) else None
-    switch = switch or (enabled.expr if enabled is not None else None)
-    if enabled is None or not isinstance(switch, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+    if enabled is None or isinstance(enabled.expr, ast.Constant):
         return None
     text = analysis.precision.explained(enabled.expr, enabled.frame)
     if re.search(_ASKS_FOR_DEVICE, text) or _words(text) & _SCALERS or not _may_be_on_alone(use, enabled, analysis):
         return None
+    if isinstance(enabled.expr, ast.Compare | ast.BoolOp) and not _words(text) & _SPEAK_OF_IT:
+        return None  # `epoch >= warmup`: the region comes later, for a scaler that waits for it
     decided = [decides for call in analysis.scaler_calls for decides in _scaled_for(region, call, analysis)]
     if not decided or any(decided):
         return None
