@@ -123,3 +123,16 @@ def test_the_scale_is_the_first_argument_of_the_old_scaler():
     _, moves = moves_in(old)
 
     assert not [move for move in moves if move.operator.name == "scaler-from-position"]
+
+
+def test_the_old_autocast_begins_with_its_switch():
+    old = TRAIN.replace(
+        'torch.autocast("cpu", dtype=torch.float16, enabled=use_amp)', "torch.cuda.amp.autocast(use_amp, torch.float16)"
+    )
+    assert old != TRAIN
+
+    _, moves = moves_in(old)
+
+    off = [move.data.decode() for move in moves if move.operator.name == "autocast-off"]
+    assert ["torch.cuda.amp.autocast(dtype=torch.float16, enabled=False)" in text for text in off].count(True) == 1
+    assert all("autocast(use_amp" in move.data.decode() for move in moves if move.operator.name == "wrong-device")

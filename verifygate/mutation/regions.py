@@ -14,6 +14,7 @@ Found = Iterator[tuple[ast.stmt | ast.expr, list[Edit]]]
 _EVALUATES = re.compile(r"eval|valid|test|infer|predict|sampl|generat|visual|demo", re.IGNORECASE)
 _LOSS = re.compile(r"loss|crit(?!ic)|entropy|log_softmax|kl_div", re.IGNORECASE)
 _NO_GRADIENTS = ("no_grad", "inference_mode")
+_FOR_ONE_DEVICE = ("torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
 _DTYPES = {"float16": "bfloat16", "half": "bfloat16", "bfloat16": "float16"}
 
 
@@ -24,9 +25,16 @@ def switched_off(site: Site) -> Found:
     for call in site.calls(Kind.AUTOCAST):
         if not _may_train(site, call) or "float32" in ast.unparse(call):
             continue
-        words = [ast.unparse(each) for each in call.args[:2]]
+        by_position = call.args[:2] if _takes_device(site, call) else []
+        words = [ast.unparse(each) for each in by_position]
+        words += [f"dtype={ast.unparse(each)}" for each in call.args[1:2] if not by_position]
         words += [ast.unparse(each) for each in call.keywords if each.arg != "enabled"]
         yield call, [site.code.expression(call, f"{ast.unparse(call.func)}({', '.join([*words, 'enabled=False'])})")]
+
+
+def _takes_device(site: Site, call: ast.Call) -> bool:
+    """Whether the device type comes first; the functions that bear it in their name begin with `enabled`."""
+    return all(call is not each for name in _FOR_ONE_DEVICE for each in site.calls(Kind.AUTOCAST, name))
 
 
 def _may_train(site: Site, call: ast.Call) -> bool:
@@ -60,7 +68,7 @@ def wrong_device(site: Site) -> Found:
     """Another device type: what runs on the CPU is told to be elsewhere, and the other way round."""
     for call in site.calls(Kind.AUTOCAST):
         device = next((each.value for each in call.keywords if each.arg == "device_type"), None)
-        device = device or (call.args[0] if call.args else None)
+        device = device or (call.args[0] if call.args and _takes_device(site, call) else None)
         if device is not None:
             known = isinstance(device, ast.Constant) and device.value == "cuda"
             yield call, [site.code.expression(device, '"cpu"' if known else '"cuda"')]

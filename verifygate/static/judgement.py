@@ -22,7 +22,8 @@ _BY_GUARD = {"AMP202": "AMP214", "AMP203": "AMP214", "AMP209": "AMP214", "AMP210
 _UNSCALED_OR_NOT = frozenset({"AMP201", "AMP202", "AMP203", "AMP204"})
 """What depends on whether the gradients were unscaled: code that asks the scaler itself knows better than the walk."""
 _COUNTS = r"(?i) Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step"
-_USES = (Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
+_STEPS = (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
+_USES = (Event.UNSCALE, *_STEPS)
 _ZEROES = r"(?i)(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\("
 
 
@@ -108,6 +109,17 @@ class Way:
         """Whether the other arm of a check comes to an update before the next backward."""
         return self._comes_to_an_update(self._arms(guard, self._since)[1])
 
+    def _leads_past_the_blamed(self, guard: int, since: int) -> bool:
+        """Whether the other arm of a condition comes to a step without what is blamed."""
+        _, ahead = self._arms(guard, since)
+        seen = {self.blamed}
+        while ahead := ahead - seen:
+            if any(self._event(number) in _STEPS for number in ahead):
+                return True
+            seen |= ahead
+            ahead = {successor for number in ahead for successor, _ in self.graph.nodes[number].successors}
+        return False
+
     def _arms(self, guard: int, since: int) -> tuple[set[int], set[int]]:
         """Where the way goes on from a condition, met after a position, and where it does not."""
         taken = set(self.numbers[self.numbers.index(guard, since) + 1 :][:1])
@@ -136,9 +148,12 @@ class Way:
 
     def _is_misplaced_zero(self) -> bool:
         if not isinstance(self.graph.nodes[self.shown].payload, Backward):
-            # a step on gradients that were thrown away: behind a question for their norm, a step that does nothing
-            decided = self.decisions(self._last_backward(self._since) or 0)
-            return not any(self._asks_for_norm(*each) or self._asks_a_check(each[0]) for each in decided)
+            # a step on gradients that were thrown away: where their norm decides on that, a step that does nothing
+            since = self._last_backward(self._since) or 0
+            asked = (
+                each for each in self.decisions(since) if self._asks_for_norm(*each) or self._asks_a_check(each[0])
+            )
+            return not any(self._leads_past_the_blamed(number, since) for number, _ in asked)
         return self._is_never_zeroed() if self.blamed == self.shown else self._is_wiped_window()
 
     def _is_never_zeroed(self) -> bool:

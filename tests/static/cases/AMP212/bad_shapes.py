@@ -55,3 +55,17 @@ class Trainer:
     def fit(self, batches):
         for number, batch in enumerate(batches):
             self.micro_batch(batch, accumulating=(number + 1) % self.window != 0)
+
+
+def checks_before(model, batches, optimizer, scaler, log):
+    for batch in batches:
+        loss = model(batch)
+        scaler.scale(loss).backward()
+        if not torch.isfinite(loss):
+            raise FloatingPointError(loss.item())
+        norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])
+        if norm > log.most:
+            log.most = norm
+        optimizer.zero_grad()  # expect: AMP212
+        scaler.step(optimizer)
+        scaler.update()

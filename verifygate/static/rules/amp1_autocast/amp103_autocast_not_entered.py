@@ -128,7 +128,7 @@ def _builds(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
         return False
     frame = analysis.evaluator.root_frame(function)
     values = analysis.evaluator.values(expr, frame)
-    if len(values) != 1 or not all(isinstance(value, Made) and value.name in AUTOCASTS for value in values):
+    if not values or not all(isinstance(value, Made) and value.name in AUTOCASTS for value in values):
         return False
     returned = (each for callee in analysis.evaluator.callees(expr, frame) for each in callee.function.returns)
     new = [expr, *returned]
