@@ -3,7 +3,8 @@
 ## What it does
 Reports the state of an optimizer that goes into a checkpoint where nothing in the program saves the state of its
 GradScaler; and, where it is saved, the loading of an optimizer's state in a program that never gives the scaler its
-own back. Scalers that are never enabled do not count, nor do checkpoints that hold weights only.
+own back; and one of several scalers of the same training whose state is left out where another's is kept or loaded.
+Scalers that are never enabled do not count, nor do checkpoints that hold weights only.
 
 ## Why is this bad
 A resumed run starts again at the initial scale of 65536. If training had settled far below that, the first steps
@@ -100,6 +101,7 @@ states collected by walking over attributes. Anything in the program that keeps 
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import permutations
 
 from verifygate.alternatives import whole
 from verifygate.model import Applicability, Severity, Witness
@@ -109,7 +111,9 @@ from verifygate.static.companions import Files
 from verifygate.static.graph import Place
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.program import Function
+from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import is_none
 
 _KEEPS = (
@@ -170,6 +174,38 @@ def check(analysis: Analysis) -> Iterable[Match]:
                     remedy="load the scaler's saved state beside the optimizer's",
                 )
                 break
+    yield from _left_out(analysis)
+
+
+def _left_out(analysis: Analysis) -> Iterator[Match]:
+    """One of the scalers that step in a function: its state is left out where another's is saved or loaded."""
+    calls = [each for each in analysis.scaler_calls if each.is_certain and each.scaler.which]
+    calls = [each for each in calls if not re.search(_TESTS, each.place.path)]
+    steps = [each for each in calls if each.method == "step"]
+    for one, other in permutations({each.scaler.which: each for each in steps}.values(), 2):
+        if not any(each.scaler.which == other.scaler.which and each.function is one.function for each in steps):
+            continue
+        for method, done in (("state_dict", "kept"), ("load_state_dict", "loaded")):
+            beside = [each for each in calls if each.method == method and each.scaler.which == one.scaler.which]
+            if not beside or _is_named(last_name(other.receiver), method, beside, analysis):
+                continue
+            yield Match(
+                beside[0].place,
+                f"the state of `{ast.unparse(one.receiver)}` is {done}, that of `{ast.unparse(other.receiver)}` is not",
+                certain=False,
+                steps=((other.place, "the other scaler's step"), (beside[0].place, f"what is {done}")),
+                remedy="treat the states of all scalers alike",
+            )
+            break
+
+
+def _is_named(scaler: str, method: str, beside: list[ScalerCall], analysis: Analysis) -> bool:
+    """Whether a scaler's name stands in a function that keeps another's state, or any file asks for its own."""
+    if any(re.search(whole(scaler), ast.unparse(each.function.node)) for each in beside):
+        return True
+    asked = re.compile(rf"{whole(scaler)}\.{method}\b".encode())
+    files = analysis.companions.together(beside[0].place.path)
+    return any(asked.search(file.data) for file in analysis.program.sources.each(set(files)))
 
 
 def _is_thrown_away(place: Place) -> bool:
