@@ -22,3 +22,11 @@ def dtype_in_use():
         return torch.get_autocast_dtype("cuda")
     else:
         return torch.get_autocast_gpu_dtype()
+
+
+def recent():
+    return tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 4)
+
+
+def chosen_by_a_function():
+    return torch.get_autocast_dtype("cpu") if recent() else torch.get_autocast_cpu_dtype()

@@ -88,16 +88,19 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every call and every bare decorator that is surely one of the deprecated names."""
     for node, callee, function in _uses(analysis):
         name = analysis.roles.known_name(callee, analysis.evaluator.root_frame(function))
-        if name in torch_api.DEPRECATED and not _is_fallback(node, function, name, analysis):
+        if name in torch_api.DEPRECATED:
             new, device = torch_api.DEPRECATED[name]
+            if _is_fallback(node, function, (new, new.replace(".amp.", ".")), analysis):
+                continue
             yield Match(
                 Place(function, node),
                 f"`{name}` is deprecated since torch 2.4",
                 remedy=f'use `{new}` with `"{device}"` as its device type',
             )
         elif name in torch_api.DEPRECATED_QUERIES and not _is_asked_for(node, function, analysis):
-            remedy = f"use `{torch_api.DEPRECATED_QUERIES[name]}`"
-            yield Match(Place(function, node), f"`{name}` is deprecated since torch 2.4", remedy=remedy)
+            new = torch_api.DEPRECATED_QUERIES[name]
+            if not _is_fallback(node, function, (new.partition("(")[0],), analysis):
+                yield Match(Place(function, node), f"`{name}` is deprecated since torch 2.4", remedy=f"use `{new}`")
 
 
 def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> bool:
@@ -107,9 +110,8 @@ def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> boo
     return any(isinstance(each, ast.Try) for each in around) or any(re.search(_VERSIONS, test) for test in tests)
 
 
-def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analysis) -> bool:
+def _is_fallback(node: ast.expr, function: Function, new: tuple[str, ...], analysis: Analysis) -> bool:
     """Whether the other arm of the `try` or `if` around a use has what takes its place: this one is for older torch."""
-    new, _ = torch_api.DEPRECATED[name]
     frame = analysis.evaluator.root_frame(function)
     for each in analysis.nesting.around(node, function):
         others: list[ast.stmt] | list[ast.expr] = []
@@ -120,7 +122,7 @@ def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analys
         elif isinstance(each.node, ast.IfExp) and each.part in ("body", "orelse"):
             others = [each.node.orelse if each.part == "body" else each.node.body]
         calls = (inner for other in others for inner in walk(other) if isinstance(inner, ast.Call))
-        if any(analysis.roles.known_name(call.func, frame) in (new, new.replace(".amp.", ".")) for call in calls):
+        if any(analysis.roles.known_name(call.func, frame) in new for call in calls):
             return True
     return False
 
