@@ -9,6 +9,7 @@ import pytest
 
 from verifygate.config import StaticSettings
 from verifygate.source import SourceFile, Sources
+from verifygate.static import walks
 from verifygate.static.engine import Outcome, analyse
 from verifygate.static.rules.amp3_life import amp301_scaler_recreated as amp301
 
@@ -129,7 +130,24 @@ def test_calls_that_multiply_come_to_an_end():
     )
     outcome = analysed(text)
     assert outcome.not_analysed == ()
-    assert any("too large" in each.reason or "too many" in each.reason for each in outcome.not_followed)
+    assert any("too much" in each.reason or "too many" in each.reason for each in outcome.not_followed)
+
+
+def test_many_tests_take_nothing_from_the_program(monkeypatch: pytest.MonkeyPatch):
+    """Each test of a training framework walks its engine: that ends somewhere, and is told; the program is walked."""
+    monkeypatch.setattr(walks, "NODES_AT_LEAST", 60)
+    monkeypatch.setattr(walks, "NODES_PER_MODULE", 0)
+    step = "    scaler.scale(model(x)).backward()\n    scaler.step(opt)\n    {}\n"
+    tests = "".join(f"def test_{n}(model, x, scaler, opt):\n" + step.format("scaler.update()") for n in range(40))
+    program = "def train(model, x, scaler, opt):\n" + step.format("opt.step()")
+    sources = Sources([SourceFile("tests/test_engine.py", tests.encode()), SourceFile("train.py", program.encode())])
+
+    outcome = analyse(sources, StaticSettings())
+
+    assert {each.path for each in outcome.not_followed} == {"tests/test_engine.py"}
+    assert 0 < len(outcome.not_followed) < 40
+    assert all("the tests come to too much" in each.reason for each in outcome.not_followed)
+    assert "AMP208" in {each.rule for each in outcome.findings if each.path == "train.py"}
 
 
 def test_analysis_loads_neither_torch_nor_libcst():

@@ -19,6 +19,8 @@ from verifygate.static.roles import Roles
 NODES_AT_LEAST = 20_000
 NODES_PER_MODULE = 1_000
 """How many event nodes are walked in all; a real training script with all that it calls has a few hundred."""
+SHARE_OF_TESTS = 10
+"""Tests get a tenth of that: those of a training framework each walk the same engine from another place."""
 _ACROSS_STEPS = frozenset({"AMP202", "AMP203", "AMP209", "AMP210", "AMP214"})
 """What a step may leave for the next one. Gradients may be zeroed between the two by what calls it."""
 _Spot = tuple[str, int, int]
@@ -59,7 +61,8 @@ class Walks:
         walked: set[Function] = set()
         entered: set[Function] = set()
         """What was walked whole from a root that adds nothing to it: from a second such root it is the same."""
-        nodes_left = NODES_AT_LEAST + NODES_PER_MODULE * len(self._modules)
+        most = NODES_AT_LEAST + NODES_PER_MODULE * len(self._modules)
+        nodes_left = {False: most, True: max(NODES_AT_LEAST, most // SHARE_OF_TESTS)}
         while queue:
             root = queue.pop(0)
             if root.module.file.is_test and not reach.has_own_events(root):
@@ -71,8 +74,11 @@ class Walks:
             entrance = reach.entered(root)
             if entrance in entered:
                 continue
-            if nodes_left <= 0:
-                self._not_walked(root, "is not walked: the program is too large")
+            is_test = root.module.file.is_test
+            if nodes_left[is_test] <= 0:
+                self._not_walked(
+                    root, f"is not walked: {'the tests come' if is_test else 'the program comes'} to too much"
+                )
                 continue
             lowering = Lowering(root, self._roles, reach)
             try:
@@ -92,7 +98,7 @@ class Walks:
                 inner = _in_order(reach.callees(root) - seen)
                 seen.update(inner)
                 queue += inner
-            nodes_left -= len(lowering.graph.nodes)
+            nodes_left[is_test] -= len(lowering.graph.nodes)
             if not queue:
                 queue = self._left_over(reach, walked, seen)
 
