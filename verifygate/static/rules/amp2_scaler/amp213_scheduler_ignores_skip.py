@@ -73,8 +73,8 @@ from verifygate.static.program import Class, Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
+from verifygate.static.schedules import NAME, PER_BATCH, steps_a_schedule
 from verifygate.static.syntax import is_number, walk
-from verifygate.static.values import Literal, Made, Object, Unknown, Value
 
 _HOOK = (
     r"after_(?:train(?:ing)?_)?(?:step|iter(?:ation)?|batch)|on_(?:train(?:ing)?_)?(?:step|iter(?:ation)?|batch)_end"
@@ -96,11 +96,10 @@ RULE = Rule(
 # a skip is asked for after the step: what is skipped before it (batches at a restart, a loss of NaN) is another
 _ASKS = r"(?i)found_inf|overflow|was_run|step_taken|_step_count"
 _A_SCALE = r"(?i)(?<!^get)(?<!^)_scale\b"
-_NAME = r"(?i)sched"
-_PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
-"""Methods of schedules of other makes that count batches; they are told the number of the batch."""
 _WAYS_OUT = (ast.Continue, ast.Break, ast.Return, ast.Raise)
 _EPOCH = r"(?i)(?<!per_)epoch"
+_LEVELS = 2
+"""Calls from a step up to the schedule: of a method that steps, and of a function that does so for one batch."""
 _BATCHES = r"(?i)step|iter|batch|update|loader"
 
 
@@ -115,15 +114,13 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for call in analysis.scaler_calls:
         if call.method == "step" and call.optimizer is not None:
             steps.setdefault(call.function, []).append(call)
-    above: dict[Function, list[ScalerCall]] = {}
     for function, own in steps.items():
         yield from _in_function(function, own, (), analysis)
-        for call in _calls_of(function, own[0], analysis):
-            if call.function not in steps:
-                above.setdefault(call.function, []).append(call)
-    for function, calls in above.items():
-        stepping = [callee for call in calls for callee in analysis.callers.callees(call.call, function)]
-        yield from _in_function(function, calls, stepping, analysis)
+    level, inside = steps, {function: [function] for function in steps}
+    for _ in range(_LEVELS):
+        level = _above(level, inside, analysis)
+        for function, calls in level.items():
+            yield from _in_function(function, calls, inside[function][1:], analysis)
     if looks_beside(analysis):
         yield from _in_hooks(analysis)
 
@@ -143,7 +140,7 @@ def _in_hooks(analysis: Analysis) -> Iterator[Match]:
         if asks or scaled is None:
             continue
         for node in function.calls:
-            if _is_scheduler_step(node, function, analysis):
+            if steps_a_schedule(node, function, analysis):
                 place = Place(function, node)
                 message = f"`{statement_text(place)}` advances the schedule also where the scaler skipped the step"
                 steps_shown = ((scaled.place, "the scaler's step"), (place, "the hook"))
@@ -162,12 +159,30 @@ def _in_one_program(step: ScalerCall, function: Function, analysis: Analysis) ->
     )
 
 
+def _above(
+    level: dict[Function, list[ScalerCall]], inside: dict[Function, list[Function]], analysis: Analysis
+) -> dict[Function, list[ScalerCall]]:
+    """The functions that call some that step, with the calls in the place of the steps; `inside` is completed."""
+    found: dict[Function, list[ScalerCall]] = {}
+    for function, own in level.items():
+        for call in _calls_of(function, own[0], analysis):
+            if call.function not in inside or call.function in found:
+                found.setdefault(call.function, []).append(call)
+                inside.setdefault(call.function, [call.function]).extend(inside[function])
+    return found
+
+
 def _calls_of(function: Function, step: ScalerCall, analysis: Analysis) -> Iterator[ScalerCall]:
     """The calls of a function or a method that steps, in the place of the step."""
     for site in analysis.callers.sites(function):
-        if not _turns(step.call, step.optimizer, function, analysis):
+        if not _turns(step.call, _stepped(step), function, analysis):
             frame = analysis.evaluator.root_frame(site.caller)
             yield ScalerCall(site.call, _called_on(site.call), "call", step.scaler, site.caller, frame)
+
+
+def _stepped(step: ScalerCall) -> ast.expr | None:
+    """The optimizer of a step; a function that steps may be given the batch first."""
+    return step.optimizer if step.method == "step" else None
 
 
 def _called_on(call: ast.Call) -> ast.expr:
@@ -184,7 +199,7 @@ def _in_function(
     asks = asks or any("skip" in name.lower() for each in stepping for name, _ in _names(each))
     asks = asks or any(_compares_scales(each) or _asks_a_scale(each) for each in (function, *stepping))
     for node in function.calls:
-        if not _is_scheduler_step(node, function, analysis) and (asks or not _only_schedules(node, function, analysis)):
+        if not steps_a_schedule(node, function, analysis) and (asks or not _only_schedules(node, function, analysis)):
             continue
         if not asks or not _may_be_led_past(node, function, steps, analysis):
             yield from _beside(node, function, steps, analysis, sure=not stepping)
@@ -210,7 +225,7 @@ def _beside(
         return
     along = [call for call in beside if _in_one_block(node, call, analysis)]
     before = bool(along) and all(node.lineno < call.call.lineno for call in along)
-    told = last_name(node.func) in _PER_BATCH
+    told = last_name(node.func) in PER_BATCH
     if before or not (told or only_before):
         how = "before the optimizer does" if before else "also where the scaler skipped the optimizer's step"
         yield Match(
@@ -231,8 +246,7 @@ def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysi
 
 def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> bool:
     """Whether each turn of the loops runs the scaler's step, once or once for each of several objectives."""
-    optimizer = step.optimizer if step.method == "step" else None  # a function that steps may be given the batch first
-    around = _turns(step.call, optimizer, step.function, analysis)
+    around = _turns(step.call, _stepped(step), step.function, analysis)
     while len(loops) > len(around) and _repeats(loops[0]):
         loops = loops[1:]
     inner = around[: len(around) - len(loops)]
@@ -304,24 +318,9 @@ def _conditions(node: ast.Call, step: ScalerCall, analysis: Analysis) -> tuple[l
     )
 
 
-def _is_scheduler_step(call: ast.Call, function: Function, analysis: Analysis) -> bool:
-    if not isinstance(call.func, ast.Attribute):
-        return False
-    told = call.func.attr in _PER_BATCH
-    if not told and (call.func.attr != "step" or call.args or call.keywords):
-        return False
-    values = analysis.evaluator.values(call.func.value, analysis.evaluator.root_frame(function))
-    if any(_is_torchs(value, analysis) for value in values):
-        return True
-    there = [value for value in values if not (isinstance(value, Literal) and value.value is None)]
-    of_kind = (Unknown, Made, Object, Literal) if told else (Unknown, Made)
-    known = bool(there or told) and all(isinstance(value, of_kind) for value in there)
-    return known and bool(re.search(_NAME, last_name(call.func.value)))
-
-
 def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether a call runs a method that steps schedules whatever the scale, and nothing else."""
-    if not isinstance(call.func, ast.Attribute) or not re.search(_NAME, call.func.attr):
+    if not isinstance(call.func, ast.Attribute) or not re.search(NAME, call.func.attr):
         return False
     callees = analysis.callers.callees(call, function)
     return bool(callees) and all(
@@ -329,36 +328,9 @@ def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> b
         and not callee.of_kind(ast.If)
         and not (_asks_a_scale(callee) or any(re.search(_ASKS, name) for name, _ in _names(callee)))
         and bool(stepped := [each for each in callee.calls if last_name(each.func) == "step"])
-        and all(_is_scheduler_step(each, callee, analysis) for each in stepped)
+        and all(steps_a_schedule(each, callee, analysis) for each in stepped)
         for callee in callees
     )
-
-
-def _is_torchs(value: Value, analysis: Analysis) -> bool:
-    """Whether a value is a schedule of torch's, or of a class of the project that derives from one or is like one."""
-    match value:
-        case Made(name=name):
-            return ".lr_scheduler." in name
-        case Object(made=made):
-            bases = analysis.evaluator.outside_bases(made)
-            return any(".lr_scheduler." in base for base in bases) or _is_like_one(made, analysis)
-    return False
-
-
-def _is_like_one(made: Class, analysis: Analysis) -> bool:
-    """Whether a class that calls itself a schedule sets a learning rate in its `step`, or steps a schedule there."""
-    if not re.search(r"[Ss]ched|LR|[Ww]armup", made.node.name):
-        return False
-    step = next((each.methods["step"] for each in analysis.evaluator.linearised(made) if "step" in each.methods), None)
-    return step is not None and any(
-        (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_rate(node.slice))
-        or (isinstance(node, ast.Attribute) and node.attr == "step" and re.search(_NAME, last_name(node.value)))
-        for node in step.own_nodes
-    )
-
-
-def _is_rate(key: ast.expr) -> bool:
-    return isinstance(key, ast.Constant) and key.value == "lr"
 
 
 def _waits_for_the_same_scale(node: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:
