@@ -63,7 +63,7 @@ that no call connects.
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
@@ -72,6 +72,7 @@ from verifygate.static.graph import Place
 from verifygate.static.precision import Precision, Use
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
+from verifygate.static.values import Frame
 
 RULE = Rule(
     code="AMP304",
@@ -123,6 +124,7 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     elif (
         not asked
         and not _chooses_float16(conditions, regions, analysis)
+        and not _chosen_together(use, regions, analysis)
         and (
             any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes)
             or _are_arms(regions, dtypes, analysis)
@@ -159,6 +161,48 @@ def _chooses_float16(
         ):
             return False
     return bool(regions)
+
+
+def _chosen_together(use: Use, regions: Sequence[WrittenRegion], analysis: Analysis) -> bool:
+    """Whether a function gives the dtype and the scaler's switch in one tuple, and no bfloat16 with a scaler."""
+    enabled = use.scaler.enabled
+    drawn = _drawn(enabled.expr, enabled.frame, analysis) if enabled is not None else ()
+    switches = {call: switch for call, switch, _ in drawn}
+    for region in regions if switches else ():
+        dtype = region.region.dtype
+        beside = [
+            _is_off_for_bfloat16(call, position, switches[call], frame, analysis)
+            for call, position, frame in (_drawn(dtype.expr, dtype.frame, analysis) if dtype is not None else ())
+            if call in switches
+        ]
+        if not beside or not all(beside):
+            return False
+    return bool(switches)
+
+
+def _drawn(expr: ast.expr, frame: Frame, analysis: Analysis, depth: int = 2) -> Iterator[tuple[ast.Call, int, Frame]]:
+    """The calls whose results an expression is a part of, also where it was handed in: with position and frame."""
+    for binding, home in analysis.precision.dtypes.bindings(expr, frame):
+        if binding.kind == "item" and isinstance(binding.expr, ast.Call):
+            yield binding.expr, binding.position, home
+        elif binding.kind == "parameter" and isinstance(expr, ast.Name) and depth:
+            for _, bound in analysis.callers.given(expr.id, home.function):
+                yield from _drawn(bound.expr, bound.frame, analysis, depth - 1)
+
+
+def _is_off_for_bfloat16(call: ast.Call, dtype: int, switch: int, frame: Frame, analysis: Analysis) -> bool:
+    """Whether each tuple that a call may give has False for the switch where it has bfloat16 for the dtype."""
+    functions = {callee.function for callee in analysis.evaluator.callees(call, frame)}
+    given = [(each, analysis.evaluator.root_frame(function)) for function in functions for each in function.returns]
+    return bool(given) and all(
+        isinstance(each, ast.Tuple)
+        and len(each.elts) > max(dtype, switch)
+        and (
+            Dtype.BFLOAT16 not in analysis.precision.dtypes.of(each.elts[dtype], inside)
+            or analysis.evaluator.truth(each.elts[switch], inside) is False
+        )
+        for each, inside in given
+    )
 
 
 def _is_one_question(test: str, other: str) -> bool:
