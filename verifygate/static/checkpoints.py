@@ -27,7 +27,7 @@ _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
 """How scalers are called, also by those who write it like a number; what is looked for is in small letters."""
 _SCALER_KEPT = (
     _NAMED + rb"\w*(?:\(\)|\[\w+\])?\.state_dict\b|" + _NAMED + rb"_?state"
-    rb"|[\"']\w*" + _NAMED + rb"\w*[\"']\s*(?:\]\s*=[^=]|:)"
+    rb"|[\"']\w*" + _NAMED + rb"\w*[\"']\s*(?:\]\s*=(?!=)|:)(?![^\n]*\bget_scale\()"
 )
 _SCALER_RESTORED = (
     _NAMED
@@ -175,7 +175,7 @@ class Checkpoints:
                 yield call
                 return  # of several, one is where the scaler's state belongs
 
-    def _registered_in(self, function: Function) -> Iterator[ast.Call]:
+    def _registered_in(self, function: Function) -> Iterator[ast.AST]:
         """The call that hands an optimizer to a checkpointer; of several, one is where the scaler belongs."""
         for call in _registrations(function):
             if any(
@@ -183,6 +183,16 @@ class Checkpoints:
             ):
                 yield call
                 return
+        for put in function.of_kind(ast.Assign):
+            match put:
+                case ast.Assign(targets=[ast.Subscript(value=registry, slice=ast.Constant())], value=given):
+                    if re.search(_REGISTRY, last_name(registry)) and self._is_held_whole(given, function):
+                        yield put
+                        return
+
+    def _is_held_whole(self, expr: ast.expr, function: Function) -> bool:
+        """Whether a table gets an optimizer itself: whoever writes the table down asks each entry for its state."""
+        return isinstance(expr, ast.Name | ast.Attribute) and self._is_optimizer(expr, function)
 
     def _only_holds(self, call: ast.Call, function: Function) -> bool:
         """Whether a call makes a record of the project's own: what is kept of it, other code writes down."""
@@ -258,6 +268,8 @@ class Checkpoints:
                     return _is_held(name, function)
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[only]) if only is call:
                     return _is_held(name, function)
+                case ast.Call(func=ast.Attribute(value=ast.Subscript(slice=ast.Constant()), attr="append")):
+                    return True
                 case ast.stmt():
                     return False
         return False
