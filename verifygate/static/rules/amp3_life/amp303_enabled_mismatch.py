@@ -194,7 +194,9 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
         return None  # what switches the region is the test's own to set
     precision = analysis.precision
     around = _conditions(region.context, region.function, analysis)
-    alone = [text for text, holds in _conditions(use.call, use.function, analysis) if (text, holds) not in around]
+    asked = {(text.partition(" ; ")[0], holds) for text, holds in around}
+    own = _conditions(use.call, use.function, analysis)
+    alone = [text for text, holds in own if (text.partition(" ; ")[0], holds) not in asked]
     if any(re.search(_ASKS_FOR_DEVICE, text) or precision.asks_for_dtype(text) for text in alone):
         return None  # where there is no CUDA, the region is off as well; another dtype needs no scaler
     always = (
