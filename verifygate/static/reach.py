@@ -112,10 +112,25 @@ class Reach:
         return None if tells else callee
 
     def candidates(self, modules: list[Module]) -> list[Function]:
-        """The functions with events; what has no word of events only calls what is looked at for itself."""
-        named = [module for module in modules if self._names_events(module)]
-        functions = (function for module in named for function in module.all_functions)
-        return [function for function in functions if self._may_begin(function) and self.has_events(function)]
+        """The functions with events; what has no word of events, and runs none in a loop, only calls what has some."""
+        found = []
+        for module in modules:
+            named = self._names_events(module)
+            for function in module.all_functions:
+                if (self._may_begin(function) if named else self._repeats(function)) and self.has_events(function):
+                    found.append(function)
+        return found
+
+    def _repeats(self, function: Function) -> bool:
+        """Whether a loop of the function runs events: `for batch in loader: engine.train_step(batch)`."""
+        frame = self.roles.evaluator.root_frame(function)
+        return any(
+            self.names.may_run(call, frame)
+            and any(self.has_events(callee.function) for callee in self.roles.evaluator.callees(call, frame))
+            for loop in function.loops
+            for call in walk(loop)
+            if isinstance(call, ast.Call)
+        )
 
     def _may_begin(self, function: Function) -> bool:
         """Whether a walk may start from it: where only some definitions are looked at, a word of events is in it."""
