@@ -34,7 +34,7 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 """A larger file is data in the guise of a module: it is named among what was not analysed."""
 LARGE_BYTES = 16 * 1024 * 1024
 """Source text of which an analysis would take 200 MiB: of so much, or more, only what is needed is held."""
-HELD_AGAIN_BYTES = 2 * 1024 * 1024
+HELD_AGAIN_BYTES = 256 * 1024
 """Of that text, how much is held of what was read again: rules look at one file several times in a row."""
 
 
