@@ -204,6 +204,18 @@ def test_ranks_that_break_off_say_why():
 
 
 @pytest.mark.slow
+def test_what_happens_to_a_rank_on_its_way_out_costs_no_answer():
+    """Threads that gloo has left behind abort the process at times, when all that it saw is written down."""
+    ends = "__import__('atexit').register(__import__('os').abort)"
+    aborting = GOOD.replace("    for inputs", f"    {ends}\n    for inputs")
+    assert aborting != GOOD
+
+    (seen,) = run_jobs([{"source": aborting, "name": "aborting", **Setting(ranks=2)._asdict()}], Path(sys.executable))
+
+    assert seen["error"] is None
+
+
+@pytest.mark.slow
 def test_an_example_that_one_rank_alone_cannot_run_is_told():
     """An error on any of the ranks is the example's."""
     broken = GOOD.replace(

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import proof_harness
 
@@ -78,8 +78,8 @@ def _loopback() -> str:
     return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run every job as one of the ranks."""
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Run every job as one of the ranks, and end the process at once: gloo's threads may abort it on its way out."""
     import torch
     import torch._dynamo
     from torch import distributed
@@ -101,7 +101,9 @@ def main(arguments: Sequence[str]) -> int:
         runs.append(proof_harness.run(job, rank, instruments))
         distributed.destroy_process_group()
     results_path.write_text(json.dumps(runs), encoding="utf-8")
-    return 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def watch(stack: contextlib.ExitStack, seen: proof_harness.Seen, _model: torch.nn.Module) -> None:
