@@ -13,10 +13,12 @@ from scanning import scan
 from verifygate.commands import cli
 from verifygate.fix import repaired, with_fixes
 from verifygate.fix.draft import Draft
+from verifygate.fix.new_amp_api import DEPRECATED, STATE
 from verifygate.fix.prove import objections
 from verifygate.model import Applicability
 from verifygate.model.check_report import CheckReport
 from verifygate.source import SourceFile, Sources
+from verifygate.static import torch_api
 
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 LOOP = """import torch
@@ -56,6 +58,30 @@ def test_arguments_that_cannot_be_bound_are_left(call: str):
     sources = one(f"import torch\n\n\ndef train(*flags):\n    torch.cuda.amp.{call}\n")
 
     assert fixes(sources, "AMP501") == [None]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from torch import get_autocast_gpu_dtype; made = get_autocast_gpu_dtype()",
+        "import torch; torch.set_autocast_gpu_dtype()",
+        "import torch; torch.set_autocast_gpu_dtype(dtype=torch.float16)",
+        "import torch; torch.is_autocast_cpu_enabled('cpu')",
+    ],
+)
+def test_state_functions_that_raise_or_stand_alone_are_left(line: str):
+    """They take what they take by position; a name of its own would leave its import behind."""
+    assert fixes(one(f"{line}\n"), "AMP501") == [None]
+
+
+def test_what_the_rule_names_is_what_the_fix_writes():
+    """The rule and its fix each have a table, as neither floor may look into the other's; they say the same."""
+    assert {
+        old: (f"torch.amp.{new}", device) for old, (new, device) in DEPRECATED.items() if old in torch_api.DEPRECATED
+    } == (torch_api.DEPRECATED)
+    assert {
+        old: f'torch.{new}("{device}"{", ..." if ".set_" in old else ""})' for old, (new, device) in STATE.items()
+    } == torch_api.DEPRECATED_QUERIES
 
 
 def test_columns_count_characters():

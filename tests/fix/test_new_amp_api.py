@@ -175,6 +175,27 @@ with torch.autocast("cpu", dtype=torch.float16):
     ), torch.amp.autocast("cuda", enabled=flag, dtype=torch.float16)]
 """,
     ),
+    "what asks for the state and sets it": (
+        """\
+import torch as t
+t.set_autocast_gpu_dtype(
+    t.bfloat16  # for all
+)
+t.set_autocast_cpu_enabled(flag)
+made = [t.get_autocast_gpu_dtype(), t.is_autocast_cpu_enabled(), t.cuda.amp.autocast()]
+t.set_autocast_cpu_enabled(False), t.set_autocast_gpu_dtype(t.float16)
+""",
+        """\
+import torch as t
+t.set_autocast_dtype(
+    "cuda",
+    t.bfloat16  # for all
+)
+t.set_autocast_enabled("cpu", flag)
+made = [t.get_autocast_dtype("cuda"), t.is_autocast_enabled("cpu"), t.amp.autocast("cuda", dtype=t.float16)]
+t.set_autocast_enabled("cpu", False), t.set_autocast_dtype("cuda", t.float16)
+""",
+    ),
     "one of two contexts": (
         """\
 import torch
@@ -212,7 +233,7 @@ for text in json.load(sys.stdin):
             exec(compile(text, "<form>", "exec"), names)
         made = names["made"]
         each = made() if callable(made) else [tell(each) for each in made]
-        answers.append([str(each), sum(issubclass(one.category, FutureWarning) for one in told)])
+        answers.append([str(each), sum(issubclass(one.category, (FutureWarning, DeprecationWarning)) for one in told)])
 print(json.dumps(answers))
 """
 

@@ -38,6 +38,19 @@ DEPRECATED = {
 }
 """Qualified name -> the name in torch.amp, and the device type to give it."""
 
+STATE = {
+    f"torch.{old}": (new, device)
+    for old, new, device in (
+        ("get_autocast_gpu_dtype", "get_autocast_dtype", "cuda"),
+        ("set_autocast_gpu_dtype", "set_autocast_dtype", "cuda"),
+        ("get_autocast_cpu_dtype", "get_autocast_dtype", "cpu"),
+        ("set_autocast_cpu_dtype", "set_autocast_dtype", "cpu"),
+        ("is_autocast_cpu_enabled", "is_autocast_enabled", "cpu"),
+        ("set_autocast_cpu_enabled", "set_autocast_enabled", "cpu"),
+    )
+}
+"""Functions of torch that ask for autocast's state or set it -> the name in torch, and the device type to give it."""
+
 _CLASS_TEST = re.compile(
     rb"(?:isinstance|issubclass)\s*\((?:[^()]|\([^()]*\))*?(?:\([^()]*)?\bGradScaler\b(?!\s*\()"
     rb"|(?:\bis(?:\s+not)?|[=!]=|\bcase)\s+(?:\w+\.)*GradScaler\b"
@@ -78,8 +91,12 @@ class Site:
 
 def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
     """Rewrite these uses, and the imports of names that no other use needs. Raises CannotFixError."""
-    sites = [_site(tree, finding) for finding in findings]
-    edits, lines = Edits(), [tree.lines(site.node) for site in sites]
+    found = [_site(tree, finding) for finding in findings]
+    edits, lines = Edits(), [tree.lines(site.node) for site in found]
+    edits.changes |= {
+        site.node: _asked_by_device(site, _quote(tree, site)) for site in found if site.qualified in STATE
+    }
+    sites = [site for site in found if site.qualified in DEPRECATED]
     callees = [Callee(site.callee, site.qualified, site.name) for site in sites]
     written = plan_imports(tree, callees, sources, edits, lines)
     unsure = False
@@ -96,10 +113,11 @@ def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
 def _site(tree: Tree, finding: Finding) -> Site:
     for call in tree.at(finding, cst.Call):
         if name := _qualified(tree, call.func):
-            _bindable(call, name)
+            (_bindable_state if name in STATE else _bindable)(call, name)
             return Site(call, call.func, name, finding)
     for decorator in (*tree.at(finding, cst.Attribute), *tree.at(finding, cst.Name)):
-        if isinstance(tree.parent(decorator), cst.Decorator) and (name := _qualified(tree, decorator)):
+        name = _qualified(tree, decorator) if isinstance(tree.parent(decorator), cst.Decorator) else ""
+        if name in DEPRECATED:
             if not DEPRECATED[name][0].startswith("custom_"):
                 raise CannotFixError("without a call, the function is taken as `enabled`: it never ran under autocast")
             return Site(decorator, decorator, name, finding)
@@ -115,7 +133,7 @@ def _qualified(tree: Tree, callee: cst.BaseExpression) -> str:
     if len(names) != 1:
         return ""
     (name,) = names
-    known = name.source is metadata.QualifiedNameSource.IMPORT and name.name in DEPRECATED
+    known = name.source is metadata.QualifiedNameSource.IMPORT and name.name in DEPRECATED | STATE
     return name.name if known else ""
 
 
@@ -135,6 +153,15 @@ def _bindable(call: cst.Call, qualified: str) -> None:
         and _NO_FLAG.match(cst.Module([]).code_for_node(positional[0].value))
     ):
         raise CannotFixError(f"the first argument is taken as `{parameters[0]}`, which cannot be meant")
+
+
+def _bindable_state(call: cst.Call, qualified: str) -> None:
+    """Refuse a call that raises, and a name of its own: the import of it would be left behind."""
+    takes = 1 if qualified.startswith("torch.set_") else 0
+    if len(call.args) != takes or any(argument.keyword is not None or argument.star for argument in call.args):
+        raise CannotFixError(f"`{qualified}` does not take these arguments")
+    if not isinstance(call.func, cst.Attribute):
+        raise CannotFixError(f"import torch and call `torch.{STATE[qualified][0]}` here")
 
 
 def _inherits(site: Site, sources: Sources) -> bool:
@@ -198,6 +225,18 @@ def _rewritten(site: Site, callee: cst.BaseExpression, quote: str, dtype: cst.Ba
         place = sum(argument.keyword is None and not argument.star for argument in arguments) if custom else 0
         made = _inserted(node.with_changes(func=callee, args=arguments), place, device)
         return with_keyword("dtype", dtype)(made) if dtype is not None else made
+
+    return change
+
+
+def _asked_by_device(site: Site, quote: str) -> Change:
+    new, device = STATE[site.qualified]
+
+    def change(node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(node, cst.Call)  # noqa: S101
+        assert isinstance(node.func, cst.Attribute)  # noqa: S101 - both looked at in _site
+        call = node.with_changes(func=node.func.with_changes(attr=cst.Name(new)))
+        return _inserted(call, 0, cst.Arg(cst.SimpleString(f"{quote}{device}{quote}")))
 
     return change
 
