@@ -6,21 +6,20 @@ import ast
 
 from verifygate.static import torch_api
 from verifygate.static.graph import Among, Atom, Fact, Window
+from verifygate.static.questions import answer, gives_the_same, question, read_by
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
 from verifygate.static.values import Frame
 
-_STABLE_CALLS = frozenset(
-    """isinstance hasattr getattr bool int str lower upper strip startswith endswith getenv is_available is_initialized
-    is_bf16_supported is_enabled get_rank get_world_size is_main_process""".split()  # noqa: SIM905
-)
-"""Functions and methods that give the same each time, as long as what they are asked about is the same."""
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
 _MAX_EXPANSIONS = 6
 
 
 def expand(test: ast.expr, frame: Frame, roles: Roles, expansions: int = 0) -> tuple[ast.expr, Frame]:
-    """Follow a name that is bound once to a condition (`use_amp = device.type == "cuda"`) to that condition."""
+    """Follow a name that is bound once to a condition (`use_amp = device.type == "cuda"`) to that condition.
+
+    So too a method that only gives one: `return self.device.type == "cuda"`.
+    """
     if isinstance(test, ast.Name) and expansions < _MAX_EXPANSIONS:
         found = roles.evaluator.lookup(test.id, frame)
         if found is not None and len(found[0]) == 1:
@@ -29,6 +28,10 @@ def expand(test: ast.expr, frame: Frame, roles: Roles, expansions: int = 0) -> t
                 return binding.expr, home
             if binding.kind == "parameter" and (bound := home.arguments.get(test.id)):
                 return expand(bound.expr, bound.frame, roles, expansions + 1)
+    if isinstance(test, ast.Call) and expansions < _MAX_EXPANSIONS and (asked := question(test, frame, roles)):
+        said = answer(asked)
+        if said is not None and is_kept(said, asked, roles):
+            return expand(said, asked, roles, expansions + 1)
     return test, frame
 
 
@@ -180,11 +183,10 @@ def _constant(expr: ast.expr) -> str | None:
 
 def _is_stable(call: ast.Call, frame: Frame, roles: Roles) -> bool:
     """Whether a call gives the same each time: a question about a type, or how many optimizers there are."""
-    name = _called_name(call)
-    if name == "get":  # a setting, by its name
-        return bool(call.args) and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)
-    counts = name == "len" and len(call.args) == 1 and roles.is_optimizer(call.args[0], frame)
-    return counts or name in _STABLE_CALLS
+    if gives_the_same(call):
+        return True
+    counts = last_name(call.func) == "len" and len(call.args) == 1 and roles.is_optimizer(call.args[0], frame)
+    return counts or question(call, frame, roles) is not None
 
 
 def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -> str:
@@ -208,10 +210,8 @@ def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -
             return f"({left_text} {type(expr.op).__name__} {_canonical(expr.right, frame, roles, mentions)})"
         case ast.Call():
             arguments = [_canonical(argument, frame, roles, mentions) for argument in expr.args]
+            if asked := question(expr, frame, roles):
+                mentions.update(read_by(asked, roles.path))
             return f"{_canonical(expr.func, frame, roles, mentions)}({', '.join(arguments)})"
     mentions.update(roles.path(node, frame) for node in walk(expr) if isinstance(node, ast.Name))
     return ast.unparse(expr)
-
-
-def _called_name(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
