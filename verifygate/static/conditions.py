@@ -9,7 +9,7 @@ from verifygate.static.graph import Among, Atom, Fact, Window
 from verifygate.static.questions import answer, gives_the_same, question, read_by
 from verifygate.static.roles import Roles, last_name
 from verifygate.static.syntax import walk
-from verifygate.static.values import Frame
+from verifygate.static.values import Frame, FunctionValue, Object
 
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
 _MAX_EXPANSIONS = 6
@@ -81,6 +81,28 @@ def is_of_what_is_not_there(handler: ast.ExceptHandler) -> bool:
     `try: loss = model.optimize(batch)`, `except NotImplementedError: loss = optimize(model, batch)`.
     """
     return handler.type is not None and last_name(handler.type) == "NotImplementedError"
+
+
+def class_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Roles) -> Atom | None:
+    """Of which class the object is whose method a call runs: the same one for all that is called on it."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    holder, name, owner = call.func.value, call.func.attr, callee.function.owner
+    path, own = roles.path(holder, frame), frame.function
+    made = {value.made for value in roles.evaluator.values(holder, frame) if isinstance(value, Object)}
+    of_it = frozenset(
+        f"{each.module.path}:{each.symbol}"
+        for each in made
+        if next((base for base in roles.evaluator.linearised(each) if name in base.methods), None) is owner
+    )
+    if of_it:
+        return Atom(f"{path} is {' or '.join(sorted(of_it))}", frozenset({path}), among=Among(path, of_it))
+    first = own.parameters[0].arg if own.owner and own.parameters and not own.is_static else ""
+    if owner is None or not isinstance(holder, ast.Name) or holder.id != first:
+        return None
+    asked = f"{path}.{name}"  # the method of a class that derives from the one in sight
+    found = f"{callee.function.module.path}:{callee.function.symbol}"
+    return Atom(f"{asked} is {found}", among=Among(asked, frozenset({found})))
 
 
 def _is_scaler_class(kind: ast.expr, frame: Frame, roles: Roles) -> bool:

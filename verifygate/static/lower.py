@@ -10,6 +10,7 @@ from verifygate.protocol import Event
 from verifygate.static import torch_api
 from verifygate.static.builder import Activation, AtYield, Edges, TooLargeError
 from verifygate.static.conditions import (
+    class_chosen,
     expand,
     fact_of,
     gradients_there,
@@ -19,7 +20,6 @@ from verifygate.static.conditions import (
 )
 from verifygate.static.decorated import around
 from verifygate.static.graph import (
-    Among,
     Atom,
     Backward,
     Branch,
@@ -41,7 +41,7 @@ from verifygate.static.roles import Roles, last_name
 from verifygate.static.signals import Meaning, Signals
 from verifygate.static.stacks import stacked
 from verifygate.static.syntax import children
-from verifygate.static.values import Frame, FunctionValue, Object
+from verifygate.static.values import Frame, FunctionValue
 from verifygate.static.yielding import MAX_INLINED, YieldingLowering
 
 _FINITE_WORDS = tuple(word.encode() for word in torch_api.FINITE_WORDS)
@@ -52,8 +52,10 @@ MAX_CALLS = 500
 class Lowering(YieldingLowering):
     """Builds the graph of one root."""
 
-    def __init__(self, root: Function, roles: Roles, reach: Reach) -> None:
+    def __init__(self, root: Function, roles: Roles, reach: Reach, entered: Frame | None = None) -> None:
         super().__init__(root, roles, reach)
+        self._entered = entered
+        """The frame in which the one call of the root runs it, where what calls it is too large to be walked."""
         self.signals = Signals(roles)
         self.not_followed: list[NotFollowed] = []
         self.leads_past = False
@@ -69,7 +71,8 @@ class Lowering(YieldingLowering):
         `again`: as something runs it that calls it for one step after the other, each time with other arguments.
         """
         root = self.graph.root
-        here = Activation(self.roles.evaluator.heirs_frame(root, heir))
+        entered = self._entered if heir is None else None
+        here = Activation(entered or self.roles.evaluator.heirs_frame(root, heir))
         self.graph.nodes.append(Node(Pass(), Place(root, root.node), frozenset()))
         self._loose = [(0, None)]
         if again:
@@ -372,37 +375,14 @@ class Lowering(YieldingLowering):
             ends: Edges = []
             start = self._loose
             for index, callee in enumerate(callees):
-                atom = self._chosen(callee, call, here) or Atom(
-                    f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True
-                )
+                atom = class_chosen(callee, call, here.frame, self.roles)
+                atom = atom or Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True)
                 self._loose = list(start)
                 branch = self._emit(Branch(atom), call, here)
                 self._loose = [(branch, (atom, True))]
                 self._inline(callee, call, here)
                 ends += self._loose
             self._loose = ends
-
-    def _chosen(self, callee: FunctionValue, call: ast.Call, here: Activation) -> Atom | None:
-        """Of which class the object is whose method runs: the same one for all that is called on it."""
-        if not isinstance(call.func, ast.Attribute):
-            return None
-        evaluator, holder = self.roles.evaluator, call.func.value
-        made = {value.made for value in evaluator.values(holder, here.frame) if isinstance(value, Object)}
-        owner = callee.function.owner
-        of_it = frozenset(
-            f"{each.module.path}:{each.symbol}"
-            for each in made
-            if next((base for base in evaluator.linearised(each) if call.func.attr in base.methods), None) is owner
-        )
-        path, own = self.roles.path(holder, here.frame), here.frame.function
-        if of_it:
-            return Atom(f"{path} is {' or '.join(sorted(of_it))}", frozenset({path}), among=Among(path, of_it))
-        first = own.parameters[0].arg if own.owner and own.parameters and not own.is_static else ""
-        if owner is None or not isinstance(holder, ast.Name) or holder.id != first:
-            return None
-        asked = f"{path}.{call.func.attr}"  # the method of a class that derives from the one in sight
-        found = f"{callee.function.module.path}:{callee.function.symbol}"
-        return Atom(f"{asked} is {found}", among=Among(asked, frozenset({found})))
 
     def _meaning(self, meaning: Meaning, call: ast.Call, here: Activation) -> None:
         if meaning.closure is not None:

@@ -57,7 +57,7 @@ def _body(function: Function) -> list[ast.stmt]:
 
 
 def _only_asks(function: Function) -> bool:
-    """Whether a function binds names of its own, compares, raises and returns, and runs nothing that could change it."""
+    """Whether a function binds its names, compares, raises and returns, and runs nothing that changes a thing."""
     node = function.node
     if not isinstance(node, ast.FunctionDef) or (node.decorator_list and not function.is_static):
         return False

@@ -88,6 +88,19 @@ class Reach:
         self.has_events(function)
         return self._callees[function]
 
+    def parts(self, root: Function, frame: Frame | None) -> dict[Function, Frame | None]:
+        """Functions with events that it calls; those that nothing else calls, with what this one call hands over."""
+        evaluator = self.roles.evaluator
+        home = frame or evaluator.root_frame(root)
+        calls = [call for call in root.calls if self.names.may_run(call, home)]
+        runs = [(value, call) for call in calls for value in evaluator.callees(call, home)]
+        found: dict[Function, Frame | None] = {}
+        for part in sorted(self.callees(root), key=lambda each: (each.module.path, each.symbol)):
+            ways = [(value, call) for value, call in runs if value.function is part]
+            alone = len(ways) == 1 and sum(part in leads for leads in self._callees.values()) == 1
+            found[part] = evaluator.enter(*ways[0], home) if alone else None
+        return found
+
     def entered(self, root: Function) -> Function | None:
         """The function that a root without events of its own enters, straight and once, and tells nothing.
 

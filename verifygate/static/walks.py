@@ -15,6 +15,7 @@ from verifygate.static.lower import Lowering
 from verifygate.static.program import Class, Function, Module, Program
 from verifygate.static.reach import Reach
 from verifygate.static.roles import Roles
+from verifygate.static.values import Frame
 
 NODES_AT_LEAST = 20_000
 NODES_PER_MODULE = 1_000
@@ -38,6 +39,8 @@ class Walks:
         self._roles = roles
         self._led_past: list[Function] = []
         """Roots in which a constant leads past something that trains."""
+        self._frames: dict[Function, Frame | None] = {}
+        """Parts of roots that are too large -> what the one call of each hands over."""
         self._come_to: set[_Spot] = set()
         """Where some walk comes."""
 
@@ -80,7 +83,7 @@ class Walks:
                     root, f"is not walked: {'the tests come' if is_test else 'the program comes'} to too much"
                 )
                 continue
-            lowering = Lowering(root, self._roles, reach)
+            lowering = Lowering(root, self._roles, reach, self._frames.get(root))
             try:
                 graph = lowering.lower()
                 hits = self._hits(graph, reach)
@@ -95,9 +98,10 @@ class Walks:
             except (TooLargeError, TooManyStatesError):
                 self._not_walked(root, "has too many paths to walk whole: walked in parts")
                 walked.add(root)
-                inner = _in_order(reach.callees(root) - seen)
-                seen.update(inner)
-                queue += inner
+                parts = reach.parts(root, self._frames.get(root))
+                self._frames |= {part: entered for part, entered in parts.items() if part not in seen}
+                queue += [part for part in parts if part not in seen]
+                seen.update(parts)
             nodes_left[is_test] -= len(lowering.graph.nodes)
             if not queue:
                 queue = self._left_over(reach, walked, seen)
