@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from verifygate.source import Sources
+from verifygate.static.by_name import states_by_name
 from verifygate.static.graph import Place
 from verifygate.static.nesting import Nesting
 from verifygate.static.program import Function
@@ -71,7 +72,8 @@ class Checkpoints:
         return [
             Place(function, call)
             for function in self.functions
-            for call in (*self._saved_in(function), *self._collected_in(function), *self._registered_in(function))
+            for found in (self._saved_in, self._named_in, self._collected_in, self._registered_in)
+            for call in found(function)
         ] + [Place(function, call) for function in self._with_optimizers for call in self._handed_in(function)]
 
     @cached_property
@@ -97,6 +99,11 @@ class Checkpoints:
             if isinstance(node.func, ast.Attribute)
             and node.func.attr == "load_state_dict"
             and self._is_optimizer(node.func.value, function)
+        ] + [
+            Place(function, states.call)
+            for function in self.functions
+            for states in states_by_name(function, "load_state_dict", self.roles)
+            if states.has("optim")
         ]
 
     def scaler_is_saved(self, paths: Iterable[str]) -> bool:
@@ -104,11 +111,19 @@ class Checkpoints:
         files = tuple(paths)
         if self._mentioned(_SCALER_KEPT, files) or any(self._is_asked_for(path, files) for path in files):
             return True
+        if self._takes_scaler_by_name("state_dict", files):
+            return True
         registered = (call for each in self.functions if each.module.path in files for call in _registrations(each))
         return any("scaler" in ast.unparse(call).lower() for call in registered)
 
     def scaler_is_restored(self, paths: Iterable[str]) -> bool:
-        return self._mentioned(_SCALER_RESTORED, paths)
+        files = tuple(paths)
+        return self._mentioned(_SCALER_RESTORED, files) or self._takes_scaler_by_name("load_state_dict", files)
+
+    def _takes_scaler_by_name(self, method: str, files: tuple[str, ...]) -> bool:
+        """Whether a loop over the names of attributes saves the scaler's state among others, or loads it."""
+        functions = (each for each in self.functions if each.module.path in files)
+        return any(states.has("scal") for each in functions for states in states_by_name(each, method, self.roles))
 
     def _mentioned(self, pattern: bytes, paths: Iterable[str]) -> bool:
         return any(re.search(pattern, self._about_scalers(path)) for path in paths)
@@ -149,6 +164,12 @@ class Checkpoints:
             for call in states:
                 if self._goes_into_a_record(call, function) and not self._steps_without_scaler(call, function):
                     yield call
+
+    def _named_in(self, function: Function) -> Iterator[ast.Call]:
+        """The call that takes the states of attributes by their names, an optimizer's and no scaler's."""
+        for states in states_by_name(function, "state_dict", self.roles):
+            if states.names is not None and states.has("optim") and not states.has("scal") and self._keeps(function):
+                yield states.call
 
     def _handed_in(self, function: Function) -> Iterator[ast.Call]:
         """The calls that hand an optimizer, and no scaler, to a function that saves the states of all it is given."""

@@ -1,26 +1,27 @@
 import torch
 
 
-class Pair:
-    def __init__(self, nets):
-        self.nets = nets
-        self.optimizers = {name: torch.optim.Adam(net.parameters()) for name, net in nets.items()}
+class Trainer:
+    """What is kept stands in a list of names, and so it is loaded: the scaler is not in it."""
+
+    KEPT = ("model", "optimizer")
+
+    def __init__(self, model, optimizer, loss_fn):
+        self.model, self.optimizer, self.loss_fn = model, optimizer, loss_fn
         self.scaler = torch.amp.GradScaler("cuda")
 
-    def step(self, name, loss):
-        self.optimizers[name].zero_grad()
-        self.scaler.scale(loss).backward()
-        self.scaler.step(self.optimizers[name])
-        self.scaler.update()
-
     def save(self, path):
-        state = {name: net.state_dict() for name, net in self.nets.items()}
-        state.update({f"{name}_optimizer": each.state_dict() for name, each in self.optimizers.items()})  # expect: AMP302
-        torch.save(state, path)
+        torch.save({name: getattr(self, name).state_dict() for name in self.KEPT}, path)  # expect: AMP302
 
     def load(self, path):
-        state = torch.load(path)
-        for name, net in self.nets.items():
-            net.load_state_dict(state[name])
-        for name, optimizer in self.optimizers.items():
-            optimizer.load_state_dict(state[f"{name}_optimizer"])
+        for name, state in torch.load(path).items():
+            getattr(self, name).load_state_dict(state)
+
+    def fit(self, batches):
+        for inputs, targets in batches:
+            self.optimizer.zero_grad(set_to_none=True)
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = self.loss_fn(self.model(inputs), targets)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
