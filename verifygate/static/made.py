@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
 from verifygate.static import torch_api
+from verifygate.static.program import Function
 from verifygate.static.values import Bound, Made
 
 
@@ -11,7 +14,12 @@ def built_at(made: Made) -> str:
     if not made.calls:
         return ""
     call, frame = made.calls[-1]
-    return f"{frame.function.module.path}:{call.lineno}:{call.col_offset}"
+    return built_by(call, frame.function)
+
+
+def built_by(call: ast.Call, function: Function) -> str:
+    """What tells an object by the call that builds it, which stands in a function."""
+    return f"{function.module.path}:{call.lineno}:{call.col_offset}"
 
 
 def scaler_enabled(made: Made) -> Bound | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from verifygate.record import record
 from verifygate.static.callers import Callers, Site
 from verifygate.static.companions import Companions
+from verifygate.static.conditions import expand
 from verifygate.static.dtypes import Dtype, Dtypes
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.nesting import Nesting
@@ -195,6 +196,24 @@ class Precision:
         return (holds and bool(_AMONG_OTHERS.search(first))) or (
             asked is not None and ((asked[1] or asked[2]) in ("!=", "is not")) is holds
         )
+
+    def rules_out_bfloat16(self, call: ast.Call, function: Function) -> bool:
+        """Whether a call stands behind a condition that fails for bfloat16: `if dtype == torch.bfloat16: ... else:`."""
+        frame = self.evaluator.root_frame(function)
+        return any(self._rules_it_out(test, holds, frame) for test, holds in self.nesting.conditions(call, function))
+
+    def _rules_it_out(self, test: ast.expr, holds: bool, frame: Frame) -> bool:
+        test, frame = expand(test, frame, self.roles)
+        match test:
+            case ast.UnaryOp(op=ast.Not()):
+                return self._rules_it_out(test.operand, not holds, frame)
+            case ast.BoolOp():
+                parts = [self._rules_it_out(each, holds, frame) for each in test.values]
+                return any(parts) if isinstance(test.op, ast.And) is holds else all(parts)
+            case ast.Compare(ops=[ast.NotEq() | ast.IsNot() | ast.NotIn()]):
+                holds = not holds
+        text = ast.unparse(test)
+        return bool(re.search(_FLOAT if holds else _BFLOAT, text)) and not re.search(_BFLOAT if holds else _FLOAT, text)
 
     # -- which regions a scaler serves ---------------------------------------------------------------------------
 

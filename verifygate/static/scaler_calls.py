@@ -9,7 +9,7 @@ from verifygate.record import record
 from verifygate.static import torch_api
 from verifygate.static.graph import Place
 from verifygate.static.program import Function
-from verifygate.static.roles import Roles, Scaler, ScalerKind
+from verifygate.static.roles import HANDED_IN, Roles, Scaler, ScalerKind
 from verifygate.static.values import Frame
 
 
@@ -32,6 +32,11 @@ class ScalerCall:
     def is_certain(self) -> bool:
         """Whether the scaler was followed to its constructor."""
         return self.scaler.kind is ScalerKind.LIVE
+
+    @property
+    def is_built(self) -> bool:
+        """Whether it is known which call built the scaler."""
+        return bool(self.scaler.which) and not self.scaler.which.startswith(HANDED_IN)
 
     @property
     def optimizer(self) -> ast.expr | None:

@@ -69,6 +69,7 @@ from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.dtypes import Dtype
 from verifygate.static.graph import Place
+from verifygate.static.made import built_by
 from verifygate.static.precision import Precision, Use
 from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
@@ -125,6 +126,7 @@ def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
         not asked
         and not _chooses_float16(conditions, regions, analysis)
         and not _chosen_together(use, regions, analysis)
+        and not _scales_float16_only(use, analysis)
         and (
             any(Dtype.BFLOAT16 in each and Dtype.FLOAT16 in each for each in dtypes)
             or _are_arms(regions, dtypes, analysis)
@@ -161,6 +163,18 @@ def _chooses_float16(
         ):
             return False
     return bool(regions)
+
+
+def _scales_float16_only(use: Use, analysis: Analysis) -> bool:
+    """Whether a scaler that is there in any case scales nothing where bfloat16 is chosen."""
+    files = analysis.companions.together(use.function.module.path)
+    own = built_by(use.scaler.call, use.scaler.function)
+    calls = [
+        each
+        for each in analysis.scaler_calls
+        if each.method == "scale" and each.place.path in files and (not each.is_built or each.scaler.which == own)
+    ]
+    return bool(calls) and all(analysis.precision.rules_out_bfloat16(each.call, each.function) for each in calls)
 
 
 def _chosen_together(use: Use, regions: Sequence[WrittenRegion], analysis: Analysis) -> bool:
