@@ -90,6 +90,8 @@ def class_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Rol
     holder, name, owner = call.func.value, call.func.attr, callee.function.owner
     path, own = roles.path(holder, frame), frame.function
     made = {value.made for value in roles.evaluator.values(holder, frame) if isinstance(value, Object)}
+    if owner is not None and owner not in made:  # only a class above is named, which leaves the method to these
+        made = {below for each in made for below in roles.evaluator.below(each)}
     of_it = frozenset(
         f"{each.module.path}:{each.symbol}"
         for each in made

@@ -324,6 +324,11 @@ class Evaluator:
             self._bases[made] = tuple(order)
         return self._bases[made]
 
+    def below(self, made: Class) -> list[Class]:
+        """The class, and the project's classes that derive from it."""
+        classes = (each for module in self.modules for each in module.classes.values())
+        return [each for each in classes if made in self.linearised(each)]
+
     def may_be_of_one_object(self, one: Function, other: Function) -> bool:
         """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
         if one.owner is None or other.owner is None:

@@ -34,6 +34,7 @@ from verifygate.static.graph import (
 )
 from verifygate.static.members import turn_of
 from verifygate.static.modes import mode_chosen, settle
+from verifygate.static.overrides import is_left_open
 from verifygate.static.presence import asked_of, perhaps_none
 from verifygate.static.program import Class, Function
 from verifygate.static.reach import Reach
@@ -369,20 +370,29 @@ class Lowering(YieldingLowering):
             for value in self.roles.evaluator.callees(call, here.frame)
             if self.reach.has_events(value.function) and not value.function.is_generator
         ]
-        if len(callees) == 1:
+        if callees:
+            self._one_of(callees, call, here)
+
+    def _one_of(self, callees: list[FunctionValue], call: ast.Call, here: Activation) -> None:
+        """Lower a call that runs one of these functions, or one without events where the class of an object says so."""
+        may_run = self.roles.evaluator.callees(call, here.frame)
+        others = [each for each in may_run if each not in callees and not is_left_open(each.function)]
+        ways = [(each, class_chosen(each, call, here.frame, self.roles)) for each in (*callees, *others)]
+        ways = [(callee, atom) for callee, atom in ways if callee in callees or atom is not None]
+        if len(ways) == 1:
             self._inline(callees[0], call, here)
-        elif callees:
-            ends: Edges = []
-            start = self._loose
-            for index, callee in enumerate(callees):
-                atom = class_chosen(callee, call, here.frame, self.roles)
-                atom = atom or Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True)
-                self._loose = list(start)
-                branch = self._emit(Branch(atom), call, here)
-                self._loose = [(branch, (atom, True))]
+            return
+        ends: Edges = []
+        start = self._loose
+        for index, (callee, chosen) in enumerate(ways):
+            atom = chosen or Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True)
+            self._loose = list(start)
+            branch = self._emit(Branch(atom), call, here)
+            self._loose = [(branch, (atom, True))]
+            if callee in callees:
                 self._inline(callee, call, here)
-                ends += self._loose
-            self._loose = ends
+            ends += self._loose
+        self._loose = ends
 
     def _meaning(self, meaning: Meaning, call: ast.Call, here: Activation) -> None:
         if meaning.closure is not None:

@@ -11,7 +11,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from verifygate.static.program import Class, Function
+from verifygate.static.program import Class, Function, simple_name
 from verifygate.static.syntax import walk
 from verifygate.static.values import Object
 
@@ -54,7 +54,7 @@ class Overrides:
             between = order[1 : order.index(made)]
             if not any(name in each.methods and not is_empty(each.methods[name]) for each in between):
                 found.append(below.methods[name])
-        found = [each for each in found if not is_empty(each)]
+        found = [each for each in found if not is_left_open(each)]
         return tuple(found) if len(found) <= MOST else ()
 
     def sets_by_name(self, made: Class) -> bool:
@@ -87,6 +87,12 @@ class Overrides:
                     for method in made.methods:
                         self._by_method.setdefault(method, []).append(made)
         return self._by_method.get(name, [])
+
+
+def is_left_open(method: Function) -> bool:
+    """Whether an empty method is for classes further down to fill in: one that just does nothing is filled in."""
+    decorators = (simple_name(each) for each in getattr(method.node, "decorator_list", ()))
+    return is_empty(method) and (isinstance(method.node.body[-1], ast.Raise) or "abstractmethod" in decorators)
 
 
 def is_empty(method: Function) -> bool:
