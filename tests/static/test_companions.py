@@ -60,6 +60,18 @@ def test_files_run_together_with_all_that_one_of_their_programs_imports() -> Non
     assert together != companions.together("data.py")
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_programs_stand_in_the_order_of_their_sizes_and_then_of_their_paths(seed: int) -> None:
+    draw = random.Random(seed)  # noqa: S311 - to have many graphs
+    names = [f"part{number}" for number in range(6)]
+    entries = {f"entry{number}": {"hub", *draw.sample(names, draw.choice((1, 2, 3)))} for number in range(12)}
+
+    programs = Companions(project({**entries, **{name: set[str]() for name in (*names, "hub")}})).programs("hub.py")
+
+    assert len(programs) == 12
+    assert programs == sorted(programs, key=lambda files: (len(files), [*files]))
+
+
 def test_what_a_program_loads_by_name_may_be_any_file_that_nothing_imports() -> None:
     sources = Sources(
         [

@@ -16,6 +16,8 @@ _NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
 _MAX_ENTRIES = 60
 _LOADING = (b"import_module(", b"__import__(")
 _IMPORTS = b"import "
+_FIRST_GOES_FIRST = str.maketrans("01", "10")
+"""Of two programs the one that has the first file in which they differ goes first."""
 
 
 class Files(Set[str]):
@@ -43,6 +45,12 @@ class Files(Set[str]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Files) and self.bits == other.bits
 
+    @property
+    def order(self) -> tuple[int, str]:
+        """Where they stand among others: fewer files first, then as the lists of their paths would be sorted."""
+        there = f"{self.bits:0{len(self._places)}b}"
+        return len(self), there[::-1].translate(_FIRST_GOES_FIRST)
+
     @classmethod
     def _from_iterable(cls, paths: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
         return frozenset(paths)
@@ -69,6 +77,7 @@ class Companions:
                 self._importers.setdefault(target, set()).add(path)
         self._closures: dict[str, Files] = {}
         self._programs: dict[str, list[Files]] = {}
+        self._together: dict[str, Files] = {}
         self._with_loaded: dict[str, Files] = {}
         self._entries: dict[str, bool] = {}
 
@@ -78,12 +87,14 @@ class Companions:
             leading = _reach(path, self._importers)
             entries = sorted(each for each in leading if self._is_entry(each)) or [path]
             found = {self.closure(entry) for entry in entries[:_MAX_ENTRIES]}
-            self._programs[path] = sorted(found, key=lambda files: (len(files), [*files]))
+            self._programs[path] = sorted(found, key=lambda files: files.order)
         return self._programs[path]
 
     def together(self, path: str) -> Files:
         """The files of all programs that the file is part of."""
-        return Files(self._places, 0).joined(self.programs(path))
+        if path not in self._together:
+            self._together[path] = Files(self._places, 0).joined(self.programs(path))
+        return self._together[path]
 
     def with_loaded(self, path: str) -> Files:
         """The same and, where one of them loads modules by name, what it may load.

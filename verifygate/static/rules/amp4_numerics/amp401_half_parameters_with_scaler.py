@@ -114,8 +114,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _scales_beside(function: Function, analysis: Analysis) -> bool:
     """Whether the file of a function, or one of the same program, speaks of a scaler."""
     module = function.module
+    if module.mentions(b"caler"):
+        return True
     files = analysis.companions.together(module.path)
-    return module.mentions(b"caler") or any(call.function.module.path in files for call in analysis.scaler_calls)
+    return any(call.function.module.path in files for call in analysis.scaler_calls)
 
 
 def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], analysis: Analysis) -> bool:
