@@ -250,9 +250,20 @@ def _is_size_less_one(bound: ast.expr) -> bool:
 def _step_facts(function: Function, analysis: Analysis) -> Iterator[_Fact]:
     """The conditions under which the function steps, each part of an `and` for itself."""
     for call in function.calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "step" and re.search(_STEPS, ast.unparse(call)):
+        if _is_step(call, function, analysis):
             for test, holds in analysis.nesting.conditions(call, function):
                 yield from ((part, True) for part in _parts(test)) if holds else ((test, False),)
+
+
+def _is_step(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether a call steps an optimizer, or a scaler its optimizer, by their names or by what they are."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return False
+    if re.search(_STEPS, ast.unparse(call)):
+        return True
+    frame = analysis.evaluator.root_frame(function)
+    holder = call.func.value
+    return analysis.roles.scaler(holder, frame) is not None or analysis.roles.is_optimizer(holder, frame)
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:

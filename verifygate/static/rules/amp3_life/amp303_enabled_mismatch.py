@@ -55,8 +55,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: which of the two conditions is meant is for people to say.
 
 ## What it cannot see
-Settings that are kept in step outside the source. Two settings are reported only where they share no word and neither
-is computed from what the other is. A scaler that is on alone, only where its `scale` is called under no condition.
+Settings that are kept in step outside the source. Two settings are reported only where they share no word, but for that
+of the object which both belong to (`args.fp16`, `args.amp`), and neither is computed from what the other is. A scaler that is on alone, only where its `scale` is called under no condition.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html
@@ -99,6 +99,8 @@ _SPEAK_OF_IT = frozenset("amp fp half mixed precision float autocast scaler scal
 _ONE_STEP = 3
 """A condition is explained by what its own names were given, and not by what those were worked out from."""
 _SCALERS = frozenset({"scaler", "scalar"})
+_FOR_SCALERS = _SCALERS | {"scale", "scaling"}
+"""A setting with such a word is for the scaler alone: off beside bfloat16, for one."""
 _EMPTY_WORDS = frozenset(
     """self args arg cfg config conf opt opts hps params settings
     train training trainer model use enable enabled is with
@@ -368,7 +370,7 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     texts = (there, analysis.precision.explained(enabled.expr, enabled.frame))
     if any(re.search(_ASKS_FOR_DEVICE, text) for text in texts):
         return None
-    ours, theirs = (_words(text) for text in texts)
+    ours, theirs = _of_one_object(use, enabled, analysis) or tuple(_words(text) for text in texts)
     if not ours or not theirs or ours & theirs or not _comparable(ours, theirs):
         return None
     if theirs & _SCALERS:
@@ -379,6 +381,33 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
         certain=False,
         steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
+
+
+def _of_one_object(use: Use, theirs: Bound, analysis: Analysis) -> tuple[set[str], set[str]] | None:
+    """The words of two settings of one object, without those of the object: `args.fp16` and `args.amp`.
+
+    None where they are none, or where some line gives the one what the other is.
+    """
+    ours = use.scaler.enabled
+    if ours is None or not isinstance(ours.expr, ast.Attribute) or not isinstance(theirs.expr, ast.Attribute):
+        return None
+    holders = {analysis.roles.path(ours.expr.value, ours.frame), analysis.roles.path(theirs.expr.value, theirs.frame)}
+    if len(holders) > 1 and ast.unparse(ours.expr.value) != ast.unparse(theirs.expr.value):
+        return None
+    one, other = ours.expr.attr, theirs.expr.attr
+    in_step = rf"\b(?:{one}\W*=(?!=).*\b{other}|{other}\W*=(?!=).*\b{one})\b".encode()
+    files = analysis.companions.together(use.function.module.path)
+    if any(re.search(in_step, file.data) for file in analysis.program.sources.each(files)):
+        return None
+    ways = _own_words(ours.expr, ours.frame, analysis), _own_words(theirs.expr, theirs.frame, analysis)
+    return None if ways[0] & _FOR_SCALERS else ways
+
+
+def _own_words(setting: ast.Attribute, frame: Frame, analysis: Analysis) -> set[str]:
+    """The words of an attribute and of what it was given, but for those of the object that has it."""
+    _, *given = analysis.precision.explained(setting, frame).split(" ; ")
+    of_the_object = analysis.precision.explained(setting.value, frame).split(" ; ")
+    return _words(" ; ".join([setting.attr, *(each for each in given if each not in of_the_object)]))
 
 
 def _comparable(ours: set[str], theirs: set[str]) -> bool:
