@@ -284,7 +284,15 @@ def _casts_to_half(node: ast.Call, function: Function, analysis: Analysis) -> bo
     if node.func.attr == "to":
         given = [*node.args, *(word.value for word in node.keywords)]
         half = any(analysis.roles.known_name(each, frame) in ("torch.float16", "torch.half") for each in given)
-    return half and analysis.hot.is_model(model_of(node), function) and bool(_kept_as(node, function, analysis))
+    if not half or not (kept := _kept_as(node, function, analysis)):
+        return False
+    return analysis.hot.is_model(model_of(node), function) or _has_parameters(kept, function)
+
+
+def _has_parameters(name: str, function: Function) -> bool:
+    """Whether a function asks for the parameters of something, as of `model` in `model = resnet18().half()`."""
+    asked = (call.func for call in function.calls if isinstance(call.func, ast.Attribute))
+    return any(each.attr == "parameters" and ast.unparse(each.value) == name for each in asked)
 
 
 def _kept_as(cast: ast.Call, function: Function, analysis: Analysis) -> str:
