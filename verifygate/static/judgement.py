@@ -243,15 +243,17 @@ class Way:
         return any(isinstance(self.graph.nodes[each].place.node, ast.ExceptHandler) for each in self.numbers[start:])
 
     def _asks_a_check(self, number: int) -> bool:
-        """Whether a condition asks for a name that a check for inf and NaN was given to: `ok = isfinite(g).all()`."""
+        """Whether a condition asks for what a check for inf and NaN gives: `ok = isfinite(g).all()`, `ok(model)`."""
         place = self.graph.nodes[number].place
         names = {node.id for node in walk(place.node) if isinstance(node, ast.Name)}
         bound = (each.expr for name in names for each in place.function.scope.names.get(name, ()))
-        return any(word in ast.unparse(expr) for expr in bound if expr for word in torch_api.FINITE_WORDS)
+        called = (each.node for name in names if (each := place.function.module.functions.get(name)) is not None)
+        return any(word in ast.unparse(each) for each in (*bound, *called) if each for word in torch_api.FINITE_WORDS)
 
     def _checks_finite(self, number: int) -> bool:
+        """Whether a condition checks for inf and NaN, or asks for a name that such a check was given to."""
         text = ast.unparse(self.graph.nodes[number].place.node)
-        return any(word in text for word in torch_api.FINITE_WORDS)
+        return any(word in text for word in torch_api.FINITE_WORDS) or self._asks_a_check(number)
 
 
 def asks_gradients(node: Node) -> bool:

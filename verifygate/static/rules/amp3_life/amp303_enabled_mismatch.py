@@ -2,12 +2,12 @@
 
 ## What it does
 Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
-the source, or by a setting, under a float16 region that is always on, one that is off for good under a region that may
-be float16, two settings that have nothing to do with each other, a setting that is changed for the region after the
-scaler's was computed from it, and a scaler for CUDA, which is off where there is none, under a region in float16 on
-whatever device the model is, in a program that knows of others than CUDA and the CPU. Of low severity are a scaler that
-is on, or may be, where a setting turns the region off, and one whose losses come from a region that is always off,
-while no region that is on has a part in them.
+the source, or by a setting, or is not built without it, under a float16 region that is always on, one that is off for
+good under a region that may be float16, two settings that have nothing to do with each other, a setting that is changed
+for the region after the scaler's was computed from it, and a scaler for CUDA, which is off where there is none, under a
+region in float16 on whatever device the model is, in a program that knows of others than CUDA and the CPU. Of low
+severity are a scaler that is on, or may be, where a setting turns the region off, and one whose losses come from a
+region that is always off, while no region that is on has a part in them.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -56,7 +56,8 @@ No fix: which of the two conditions is meant is for people to say.
 
 ## What it cannot see
 Settings that are kept in step outside the source. Two settings are reported only where they share no word, but for that
-of the object which both belong to (`args.fp16`, `args.amp`), and neither is computed from what the other is. A scaler that is on alone, only where its `scale` is called under no condition.
+of the object which both belong to (`args.fp16`, `args.amp`), and neither is computed from what the other is. A scaler
+that is on alone, only where its `scale` is called under no condition.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html
@@ -74,9 +75,11 @@ from verifygate.static.graph import Place
 from verifygate.static.precision import Use
 from verifygate.static.program import Function
 from verifygate.static.regions import WrittenRegion
+from verifygate.static.roles import identifiers, last_name
 from verifygate.static.rule import Match, Rule
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.scopes import bound_targets
+from verifygate.static.switches import SCALERS, SPEAK_OF_PRECISION, of_one_object, speak_of_precision, words_of
 from verifygate.static.syntax import walk
 from verifygate.static.values import Bound, Frame
 
@@ -91,21 +94,11 @@ RULE = Rule(
     proof="gradient-flush",
 )
 
-_WORD = r"[a-z]+|\d+"
 _ASKS_FOR_DEVICE = r"(?i)is_available|device|cuda|backend"
 _IS_THERE = r"torch\.cuda\.is_available\(\) and |(?<= and )torch\.cuda\.is_available\(\)"
 """Asked along with a setting, for a scaler that is for CUDA in any case."""
-_SPEAK_OF_IT = frozenset("amp fp half mixed precision float autocast scaler scalar scaling scale 16".split())  # noqa: SIM905
 _ONE_STEP = 3
 """A condition is explained by what its own names were given, and not by what those were worked out from."""
-_SCALERS = frozenset({"scaler", "scalar"})
-_FOR_SCALERS = _SCALERS | {"scale", "scaling"}
-"""A setting with such a word is for the scaler alone: off beside bfloat16, for one."""
-_EMPTY_WORDS = frozenset(
-    """self args arg cfg config conf opt opts hps params settings
-    train training trainer model use enable enabled is with
-    torch not and or if else none true false get bool str int""".split()  # noqa: SIM905
-)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -129,7 +122,8 @@ def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         return None
     if use.scaler.off:
         return _off(use, region, analysis)
-    return _by_another(use, region, analysis) or _stays_on(use, region, analysis) or _left_alone(use, region, analysis)
+    ways = (_by_another, _stays_on, _left_alone, _without_one)
+    return next((match for way in ways if (match := way(use, region, analysis)) is not None), None)
 
 
 def _elsewhere(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
@@ -230,9 +224,9 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
     if enabled is None or isinstance(enabled.expr, ast.Constant):
         return None
     text = analysis.precision.explained(enabled.expr, enabled.frame)
-    if re.search(_ASKS_FOR_DEVICE, text) or _words(text) & _SCALERS or not _may_be_on_alone(use, enabled, analysis):
+    if re.search(_ASKS_FOR_DEVICE, text) or words_of(text) & SCALERS or not _may_be_on_alone(use, enabled, analysis):
         return None
-    if isinstance(enabled.expr, ast.Compare | ast.BoolOp) and not _words(text) & _SPEAK_OF_IT:
+    if isinstance(enabled.expr, ast.Compare | ast.BoolOp) and not words_of(text) & SPEAK_OF_PRECISION:
         return None  # `epoch >= warmup`: the region comes later, for a scaler that waits for it
     decided = [decides for call in analysis.scaler_calls for decides in _scaled_for(region, call, analysis)]
     if not decided or any(decided):
@@ -258,13 +252,13 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
         return None
     text = analysis.precision.explained(enabled.expr, enabled.frame, _ONE_STEP)
-    if re.search(_ASKS_FOR_DEVICE, text) or not (words := _words(text)) & _SPEAK_OF_IT:
+    if re.search(_ASKS_FOR_DEVICE, text) or not (words := words_of(text)) & SPEAK_OF_PRECISION:
         return None
     if analysis.precision.of_region(region) != {Dtype.FLOAT16}:
         return None
     near = {region.function, use.function, *(site.caller for site in analysis.callers.sites(region.function))}
     branches = (node for function in near for node in (*function.of_kind(ast.If), *function.of_kind(ast.IfExp)))
-    if any(_words(ast.unparse(node.test)) & words for node in branches):  # type: ignore[attr-defined]
+    if any(words_of(ast.unparse(node.test)) & words for node in branches):  # type: ignore[attr-defined]
         return None  # something asks for the setting: it may choose a way without the region
     return Match(
         Place(use.function, use.call),
@@ -272,6 +266,42 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
         certain=False,
         steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
+
+
+def _without_one(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A float16 region that is always on, whose loss goes backward as it is where a setting builds no scaler."""
+    if region.region.enabled is not None or region.region.optional or region.region.instead:
+        return None
+    precision, nesting, function = analysis.precision, analysis.nesting, region.function
+    conditions = precision.conditions(use)
+    if len(conditions) != 1 or nesting.conditions(region.context, function):
+        return None
+    if precision.of_region(region) != {Dtype.FLOAT16} or re.search(_ASKS_FOR_DEVICE, text := conditions[0][0]):
+        return None
+    if not speak_of_precision(words_of(text)):
+        return None
+    scalers = {ast.unparse(each.receiver) for each in analysis.scaler_calls if each.function is function}
+    for call in function.calls:
+        if last_name(call.func) != "backward" or not identifiers(call.func) & region.binds or _scales(call):
+            continue
+        decided = (ast.unparse(node) for test, _ in nesting.conditions(call, function) for node in _names(test))
+        if any(each in scalers for each in decided):
+            return Match(
+                Place(use.function, use.call),
+                "where a setting builds no scaler, the float16 region whose loss it scales stays on",
+                certain=False,
+                steps=(
+                    (Place(use.function, use.call), "the scaler"),
+                    (region.place, "the region"),
+                    (Place(function, call), "the backward without it"),
+                ),
+                remedy="give `enabled=` of the region what builds the scaler",
+            )
+    return None
+
+
+def _scales(backward: ast.Call) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "scale" for node in walk(backward))
 
 
 def _scaled_for(region: WrittenRegion, call: ScalerCall, analysis: Analysis) -> Iterator[bool]:
@@ -370,10 +400,12 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     texts = (there, analysis.precision.explained(enabled.expr, enabled.frame))
     if any(re.search(_ASKS_FOR_DEVICE, text) for text in texts):
         return None
-    ours, theirs = _of_one_object(use, enabled, analysis) or tuple(_words(text) for text in texts)
-    if not ours or not theirs or ours & theirs or not _comparable(ours, theirs):
+    files = analysis.program.sources.each(analysis.companions.together(use.function.module.path))
+    of_one = of_one_object(use.scaler.enabled, enabled, files, analysis.precision)
+    ours, theirs = of_one or (words_of(texts[0]), words_of(texts[1]))
+    if ours & theirs or not speak_of_precision(ours, theirs):
         return None
-    if theirs & _SCALERS:
+    if theirs & SCALERS:
         return None  # on where there is a scaler: `enabled=scaler is not None`
     return Match(
         Place(use.function, use.call),
@@ -381,40 +413,3 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
         certain=False,
         steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
-
-
-def _of_one_object(use: Use, theirs: Bound, analysis: Analysis) -> tuple[set[str], set[str]] | None:
-    """The words of two settings of one object, without those of the object: `args.fp16` and `args.amp`.
-
-    None where they are none, or where some line gives the one what the other is.
-    """
-    ours = use.scaler.enabled
-    if ours is None or not isinstance(ours.expr, ast.Attribute) or not isinstance(theirs.expr, ast.Attribute):
-        return None
-    holders = {analysis.roles.path(ours.expr.value, ours.frame), analysis.roles.path(theirs.expr.value, theirs.frame)}
-    if len(holders) > 1 and ast.unparse(ours.expr.value) != ast.unparse(theirs.expr.value):
-        return None
-    one, other = ours.expr.attr, theirs.expr.attr
-    in_step = rf"\b(?:{one}\W*=(?!=).*\b{other}|{other}\W*=(?!=).*\b{one})\b".encode()
-    files = analysis.companions.together(use.function.module.path)
-    if any(re.search(in_step, file.data) for file in analysis.program.sources.each(files)):
-        return None
-    ways = _own_words(ours.expr, ours.frame, analysis), _own_words(theirs.expr, theirs.frame, analysis)
-    return None if ways[0] & _FOR_SCALERS else ways
-
-
-def _own_words(setting: ast.Attribute, frame: Frame, analysis: Analysis) -> set[str]:
-    """The words of an attribute and of what it was given, but for those of the object that has it."""
-    _, *given = analysis.precision.explained(setting, frame).split(" ; ")
-    of_the_object = analysis.precision.explained(setting.value, frame).split(" ; ")
-    return _words(" ; ".join([setting.attr, *(each for each in given if each not in of_the_object)]))
-
-
-def _comparable(ours: set[str], theirs: set[str]) -> bool:
-    """Whether both sides speak of precision: a flag without a word in common may still be the same flag."""
-    return bool(ours & _SPEAK_OF_IT) and bool(theirs & _SPEAK_OF_IT)
-
-
-def _words(text: str) -> set[str]:
-    split = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
-    return set(re.findall(_WORD, split)) - _EMPTY_WORDS
