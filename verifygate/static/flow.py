@@ -355,9 +355,12 @@ class Walk:
     def _certain(self, sightings: list[_Sighting], way: Way) -> bool | None:
         """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later.
 
-        None where the way found needs two conditions that change as it runs, or a reading comes after the loop that
-        left the gradients in another state on other paths: it may not be feasible at all.
+        None where the way found needs two conditions that change as it runs, or two objects of one kind in a loop over
+        objects of any, or a reading comes after the loop that left the gradients in another state on other paths: it
+        may not be feasible at all.
         """
+        if "[*]" not in sightings[0].optimizer and way.needs_two_alike():
+            return None
         nodes = {sighting.node for sighting in sightings}
         broken = {(sighting.node, sighting.state) for sighting in sightings}
         others = [

@@ -138,6 +138,35 @@ class Way:
                 ahead += following
         return False
 
+    def needs_two_alike(self) -> bool:
+        """Whether two turns of one loop have to run the same method of what the loop goes over.
+
+        `for hook in self.hooks: hook.before_step(self)`: of each kind of hook there is one.
+        """
+        for calls, loop in self._drawn_calls().items():
+            heads = [
+                n for n, node in enumerate(self.graph.nodes) if node.place.node is loop and node.calls == calls[:-1]
+            ]
+            turns, inside = 0, False
+            for number in self.numbers:
+                if number == heads[0]:
+                    turns = 0  # the loop begins anew
+                before, inside = inside, self.graph.nodes[number].calls[: len(calls)] == calls
+                turns += inside and not before
+                if turns > 1:
+                    return True
+        return False
+
+    def _drawn_calls(self) -> dict[tuple[Place, ...], ast.For]:
+        """The calls on the way, each after those that lead to it, that run what a loop goes over; and the loop."""
+        found = {}
+        for number in self.numbers:
+            calls = self.graph.nodes[number].calls
+            for end, call in enumerate(calls, 1):
+                if (loop := _drawn_by(call)) is not None:
+                    found[calls[:end]] = loop
+        return found
+
     def left_loops(self) -> set[int]:
         """The loops around the last backward that the way has left where the breach shows."""
         backwards = [number for number in self.numbers if isinstance(self.graph.nodes[number].payload, Backward)]
@@ -254,6 +283,14 @@ class Way:
         """Whether a condition checks for inf and NaN, or asks for a name that such a check was given to."""
         text = ast.unparse(self.graph.nodes[number].place.node)
         return any(word in text for word in torch_api.FINITE_WORDS) or self._asks_a_check(number)
+
+
+def _drawn_by(call: Place) -> ast.For | None:
+    """The loop over the objects of which a call runs a method, or over the functions of which it runs one."""
+    names = {node.id for node in walk(call.node.func) if isinstance(node, ast.Name)}  # type: ignore[attr-defined]
+    around = [loop for loop in call.function.of_kind(ast.For) if call.node in walk(loop)]
+    drawn = (loop for loop in around if names & {node.id for node in walk(loop.target) if isinstance(node, ast.Name)})
+    return next(drawn, None)
 
 
 def asks_gradients(node: Node) -> bool:
