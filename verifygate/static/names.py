@@ -18,6 +18,7 @@ _SIGNALS = (
     torch_api.EVENT_WORDS
     | torch_api.COMMON_WORDS
     | torch_api.SCALER_METHODS
+    | torch_api.SHARPNESS_STEPS
     | torch_api.NONLINEAR_GRAD_METHODS
     | torch_api.LIMITING_FUNCTIONS
     | torch_api.GRAD_READINGS

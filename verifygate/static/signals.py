@@ -88,7 +88,7 @@ class Signals:
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
             closure = self._first(call, "closure")
             return Meaning(Signal(event, "", self.roles.path(receiver, frame)), closure=closure)
-        if method == "zero_grad":
+        if method == "zero_grad" or (method in torch_api.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
             path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
             return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
         if is_grad(receiver):
@@ -116,6 +116,12 @@ class Signals:
             names = identifiers(call.args[0]) if call.args and not is_number(call.args[0]) else identifiers(receiver)
             return Meaning(Signal(Event.CLIP, names=names))
         return None
+
+    def _zeroes_out_of_sight(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether a step that is not the project's own is told to zero the gradients: `first_step(zero_grad=True)`."""
+        told = any(word.arg == "zero_grad" and ast.unparse(word.value) == "True" for word in call.keywords)
+        values = self.roles.evaluator.values(call.func, frame) if told else ()
+        return told and not any(isinstance(each, FunctionValue) for each in values)
 
     def _is_scalers_own(self, frame: Frame) -> bool:
         """Whether the code is part of a scaler: stepping the optimizer is its task."""

@@ -282,12 +282,16 @@ def _is_stepped_in_every_turn(scale: ScalerCall, analysis: Analysis) -> bool:
     behind = [
         call
         for call in analysis.scaler_calls
-        if call.method == "step" and call.function is scale.function and call.call.lineno > scale.call.lineno
+        if call.method == "step" and call.function is scale.function and _at(call) > _at(scale)
     ]
-    first = min(behind, key=lambda call: call.call.lineno, default=None)
+    first = min(behind, key=_at, default=None)
     if first is None or analysis.nesting.loops(first.call, first.function) != loops:
         return False
     return _goes_with(first, scale, analysis)
+
+
+def _at(call: ScalerCall) -> tuple[int, int]:
+    return call.call.lineno, call.call.col_offset
 
 
 def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis, shares: str = _SHARES) -> bool:
