@@ -363,7 +363,7 @@ class Lowering(YieldingLowering):
                 self._loose, _ = self._condition(holder, here.frame, here)
             self._meaning(self._from_parts(meaning, call, here), call, here)
             return
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend") and call.args:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend", "add") and call.args:
             self._put_in(call.func.value, call.args[0], call, here)
         callees = [
             value
