@@ -64,6 +64,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.rule import Match, Rule
+from verifygate.static.torch_api import GRAD_SCALERS
 from verifygate.static.values import Known, Literal
 
 RULE = Rule(
@@ -79,6 +80,7 @@ RULE = Rule(
 
 _SWITCH = r"(?i)(^|_)(amp|fp16|use_amp|half|mixed|mixed_precision|enabled?|use_fp16)$"
 
+_PLAIN = frozenset(name for name in GRAD_SCALERS if "Sharded" not in name)
 _KEYWORDS = frozenset({"init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled"})
 
 
@@ -88,11 +90,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if scaler.sharded:
             continue
         frame = analysis.evaluator.root_frame(scaler.function)
-        names = {value.name for value in analysis.evaluator.values(scaler.call.func, frame) if isinstance(value, Known)}
+        values = analysis.evaluator.values(scaler.call.func, frame)
+        names = {value.name for value in values if isinstance(value, Known)}
         old = [any(part in name for part in (".cuda.", ".cpu.")) for name in names]
         if len(names) == 1 and scaler.call.args:
             yield from _first(scaler, old[0], analysis)
-        yield from _keywords(scaler, old)
+        if names <= _PLAIN and all(isinstance(value, Known) for value in values):
+            yield from _keywords(scaler, old)
         yield from _factors(scaler, analysis)
 
 
@@ -116,7 +120,7 @@ def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]
 
 
 def _keywords(scaler: MadeScaler, old: list[bool]) -> Iterable[Match]:
-    """Keywords that none of the constructors that a name may stand for has; a class of the project's may have any."""
+    """Keywords that none of torch's constructors has for which a name may stand: others may have any."""
     known = _KEYWORDS if all(old) else _KEYWORDS | {"device"}
     for word in scaler.call.keywords if old else ():
         if word.arg is not None and word.arg not in known:
