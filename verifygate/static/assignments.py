@@ -121,8 +121,11 @@ class AssignmentLowering(LoopLowering):
         return frozenset(self._returned[id(call)] for call in walk(expr) if id(call) in self._returned)
 
     def _put_in(self, held: ast.expr, value: ast.expr, node: ast.AST, here: Activation) -> None:
-        """A scaled loss goes into a list or a dict: what is drawn from that is scaled."""
-        if self._loose and (put := self._assigned(self.roles.path(held, here.frame), value, here, keeps=True)).scaled:
+        """A scaled loss goes into a list, a set or a dict: what is drawn from that is scaled."""
+        if not self._loose:
+            return
+        put = self._assigned(self.roles.path(held, here.frame), value, here, keeps=True)
+        if put.scaled or isinstance(value, ast.Name):  # a name may have been given one before
             self._emit(replace(put, counts=False), node, here)
 
     def _assigned(

@@ -107,6 +107,25 @@ def class_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Rol
     return Atom(f"{asked} is {found}", among=Among(asked, frozenset({found})))
 
 
+def definition_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Roles) -> Fact | None:
+    """What the function asked before it defined, under the name that a call runs, this function and not another."""
+    if not isinstance(call.func, ast.Name):
+        return None
+    for branch in frame.function.of_kind(ast.If):
+        arms = (branch.body, branch.orelse)
+        if isinstance(branch.test, ast.BoolOp) or not all(_defines(call.func.id, arm) for arm in arms):
+            continue
+        for arm, truth in zip(arms, (True, False), strict=True):
+            if callee.function.node in arm:
+                atom, wanted = fact_of(branch.test, frame, roles)
+                return atom, wanted is truth
+    return None
+
+
+def _defines(name: str, statements: list[ast.stmt]) -> bool:
+    return any(isinstance(each, ast.FunctionDef) and each.name == name for each in statements)
+
+
 def _is_scaler_class(kind: ast.expr, frame: Frame, roles: Roles) -> bool:
     return roles.known_name(kind, frame) in torch_api.GRAD_SCALERS
 

@@ -11,6 +11,7 @@ from verifygate.static import torch_api
 from verifygate.static.builder import Activation, AtYield, Edges, TooLargeError
 from verifygate.static.conditions import (
     class_chosen,
+    definition_chosen,
     expand,
     fact_of,
     gradients_there,
@@ -24,6 +25,7 @@ from verifygate.static.graph import (
     Backward,
     Branch,
     Enter,
+    Fact,
     ForeignBackward,
     Graph,
     Leave,
@@ -363,7 +365,7 @@ class Lowering(YieldingLowering):
                 self._loose, _ = self._condition(holder, here.frame, here)
             self._meaning(self._from_parts(meaning, call, here), call, here)
             return
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend") and call.args:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend", "add") and call.args:
             self._put_in(call.func.value, call.args[0], call, here)
         callees = [
             value
@@ -374,25 +376,30 @@ class Lowering(YieldingLowering):
             self._one_of(callees, call, here)
 
     def _one_of(self, callees: list[FunctionValue], call: ast.Call, here: Activation) -> None:
-        """Lower a call that runs one of these functions, or one without events where the class of an object says so."""
+        """Lower a call that runs one of these functions, or one without events where something says which it is."""
         may_run = self.roles.evaluator.callees(call, here.frame)
         others = [each for each in may_run if each not in callees and not is_left_open(each.function)]
-        ways = [(each, class_chosen(each, call, here.frame, self.roles)) for each in (*callees, *others)]
-        ways = [(callee, atom) for callee, atom in ways if callee in callees or atom is not None]
+        ways = [(each, self._which_it_is(each, call, here.frame)) for each in (*callees, *others)]
+        ways = [(callee, fact) for callee, fact in ways if callee in callees or fact is not None]
         if len(ways) == 1:
             self._inline(callees[0], call, here)
             return
         ends: Edges = []
         start = self._loose
         for index, (callee, chosen) in enumerate(ways):
-            atom = chosen or Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True)
+            fact = chosen or (Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True), True)
             self._loose = list(start)
-            branch = self._emit(Branch(atom), call, here)
-            self._loose = [(branch, (atom, True))]
+            branch = self._emit(Branch(fact[0]), call, here)
+            self._loose = [(branch, fact)]
             if callee in callees:
                 self._inline(callee, call, here)
             ends += self._loose
         self._loose = ends
+
+    def _which_it_is(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Fact | None:
+        """What is known where a call runs one function and no other: the class of an object, or what was asked."""
+        of_class = class_chosen(callee, call, frame, self.roles)
+        return (of_class, True) if of_class is not None else definition_chosen(callee, call, frame, self.roles)
 
     def _meaning(self, meaning: Meaning, call: ast.Call, here: Activation) -> None:
         if meaning.closure is not None:

@@ -23,7 +23,7 @@ _SIGNALS = (
     | torch_api.LIMITING_FUNCTIONS
     | torch_api.GRAD_READINGS
     | torch_api.GRAD_RECORDERS
-    | {"zero_", "add_", "mul_", "div_", "copy_", "where", "append", "extend"}
+    | {"zero_", "add_", "mul_", "div_", "copy_", "where", "append", "extend", "add"}
 )
 """Methods that mean something in the protocol, whoever has them."""
 

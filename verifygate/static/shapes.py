@@ -11,7 +11,7 @@ from verifygate.static.program import Function, Module
 from verifygate.static.roles import last_name
 from verifygate.static.syntax import walk
 from verifygate.static.values import UNKNOWN, DictLiteral, Frame, FunctionValue, Items, Known, Values, dict_items
-from verifygate.static.written import ADDERS, READERS, Written, fills
+from verifygate.static.written import ADDERS, READERS, Written, fills, kept_by
 
 _MAY_BE_DICT = ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Dict
 
@@ -36,6 +36,8 @@ class Shapes:
         self._found: dict[ast.AST, Shape] = {}
         """Dict expression -> the keys that statements elsewhere add to it."""
         self._elsewhere: set[tuple[str, object]] = set()
+        self._kept: dict[ast.AST, set[str]] = {}
+        """Dict expression -> the attributes in which objects keep it that were handed it."""
         self._open_ended: set[ast.AST] = set()
         """Dicts being looked into: one that spreads itself may hold anything."""
         self._put: set[tuple[ast.AST, str | None]] = set()
@@ -99,6 +101,12 @@ class Shapes:
         if added is not None:
             shape.keys.update(added.keys)
             shape.open = shape.open or added.open
+        kept = self._kept.get(value.node, ())
+        for name, written in self._elsewhere if kept else ():
+            if name in kept and isinstance(written, str):
+                shape.keys.setdefault(written, shape.made_at)
+            elif name in kept:
+                shape.open = True
         return shape
 
     def _spreads_open(self, value: DictLiteral, shape: Shape) -> bool:
@@ -190,12 +198,19 @@ class Shapes:
             self._open_all(values)
 
     def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
-        """Dicts that a function of the project is handed and puts keys into, or into the dicts inside them."""
-        written = self._written.by(callee.function)
-        entered = self.evaluator.enter(callee, call, frame) if written else None
-        for name, itself in sorted(written.items()) if entered else ():
-            if bound := entered.arguments.get(name):  # type: ignore[union-attr]
+        """Dicts that a function of the project is handed and keeps, or puts keys into, or into dicts inside them."""
+        written, kept = self._written.by(callee.function), kept_by(callee.function)
+        entered = self.evaluator.enter(callee, call, frame) if written or kept else None
+        if entered is None:
+            return
+        for name, itself in sorted(written.items()):
+            if bound := entered.arguments.get(name):
                 self._open_all(self.evaluator.values(bound.expr, bound.frame), itself)
+        for name, attribute in kept:
+            if bound := entered.arguments.get(name):
+                for value in self.evaluator.values(bound.expr, bound.frame):
+                    if isinstance(value, DictLiteral):
+                        self._kept.setdefault(value.node, set()).add(attribute)
 
     def _open_all(self, values: Values, itself: bool = True) -> None:
         """Open the dicts inside these dicts, and, unless told otherwise, these."""

@@ -39,6 +39,18 @@ def fills(call: ast.Call) -> bool:
     return _FILLING.search(last_name(call.func).lower()) is not None
 
 
+def kept_by(function: Function) -> list[tuple[str, str]]:
+    """The parameters that a function keeps as they are, and in attributes of which names: `self.seen = seen`."""
+    parameters = {each.arg for each in function.parameters}
+    return [
+        (node.value.id, target.attr)
+        for node in function.of_kind(ast.Assign)
+        if isinstance(node.value, ast.Name) and node.value.id in parameters
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    ]
+
+
 Names = dict[str, set[tuple[str, Stands]]]
 """Name -> the parameters that it may stand for, hold, or be a part of."""
 

@@ -57,3 +57,12 @@ def under_the_condition_of_the_step(model, optimizer, scaler, batches, window):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+def in_the_last_turn_where_there_are_several(model, optimizer, parts, sharded, trainer):
+    for number, part in enumerate(parts):
+        shares = sharded and number == len(parts) - 1
+        region = model.no_sync() if shares else nullcontext()  # expect: AMP218 likely
+        with region:
+            trainer._backward(model(part))
+    optimizer.step()

@@ -52,3 +52,14 @@ def unless_it_steps(model, optimizer, scaler, batches, window, use_amp):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
+
+
+def last_part_of_a_batch_that_does_not_step(model, optimizer, batches, window):
+    for i, batch in enumerate(batches):
+        for number, part in enumerate(batch):
+            region = model.no_sync() if number == len(batch) - 1 and (i + 1) % window else nullcontext()
+            with region:
+                model(part).backward()
+        if (i + 1) % window == 0:
+            optimizer.step()
+            optimizer.zero_grad()

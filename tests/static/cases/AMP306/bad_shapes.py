@@ -19,3 +19,11 @@ def build(args, use_amp):
 
 def worked_out():
     return torch.amp.GradScaler(2.0**14)  # expect: AMP306
+
+
+def misnamed(device, dtype, use_amp):
+    return [
+        torch.amp.GradScaler(device_type=device, enabled=use_amp),  # expect: AMP306
+        GradScaler(enabled=use_amp, dtype=dtype),  # expect: AMP306
+        GradScaler(device=device),  # expect: AMP306
+    ]

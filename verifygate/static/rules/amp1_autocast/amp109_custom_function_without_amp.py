@@ -3,16 +3,19 @@
 ## What it does
 Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom_bwd`, in a project that enters autocast
 regions, where both directions compute matrix products or convolutions, or both call into the same compiled
-extension, and nothing casts: neither the function itself nor the code that applies it.
+extension, and nothing casts: neither the function itself nor the code that applies it. So too one whose backward runs
+once more what it was handed, as checkpointing does.
 
 ## Why is this bad
 Autocast is on while the forward runs and off while the backward does: products that are half precision there are
 asked of mixed operands here. An extension gets half-precision features, which kernels written for float32 refuse or,
-where they read raw pointers, misread.
+where they read raw pointers, misread. What is run once more comes out in float32: the gradients are those of another
+forward, at twice its memory.
 
 ## What happens at run time
 Raises in the backward, seen on torch 2.13 (CPU): `expected m1 and m2 to have the same dtype, but got: c10::Half !=
-float`. An extension mostly raises at its first call under AMP, for a dtype that it does not implement.
+float`. An extension mostly raises at its first call under AMP, for a dtype that it does not implement. What is run once
+more is silent: a linear layer that gave bfloat16 in the forward gives float32 in the backward.
 
 ## Example
 ```python
@@ -97,6 +100,7 @@ from verifygate.static.graph import Place
 from verifygate.static.program import Class, Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
+from verifygate.static.syntax import walk
 from verifygate.static.values import ClassValue, ModuleValue
 
 RULE = Rule(
@@ -162,10 +166,32 @@ def _is_tested_in_half(made: Class, analysis: Analysis) -> bool:
 
 def _reason(forward: Function, backward: Function, analysis: Analysis) -> str:
     """Why the dtype matters to both directions, or the empty string."""
+    if _runs_once_more(backward):
+        return "runs what it was handed once more in its backward, outside of any region,"
     if _multiplies(forward) and _multiplies(backward):
         return "multiplies matrices in both directions"
     shared = _extensions(forward, analysis) & _extensions(backward, analysis)
     return f"calls the extension `{min(shared)}` in both directions" if shared else ""
+
+
+def _runs_once_more(backward: Function) -> bool:
+    """Whether a backward turns gradients on and calls what the context keeps: `with enable_grad(): ctx.run(x)`."""
+    context = backward.parameters[0].arg if backward.parameters else ""
+    regions = [
+        node for node in backward.withs if any(last_name(item.context_expr) == "enable_grad" for item in node.items)
+    ]
+    inside = [node for region in regions for node in walk(region) if isinstance(node, ast.Call)]
+    return any(
+        isinstance(kept, ast.Attribute) and isinstance(kept.value, ast.Name) and kept.value.id == context
+        for kept in (_named(call.func, backward) for call in inside)
+    )
+
+
+def _named(expr: ast.expr, function: Function) -> ast.expr:
+    """What a name that is bound once stands for."""
+    bindings = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    only = bindings[0] if len(bindings) == 1 else None
+    return only.expr if only is not None and only.kind == "value" and only.expr is not None else expr
 
 
 def _multiplies(function: Function) -> bool:

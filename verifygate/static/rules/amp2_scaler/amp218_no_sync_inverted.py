@@ -93,6 +93,7 @@ RULE = Rule(
 _STEPS = r"(?i)scaler|opti|\bopt\b"
 _COUNTS = r"(?i)%|accum|boundary|last|sync|update|step"
 """A condition on which of the micro-batches it is, by its words; `if use_amp` is none."""
+_INVERTED = "keeps the micro-batch that steps from being synchronised"
 _Fact = tuple[ast.expr, bool]
 """A condition, and whether it holds."""
 
@@ -125,6 +126,9 @@ def _judge_by_others(block: ast.With | ast.AsyncWith, place: Place, chosen: list
     function = place.function
     if any(_is_off_by_one(*fact, block, function, analysis) for fact in chosen):
         return "leaves out the first micro-batch of a window, and not the last one, which steps"
+    decided = [*chosen, *analysis.nesting.conditions(block, function)]
+    if _calls(block, "backward") and any(_is_last_where(*fact, block, function, analysis) for fact in decided):
+        return _INVERTED
     if _holds_all_before_a_step(block, function):
         return "keeps every micro-batch before the step from being synchronised"
     derived = {node.id for call in _own_calls(block) for node in walk(call) if isinstance(node, ast.Name)}
@@ -194,12 +198,11 @@ def _judge(
 ) -> str:
     """What is wrong with a region that skips the all-reduce of a model; empty where nothing is."""
     function = place.function
-    inverted = "keeps the micro-batch that steps from being synchronised"
     if _calls(block, "step"):
-        return "" if chosen else inverted
+        return "" if chosen else _INVERTED
     decided = [*chosen, *analysis.nesting.conditions(block, function)]
     if _calls(block, "backward") and any(_is_last(*fact, block, function, analysis) for fact in decided):
-        return inverted
+        return _INVERTED
     name = ast.unparse(model)
     loops = analysis.nesting.loops(block, function)
     forwards = [
@@ -234,6 +237,19 @@ def _is_last(test: ast.expr, holds: bool, block: ast.AST, function: Function, an
             )
             return counts and holds == isinstance(op, ast.Eq | ast.GtE) and isinstance(op, _AT_THE_END)
     return False
+
+
+def _is_last_where(test: ast.expr, holds: bool, block: ast.AST, function: Function, analysis: Analysis) -> bool:
+    """Whether a condition picks the micro-batch that steps where a setting is on: `distributed and is_last`.
+
+    Likely only: what else is asked for may also be the count of another loop.
+    """
+    test = _named(test, function)
+    if not (holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
+        return False
+    last = [part for part in test.values if _is_last(part, True, block, function, analysis)]
+    others = [part for part in test.values if part not in last]
+    return bool(last) and not any(re.search(_COUNTS, ast.unparse(_named(part, function))) for part in others)
 
 
 _AT_THE_END = (ast.Eq, ast.GtE, ast.Lt, ast.NotEq)

@@ -3,7 +3,8 @@
 ## What it does
 Reports a number, or a truth value, given as the first argument of `torch.amp.GradScaler`, which is the device; a text,
 or a switch such as `use_amp`, given as the first argument of the deprecated constructors, which is the initial scale;
-and a growth factor that does not grow or a backoff factor that does not back off.
+a keyword that the constructor lacks, such as `device_type`, `dtype`, or `device` for a deprecated one; and a growth
+factor that does not grow or a backoff factor that does not back off.
 
 ## Why is this bad
 Nothing checks the device, so the number is gone and the scaler starts at 65536, or stays on although it was to be off.
@@ -11,7 +12,7 @@ With `GradScaler(use_amp)` the initial scale is 1, or 0, and the scaler is on in
 
 ## What happens at run time
 Silent on 2.13 for the first two: `torch.amp.GradScaler(1024.0)` has `init_scale` 65536 and the device 1024.0. Factors
-on the wrong side of 1 raise an AssertionError.
+on the wrong side of 1 raise an AssertionError, keywords that are not there a TypeError.
 
 ## Example
 ```python
@@ -63,6 +64,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.rule import Match, Rule
+from verifygate.static.torch_api import GRAD_SCALERS
 from verifygate.static.values import Known, Literal
 
 RULE = Rule(
@@ -78,6 +80,9 @@ RULE = Rule(
 
 _SWITCH = r"(?i)(^|_)(amp|fp16|use_amp|half|mixed|mixed_precision|enabled?|use_fp16)$"
 
+_PLAIN = frozenset(name for name in GRAD_SCALERS if "Sharded" not in name)
+_KEYWORDS = frozenset({"init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled"})
+
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler whose arguments do not fit its parameters."""
@@ -85,10 +90,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if scaler.sharded:
             continue
         frame = analysis.evaluator.root_frame(scaler.function)
-        names = {value.name for value in analysis.evaluator.values(scaler.call.func, frame) if isinstance(value, Known)}
+        values = analysis.evaluator.values(scaler.call.func, frame)
+        names = {value.name for value in values if isinstance(value, Known)}
+        old = [any(part in name for part in (".cuda.", ".cpu.")) for name in names]
         if len(names) == 1 and scaler.call.args:
-            old = any(part in next(iter(names)) for part in (".cuda.", ".cpu."))
-            yield from _first(scaler, old, analysis)
+            yield from _first(scaler, old[0], analysis)
+        if names <= _PLAIN and all(isinstance(value, Known) for value in values):
+            yield from _keywords(scaler, old)
         yield from _factors(scaler, analysis)
 
 
@@ -109,6 +117,14 @@ def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]
         yield Match(scaler.place, f"`{text}` is taken for the device, and the scale starts at 65536")
     elif not old and literal is None and re.search(_SWITCH, name):
         yield Match(scaler.place, f"`{text}` is taken for the device, and the scaler is on", certain=False)
+
+
+def _keywords(scaler: MadeScaler, old: list[bool]) -> Iterable[Match]:
+    """Keywords that none of torch's constructors has for which a name may stand: others may have any."""
+    known = _KEYWORDS if all(old) else _KEYWORDS | {"device"}
+    for word in scaler.call.keywords if old else ():
+        if word.arg is not None and word.arg not in known:
+            yield Match(scaler.place, f"`GradScaler` has no argument `{word.arg}`: it raises")
 
 
 def _factors(scaler: MadeScaler, analysis: Analysis) -> Iterable[Match]:
