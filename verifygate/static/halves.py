@@ -225,8 +225,9 @@ class Halves:
                 return any(self._is_float32(side, frame, steps + 1) for side in (expr.left, expr.right))
             case ast.UnaryOp():
                 return self._is_float32(expr.operand, frame, steps + 1)
-            case ast.Call(func=ast.Attribute(attr=name)):
-                return name in _GIVES_FLOAT32
+            case ast.Call(func=ast.Attribute(attr=name, value=receiver)):
+                of = expr.args[0] if expr.args else receiver
+                return name in _GIVES_FLOAT32 or (name in _SQUASHES and self._is_float32(of, frame, steps + 1))
             case ast.Name():
                 bindings = reaching(expr.id, expr, frame.function) or []
                 made = [each.expr for each in bindings if each.kind == "value" and each.expr is not None]
