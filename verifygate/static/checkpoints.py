@@ -283,7 +283,7 @@ class Checkpoints:
                     return _saves(function)
                 case ast.Call(func=made) if last_name(made)[:1].isupper():  # a record of the project's own
                     return True
-                case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()))]):
+                case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()) | ast.JoinedStr())]):
                     return True
                 case ast.Assign(targets=[ast.Name(id=name)]):
                     return _is_held(name, function)

@@ -38,6 +38,9 @@ _PRODUCTS = frozenset(
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d""".split()  # noqa: SIM905
 )
 _LAYERS = r"^torch\.nn\.(Linear|Bilinear|Conv\w+|LazyLinear|LazyConv\w+)$"
+_SEQUENCE = "torch.nn.Sequential"
+_PASSES = r"^torch\.nn\.(ReLU6?|LeakyReLU|GELU|SiLU|Tanh|Sigmoid|Dropout|Identity|Flatten)$"
+"""Modules that keep the dtype of what they are given."""
 _KEEPS = frozenset(
     """sigmoid sigmoid_ tanh relu relu_ gelu silu leaky_relu hardtanh mean view reshape transpose permute squeeze
     unsqueeze flatten contiguous clone detach abs chunk split repeat expand masked_fill masked_fill_ masked_select
@@ -160,8 +163,8 @@ class Halves:
     def _call(self, call: ast.Call, frame: Frame, how: _Reading, met: frozenset[str], steps: int) -> bool | None:
         name = last_name(call.func)
         values = self.evaluator.values(call.func, frame)
-        if any(isinstance(value, Made) and re.match(_LAYERS, value.name) for value in values):
-            return all(isinstance(value, Made) and bool(re.match(_LAYERS, value.name)) for value in values)
+        if any(self._is_layer(value) for value in values):
+            return all(self._is_layer(value) for value in values)
         if how.layers and _is_own_layer(call, values):
             return True
         if how.layers and any(isinstance(value, FunctionValue) for value in values):
@@ -184,6 +187,17 @@ class Halves:
         if name in _SQUASHES and how.squashed:
             return not (self._is_lifted(subject) or self._is_float32(subject, frame, steps))
         return self._half(subject, frame, how, met, steps) is True
+
+    def _is_layer(self, value: Value) -> bool:
+        """Whether a module's output is half: a layer, or a sequence of them, but for what keeps the dtype behind it."""
+        if not isinstance(value, Made) or value.name != _SEQUENCE:
+            return isinstance(value, Made) and re.match(_LAYERS, value.name) is not None
+        given = [(part, frame) for call, frame in value.calls[:1] for part in call.args]
+        for part, frame in reversed(given):
+            made = self.evaluator.values(part, frame)
+            if not made or not all(isinstance(each, Made) and re.match(_PASSES, each.name) for each in made):
+                return bool(made) and all(self._is_layer(each) for each in made)
+        return False
 
     def _returned(self, call: ast.Call, values: Iterable[Value], frame: Frame, how: _Reading, steps: int) -> bool:
         """Whether all that a function of the project, or a module's forward, returns is half. Its names are its own."""
@@ -211,8 +225,9 @@ class Halves:
                 return any(self._is_float32(side, frame, steps + 1) for side in (expr.left, expr.right))
             case ast.UnaryOp():
                 return self._is_float32(expr.operand, frame, steps + 1)
-            case ast.Call(func=ast.Attribute(attr=name)):
-                return name in _GIVES_FLOAT32
+            case ast.Call(func=ast.Attribute(attr=name, value=receiver)):
+                of = expr.args[0] if expr.args else receiver
+                return name in _GIVES_FLOAT32 or (name in _SQUASHES and self._is_float32(of, frame, steps + 1))
             case ast.Name():
                 bindings = reaching(expr.id, expr, frame.function) or []
                 made = [each.expr for each in bindings if each.kind == "value" and each.expr is not None]

@@ -22,7 +22,7 @@ _WORD = r"[a-z]+|\d+"
 _EMPTY_WORDS = frozenset(
     """self args arg cfg config conf opt opts hps params settings
     train training trainer model use enable enabled is with
-    torch not and or if else none true false get bool str int""".split()  # noqa: SIM905
+    torch not and or in if else none true false get bool str int""".split()  # noqa: SIM905
 )
 
 

@@ -48,7 +48,8 @@ No automatic fix: whether the loss should be scaled, or the scaler should not be
 
 ## What it cannot see
 Losses scaled by hand. A dropped `scale(loss)` whose loss another function derives. With several optimizers, a backward
-is held against one only where no scaled backward follows.
+is held against one only where no scaled backward follows. A loss that is handed in, where nothing in sight calls the
+function with one, is likely at most, and not told where something that scales calls a method of that name.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -58,8 +59,10 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.record import replace
 from verifygate.static.analysis import Analysis
-from verifygate.static.program import Function
+from verifygate.static.graph import Place
+from verifygate.static.program import Function, simple_name
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
 from verifygate.static.syntax import walk
@@ -81,13 +84,38 @@ _breaches = ProtocolMatch("AMP206", lambda text: f"`{text}` is not scaled, but t
 def check(analysis: Analysis) -> Iterator[Match]:
     """Backwards of the protocol, and scaled losses that nobody takes."""
     found = list(_breaches(analysis))
-    yield from found
     told = {match.place.function for match in found}
+    for match in found:
+        loss = _handed_in(match.place, analysis)
+        if loss is None or any(analysis.callers.given(loss, match.place.function)):
+            yield match  # a walk from where the loss comes from has said so
+        elif not _is_scaled_elsewhere(match.place.function, analysis):
+            yield replace(match, certain=False)
     for call in analysis.scaler_calls:
         if call.method == "scale" and call.function not in told and _goes_on_unscaled(call):
             text = statement_text(call.place)
             message = f"`{text}` changes nothing: what it returns is dropped, and the loss goes on unscaled"
             yield Match(call.place, message, certain=call.is_certain)
+
+
+def _handed_in(place: Place, analysis: Analysis) -> str | None:
+    """The parameter that holds the loss, of a function that binds it nowhere else, and whose scaler others reach."""
+    if any(made.function is place.function for made in analysis.made_scalers):
+        return None
+    match place.node:
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Name(id=loss)))
+            | ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=loss))))
+        ):
+            bindings = place.function.scope.names.get(loss, ())
+            return loss if len(bindings) == 1 and bindings[0].kind == "parameter" else None
+    return None
+
+
+def _is_scaled_elsewhere(function: Function, analysis: Analysis) -> bool:
+    """Whether who calls a method of that name scales the loss: it may be this one, or one in its place below."""
+    scaling = {call.function for call in analysis.scaler_calls if call.method == "scale"}
+    return any(simple_name(node.func) == function.name for caller in scaling for node in caller.calls)
 
 
 def _goes_on_unscaled(call: ScalerCall) -> bool:

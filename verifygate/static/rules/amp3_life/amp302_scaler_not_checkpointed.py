@@ -92,7 +92,7 @@ not known. No fix where a function would have to be given the scaler first.
 ## What it cannot see
 Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer or the trainer, and
 states collected by walking over attributes. Anything in the program that keeps something under a key that says
-"scaler" counts as saving it.
+"scaler" counts as saving it. A file in a temporary folder counts only where something uploads, reports or moves it.
 
 ## References
 - https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html#saving-resuming
@@ -114,7 +114,7 @@ from verifygate.static.program import Function
 from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.syntax import is_none
+from verifygate.static.syntax import is_none, walk
 
 _KEEPS = (
     r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict|Checkpointer\(|\bCheckpoint(?:Manager)?\("
@@ -134,6 +134,7 @@ RULE = Rule(
 )
 
 _TEMPORARY = r"\bTemporaryDirectory\(|\b(Named|Spooled)?TemporaryFile\("
+_TAKES_ELSEWHERE = r"(?i)artifact|upload|report|from_directory|add_(?:file|dir)|push|copy|move|replace|rename"
 _TESTS = r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.py$|conftest)"
 
 
@@ -209,9 +210,33 @@ def _is_named(scaler: str, method: str, beside: list[ScalerCall], analysis: Anal
 
 
 def _is_thrown_away(place: Place) -> bool:
-    """Whether the file is gone when the function ends: nothing resumes from it."""
+    """Whether the file is gone when the function ends, and nothing has taken it elsewhere: nothing resumes from it."""
     around = (node for node in place.function.withs if node.lineno <= place.line <= (node.end_lineno or 0))
-    return any(re.search(_TEMPORARY, ast.unparse(item.context_expr)) for node in around for item in node.items)
+    return any(
+        re.search(_TEMPORARY, ast.unparse(item.context_expr)) and not _is_handed_on(item, node, place.line)
+        for node in around
+        for item in node.items
+    )
+
+
+def _is_handed_on(item: ast.withitem, block: ast.With | ast.AsyncWith, line: int) -> bool:
+    """Whether something behind a line uploads, reports or moves what lies in a temporary folder."""
+    inside = [node for statement in block.body for node in walk(statement)]
+    lies_in = {node.id for node in walk(item.optional_vars or item.context_expr) if isinstance(node, ast.Name)}
+    for node in inside:
+        if isinstance(node, ast.Assign) and lies_in & _names(node.value):
+            lies_in |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return any(
+        isinstance(node, ast.Call)
+        and node.lineno > line
+        and re.search(_TAKES_ELSEWHERE, last_name(node.func))
+        and any(lies_in & _names(given) for given in (*node.args, *(word.value for word in node.keywords)))
+        for node in inside
+    )
+
+
+def _names(expr: ast.expr) -> set[str]:
+    return {node.id for node in walk(expr) if isinstance(node, ast.Name)}
 
 
 def _is_without_optimizer(place: Place, analysis: Analysis) -> bool:

@@ -2,12 +2,12 @@
 
 ## What it does
 Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
-the source, or by a setting, or is not built without it, under a float16 region that is always on, one that is off for
-good under a region that may be float16, two settings that have nothing to do with each other, a setting that is changed
-for the region after the scaler's was computed from it, and a scaler for CUDA, which is off where there is none, under a
-region in float16 on whatever device the model is, in a program that knows of others than CUDA and the CPU. Of low
-severity are a scaler that is on, or may be, where a setting turns the region off, and one whose losses come from a
-region that is always off, while no region that is on has a part in them.
+the source, or by a setting, or is not built without it, under a float16 region that is always on (or on every GPU), one
+that is off for good under a region that may be float16, two settings that have nothing to do with each other, a setting
+that is changed for the region after the scaler's was computed from it, and a scaler for CUDA, which is off where there
+is none, under a region in float16 on whatever device the model is, in a program that knows of others than CUDA and the
+CPU. Of low severity are a scaler that is on, or may be, where a setting turns the region off, and one whose losses come
+from a region that is always off, while no region that is on has a part in them.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -247,7 +247,9 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     enabled = use.scaler.enabled
     if region.region.enabled is not None or region.region.made is None or region.region.instead:
         return None
-    if region.region.optional or enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute):
+    if enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute | ast.Compare):
+        return None
+    if region.region.optional and not _is_left_out_for_a_device(region, analysis):
         return None
     if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
         return None
@@ -302,6 +304,21 @@ def _without_one(use: Use, region: WrittenRegion, analysis: Analysis) -> Match |
 
 def _scales(backward: ast.Call) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "scale" for node in walk(backward))
+
+
+def _is_left_out_for_a_device(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether nothing but the device decides if a region is entered: `nullcontext() if device == "cpu" else ...`."""
+    frame = analysis.evaluator.root_frame(region.function)
+    made = [(region.context, frame)]
+    if isinstance(region.context, ast.Name | ast.Attribute):
+        bindings = analysis.precision.dtypes.bindings(region.context, frame)
+        made = [(binding.expr, home) for binding, home in bindings if binding.expr is not None]
+    choices = [(expr, home) for expr, home in made if isinstance(expr, ast.IfExp)]
+    return len(choices) == len(made) > 0 and all(
+        re.search(_ASKS_FOR_DEVICE, text := analysis.precision.explained(expr.test, home, _ONE_STEP)) is not None
+        and not words_of(text) & SPEAK_OF_PRECISION
+        for expr, home in choices
+    )
 
 
 def _scaled_for(region: WrittenRegion, call: ScalerCall, analysis: Analysis) -> Iterator[bool]:

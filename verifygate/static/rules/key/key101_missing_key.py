@@ -37,7 +37,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: the nearest key is named, but which one was meant is a decision.
 
 ## What it cannot see
-Dicts that are handed to code outside the project, get computed keys, or come from files: there it stays silent.
+Dicts that are handed to code outside the project, to one of several functions that a table or a condition chooses,
+get computed keys, or come from files: there it stays silent.
 `d.get(key)`, `key in d` and `except KeyError` count as guards. Only files that mention AMP, and files that they
 import or that import them, are looked at; of a large one that does not train, only the definitions that the page on
 limits names.
@@ -134,12 +135,17 @@ def _is_false(given: ast.expr) -> bool:
 
 
 def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> Match | None:
-    """A read of a parameter, which fails for one of the dicts that callers pass: once, and only if it always runs."""
+    """A read of a parameter, which fails for one of the dicts that callers pass: once, and only if it always runs.
+
+    A call that may run several functions (`models[name].loss(batch)`) says of none that it gets this dict.
+    """
     if _root_name(node) not in {parameter.arg for parameter in function.parameters}:
         return None
     if not _always_runs(node, function, analysis):
         return None
     for site, frame in analysis.callers.entries(function):
+        if len(analysis.callers.callees(site.call, site.caller)) > 1:
+            continue
         if shapes := analysis.shapes.lacking(key, node.value, frame):
             return _match(node, key, shapes, function, Place(site.caller, site.call))
     return None
