@@ -168,6 +168,8 @@ class Evaluator:
                 return [DictLiteral(expr, frame)]
             case ast.Subscript():
                 return self._subscripts.of(expr, frame)
+            case ast.BinOp(op=ast.Mod(), right=length) if self._settings_hold:
+                return [Literal(0)] if self.values(length, frame) == (Literal(1),) else _NOTHING_KNOWN
             case ast.UnaryOp(op=ast.Not()) | ast.Compare():
                 truth = self.truth(expr, frame)
                 return [UNKNOWN if truth is None else Literal(truth)]

@@ -34,7 +34,7 @@ from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, passed_over, turned, weakly
 from verifygate.static.trail import told
-from verifygate.static.whose_scale import is_anothers, noted, scaled_by, served_by
+from verifygate.static.whose_scale import has_its_own, is_anothers, noted, scaled_by, served_by
 
 MAX_STATES = 40_000
 _SAMPLE = 50
@@ -366,6 +366,9 @@ class Walk:
         others = [
             (node, state) for node in nodes for state in self.arrivals.get(node, ()) if (node, state) not in broken
         ]
+        divides = self.graph.nodes[sightings[0].node].payload if sightings[0].breach_rule == "AMP217" else None
+        if has_its_own([state.tracks for _, state in others], sightings[0].optimizer, divides):
+            return None
         left = way.left_loops() if sightings[0].breach_rule == "AMP204" else set()
         if left and any(self._is_zeroed_in(left, state) for _, state in others):
             return None

@@ -101,7 +101,7 @@ class WrittenRegions:
         outer: WrittenRegion | None = None
         module = self.frame(function.module.body)
         for decorator in getattr(function.node, "decorator_list", ()):
-            if isinstance(decorator, ast.Call) and (region := self.roles.region(decorator, module)):
+            if isinstance(decorator, ast.Call) and (region := self._opened_by(decorator, module)):
                 outer = WrittenRegion(region, function, decorator, function.node, outer)
                 yield outer
         open_regions = [outer] if outer else []
@@ -116,6 +116,15 @@ class WrittenRegions:
                 made = WrittenRegion(region, function, context, node, around)
                 open_regions.append(made)
                 yield made
+
+    def _opened_by(self, decorator: ast.Call, module: Frame) -> Region | None:
+        """The region of a function's calls. One whose inputs `custom_fwd` casts to float32 is an island."""
+        cast = next((word.value for word in decorator.keywords if word.arg == "cast_inputs"), None)
+        if cast is None:
+            return self.roles.region(decorator, module)
+        to_float32 = self.roles.known_name(cast, module) == "torch.float32"
+        forward = self.roles.known_name(decorator.func, module).endswith(".custom_fwd")
+        return Region(False) if to_float32 and forward else None
 
 
 def _holds(outer: WrittenRegion, node: ast.stmt) -> bool:

@@ -5,7 +5,7 @@ Only scalers that can be told apart count. One that may be one of several, by a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from verifygate.protocol import Event, Window
 from verifygate.static.graph import Assign, Backward, ForeignBackward, Graph, Signal
@@ -53,6 +53,17 @@ def is_anothers(track: Track, signal: Signal) -> bool:
         return False
     kinds = {each.startswith(HANDED_IN) for each in (signal.which, *track.scales)}  # one may be given the other
     return "" not in track.scales and signal.which not in track.scales and len(kinds) == 1
+
+
+def has_its_own(others: Iterable[tuple[tuple[str, Track], ...]], optimizer: str, divides: object) -> bool:
+    """Whether on other ways to an unscale or a step its scaler has scaled the loss of some backward.
+
+    Beside other optimizers this one then has a backward of its own: a way around that leaves nothing to divide.
+    """
+    if not isinstance(divides, Signal):
+        return False
+    ways = (dict(tracks)[optimizer] for tracks in others if len(tracks) > 1)
+    return any(divides.which in track.scales for track in ways)
 
 
 def served_by(

@@ -24,6 +24,6 @@ def train(model, optimizer, batches, steps, config):
 
 def both(model, optimizer, batches, config):
     config.use_fp16 = False
-    train(model, optimizer, batches, 1, config)
+    train(model, optimizer, batches, 4, config)
     config.use_fp16 = True
     train(model, optimizer, batches, 2, config)

@@ -236,8 +236,8 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
         call, function = spot.node, spot.function
         if not isinstance(call, ast.Call) or is_loss_call(call) or not analysis.hot.is_model(call.func, function):
             continue
-        if any(analysis.written_regions.by_function.get(each) for each in analysis.callers.callees(call, function)):
-            continue  # the model sees to its precision itself
+        if any(_sees_to_it(each, analysis) for each in analysis.callers.callees(call, function)):
+            continue  # the model chooses its precision itself
         cover = analysis.covered.cover(call, function)
         if cover is None and analysis.covered.written_around(call, function):
             continue  # in an island: meant so
@@ -246,6 +246,16 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
     for forwards in by_name.values():
         there = [each for each in forwards if each.region is not None] or forwards
         yield next((each for each in there if _gives_a_loss(each, analysis)), there[0])
+
+
+def _sees_to_it(forward: Function, analysis: Analysis) -> bool:
+    """Whether what runs when a model is called says in which precision: not where only a part of it is an island."""
+    regions = analysis.written_regions.by_function.get(forward, [])
+    if any(each.is_active for each in regions):
+        return True
+    inside = {call for each in regions for call in each.calls}
+    parts = [call for call in forward.calls if ast.unparse(call.func).startswith("self.")]
+    return bool(regions) and inside.issuperset(parts)
 
 
 def _gives_a_loss(forward: _Forward, analysis: Analysis) -> bool:

@@ -52,7 +52,8 @@ No automatic fix: where the window begins is a decision.
 
 ## What it cannot see
 Gradients zeroed by means that it cannot follow silence it, as do several optimizers, since a backward may be
-another's. An accumulation is known by its condition: a remainder (`%`), or a name that says so.
+another's. An accumulation is known by its condition: a remainder (`%`), or a name that says so. One that is set to a
+single micro-batch is none.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation

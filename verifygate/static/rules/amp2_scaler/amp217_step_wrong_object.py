@@ -50,7 +50,8 @@ No automatic fix: which object is meant is a decision, and two-step optimizers n
 
 ## What it cannot see
 Objects that are made out of sight, and wrappers that hide the optimizer in a list. Scalers picked by an index or a
-condition, and those whose losses another function scales.
+condition, and those whose losses another function scales. Where there are several optimizers and a condition decides
+whether a scaler scales anything, the ways on which it does not are taken to leave its optimizer alone.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

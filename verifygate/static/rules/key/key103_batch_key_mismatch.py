@@ -64,7 +64,8 @@ No fix: the nearest key is named, but which one was meant is a decision.
 
 ## What it cannot see
 Items that go through transforms, datasets wrapped in `Subset` and the like, batches that the loop binds anew: there it
-stays silent. `.get`, `in` and `except KeyError` count as guards.
+stays silent. `.get`, `in` and `except KeyError` count as guards, and what stands behind a mode that no caller in sight
+asks for is not read.
 
 ## References
 - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.default_collate
@@ -257,7 +258,17 @@ def _misses(read: _Read, keys: set[str], analysis: Analysis) -> bool:
     """Whether a key that is read is not there, and nothing asks for it first or catches what that raises."""
     if read.key in keys or guarded(read.node, read.key, read.place.function):
         return False
+    if _is_left_out(read.place, analysis):
+        return False
     return not any(_asks_for_another(test, holds, read.batch, keys) for test, holds in analysis.held.leaves(read.place))
+
+
+def _is_left_out(place: Place, analysis: Analysis) -> bool:
+    """Whether every call in sight denies what a place is held by: a mode that is left as it is, another one."""
+    tests = list(analysis.held.conditions(place))
+    entries = [entered for _, entered in analysis.callers.entries(place.function)] if tests else []
+    truth = analysis.evaluator.truth
+    return bool(entries) and all(any(truth(test, each) is (not holds) for test, holds in tests) for each in entries)
 
 
 def _asks_for_another(test: ast.expr, holds: bool, batch: str, keys: set[str]) -> bool:
