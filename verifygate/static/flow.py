@@ -11,7 +11,7 @@ from collections import deque
 
 from verifygate.protocol import Breach, Event, Gradients, Window, advance
 from verifygate.record import record
-from verifygate.static.detours import Detours
+from verifygate.static.certainty import Certainty, Sighting
 from verifygate.static.graph import (
     Assign,
     Atom,
@@ -28,19 +28,15 @@ from verifygate.static.graph import (
     Signal,
     is_below,
 )
-from verifygate.static.judgement import OF_ONE, Way, asks_gradients
+from verifygate.static.judgement import Way, asks_gradients
 from verifygate.static.liveness import counts, ended, implied, live, next_turns
 from verifygate.static.past import Past, Step
 from verifygate.static.states import Span, State, decided
 from verifygate.static.tracks import Track, Turn, advanced, is_earlier, passed_over, turned, weakly
 from verifygate.static.trail import told
-from verifygate.static.whose_scale import has_its_own, is_anothers, noted, scaled_by, served_by
+from verifygate.static.whose_scale import is_anothers, noted, scaled_by, served_by
 
 MAX_STATES = 40_000
-_SAMPLE = 50
-"""Of the states that arrive at a statement, how many are asked what brought them there."""
-
-_SCALER_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED, Gradients.MIXED})
 
 
 class TooManyStatesError(Exception):
@@ -60,24 +56,13 @@ class Hit:
     optimizer: str = ""
 
 
-@record(eq=False)
-class _Sighting:
-    """A breach as met in the walk: at a node, in a state."""
-
-    breach_rule: str
-    blamed: int
-    node: int
-    state: State
-    optimizer: str
-
-
 class Walk:
     """One walk of one graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.parents: dict[Step, Step | None] = {}
-        self.sightings: dict[tuple[str, int], list[_Sighting]] = {}
+        self.sightings: dict[tuple[str, int], list[Sighting]] = {}
         self.arrivals: dict[int, list[State]] = {}
         self._switches: dict[str, Atom] = {}
         """Canonical path of a variable -> the condition that asks for nothing but it."""
@@ -296,7 +281,7 @@ class Walk:
     def _sight(self, rule: str, blamed: int, number: int, state: State, optimizer: str) -> None:
         if not self._is_over:
             sightings = self.sightings.setdefault((rule, blamed), [])
-            sightings.append(_Sighting(rule, blamed, number, state, optimizer))
+            sightings.append(Sighting(rule, blamed, number, state, optimizer))
 
     def _assign(self, number: int, assign: Assign, state: State) -> State:
         scaled = state.scaled
@@ -330,13 +315,14 @@ class Walk:
     def _hits(self) -> list[Hit]:
         self._is_over = True
         hits: dict[tuple[str, int], Hit] = {}
+        certainty = Certainty(self.graph, self.arrivals, self._past, self._onward_again)
         for (rule, blamed), sightings in self.sightings.items():
             first = sightings[0]
             numbers = [number for number, _ in self._past.steps(first.node, first.state)]
             way = Way(self.graph, numbers, blamed, self._past.volatile)
             verdict, at_fault = way.verdict(rule)
             # asked second: whether other paths are innocent takes far longer to find out
-            certain = self._certain(sightings, way) if verdict else None
+            certain = certainty.of(sightings, way) if verdict else None
             if certain is None:
                 continue
             hits.setdefault(
@@ -352,81 +338,7 @@ class Walk:
             )
         return list(hits.values())
 
-    def _certain(self, sightings: list[_Sighting], way: Way) -> bool | None:
-        """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later.
-
-        None where the way found needs two conditions that change as it runs, or two objects of one kind in a loop over
-        objects of any, or a reading comes after the loop that left the gradients in another state on other paths: it
-        may not be feasible at all.
-        """
-        if "[*]" not in sightings[0].optimizer and way.needs_two_alike():
-            return None
-        nodes = {sighting.node for sighting in sightings}
-        broken = {(sighting.node, sighting.state) for sighting in sightings}
-        others = [
-            (node, state) for node in nodes for state in self.arrivals.get(node, ()) if (node, state) not in broken
-        ]
-        divides = self.graph.nodes[sightings[0].node].payload if sightings[0].breach_rule == "AMP217" else None
-        if has_its_own([state.tracks for _, state in others], sightings[0].optimizer, divides):
-            return None
-        left = way.left_loops() if sightings[0].breach_rule == "AMP204" else set()
-        if left and any(self._is_zeroed_in(left, state) for _, state in others):
-            return None
-        if not any(self._concerned(*each, sightings[0]) for each in others):
-            return True
-        innocent = [each for each in others if self._concerned(*each, sightings[0], midway=True)]
-        guilty = frozenset.intersection(*(self._past.settings(each.node, each.state) for each in sightings))
-        at_fault = [self._past.settings(way.blamed, state) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]]
-        if guilty and at_fault:
-            guilty -= frozenset.intersection(*at_fault)  # without these the statement at fault is not reached at all
-        for atom, truth in guilty if innocent else ():
-            settings = (self._past.settings(*each) for each in innocent)
-            asked = [(atom, not truth) in each for each in settings if any(found == atom for found, _ in each)]
-            if asked and all(asked):
-                return False  # decided by a setting: some configuration never breaks the rule
-        choices = way.choices()
-        if len(choices) <= 1 and not any(choice.startswith(OF_ONE) for choice in choices):
-            return True
-        if not sightings[0].optimizer:
-            return False
-        steps = self._past.steps(sightings[0].node, sightings[0].state)
-        given = self._always(way.blamed) & self._always(way.shown)
-        needed = Detours(self._onward_again, broken, way).needed(steps, given, enough=2)
-        return None if len(needed) > 1 or any(choice.startswith(OF_ONE) for choice in needed) else False
-
-    def _concerned(self, number: int, state: State, sighting: _Sighting, *, midway: bool = False) -> bool:
-        """Whether a state is on the scaler's side of the road: a path that trains in FP32 proves no innocence.
-
-        Midway: and something of the window at hand has happened already. Of a backward without scale only paths on
-        which its own loop has zeroed the gradients tell: what came before the loop says nothing of its turns.
-        """
-        if not sighting.optimizer:
-            return True
-        track = dict(state.tracks).get(sighting.optimizer)
-        if track is None:
-            return False
-        payload = self.graph.nodes[number].payload
-        if isinstance(payload, Backward) and sighting.breach_rule == "AMP212" and not payload.scaled:
-            zeroed = track.mark(Event.ZERO_GRAD) if track.state.gradients is Gradients.NONE else None
-            if zeroed is not None and {*self.graph.nodes[zeroed].loops} & {*self.graph.nodes[number].loops}:
-                return True
-        windows = (Window.UNSCALED, Window.STEPPED) if midway else (Window.READY, Window.UNSCALED, Window.STEPPED)
-        return track.state.gradients in _SCALER_SIDE or track.state.window in windows
-
-    def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
-        """Whether a turn of these loops ends with gradients zeroed: how the last one ended decides what is read."""
-        zeroed = [mark for _, track in state.tracks if (mark := track.mark(Event.ZERO_GRAD)) is not None]
-        return any(loops <= set(self.graph.nodes[mark].loops) for mark in zeroed)
-
-    def _always(self, node: int) -> frozenset[tuple[str, bool]]:
-        """How conditions came out, when they were last asked, on every way to an event."""
-        ways = [
-            frozenset({fact[0].text: fact[1] for fact in self._past.decisions(node, state)}.items())
-            for state in self.arrivals.get(node, [])[:_SAMPLE]
-        ]
-        return frozenset.intersection(*ways) if ways else frozenset()
-
-    def _path(self, sighting: _Sighting) -> list[Node]:
+    def _path(self, sighting: Sighting) -> list[Node]:
         """The events on the way to the breach, from the last point at which nothing was pending."""
         numbers = [
             number
