@@ -136,3 +136,40 @@ def test_the_old_autocast_begins_with_its_switch():
     off = [move.data.decode() for move in moves if move.operator.name == "autocast-off"]
     assert ["torch.cuda.amp.autocast(dtype=torch.float16, enabled=False)" in text for text in off].count(True) == 1
     assert all("autocast(use_amp" in move.data.decode() for move in moves if move.operator.name == "wrong-device")
+
+
+def moves_of(name: str, text: str) -> list[str]:
+    _, moves = moves_in(text)
+    return [move.data.decode() for move in moves if move.operator.name == name]
+
+
+def test_a_scaler_is_not_switched_off_where_nothing_needs_it():
+    assert moves_of("scaler-off", TRAIN)
+    assert not moves_of("scaler-off", TRAIN.replace("float16", "bfloat16"))
+
+
+def test_a_scaler_is_not_switched_on_where_its_switch_is_asked_before_scaling():
+    line = "            scaler.scale(loss).backward()\n"
+    assert line in TRAIN
+    guarded = TRAIN.replace(line, "            if use_amp:\n    " + line)
+
+    assert moves_of("scaler-always-on", TRAIN)
+    assert not moves_of("scaler-always-on", guarded)
+
+
+def test_a_device_that_is_worked_out_becomes_none_that_it_may_be():
+    worked_out = TRAIN.replace('autocast("cpu"', "autocast(inputs.device.type")
+    assert worked_out != TRAIN
+
+    assert any('autocast("cuda", dtype' in text for text in moves_of("wrong-device", TRAIN))
+    assert all('autocast("xpu", dtype' in text for text in moves_of("wrong-device", worked_out))
+
+
+def test_a_load_goes_with_the_question_for_it():
+    line = '    scaler.load_state_dict(state["scaler"])\n'
+    assert line in TRAIN
+    tried = f'        try:\n        {line}        except KeyError:\n            print("none")\n'
+    asked = f'    if "scaler" in state:\n{tried}'
+
+    (text,) = moves_of("scaler-not-loaded", TRAIN.replace(line, asked))
+    assert '"scaler" in state' not in text

@@ -65,13 +65,17 @@ def _leaves_something(site: Site, region: ast.With) -> bool:
 
 
 def wrong_device(site: Site) -> Found:
-    """Another device type: what runs on the CPU is told to be elsewhere, and the other way round."""
+    """Another device type: what runs on the CPU is told to be elsewhere, and the other way round.
+
+    One that is worked out becomes what it never is: `"cuda"` would be right wherever there is CUDA.
+    """
     for call in site.calls(Kind.AUTOCAST):
         device = next((each.value for each in call.keywords if each.arg == "device_type"), None)
         device = device or (call.args[0] if call.args and _takes_device(site, call) else None)
         if device is not None:
-            known = isinstance(device, ast.Constant) and device.value == "cuda"
-            yield call, [site.code.expression(device, '"cpu"' if known else '"cuda"')]
+            known = str(device.value).partition(":")[0] if isinstance(device, ast.Constant) else ""
+            other = {"cuda": '"cpu"', "cpu": '"cuda"'}.get(known, '"xpu"')
+            yield call, [site.code.expression(device, other)]
 
 
 def backward_inside(site: Site) -> Found:

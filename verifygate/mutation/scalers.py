@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from verifygate.model import Construct
 from verifygate.model import ConstructKind as Kind
 from verifygate.mutation.code import Edit
 from verifygate.mutation.site import Site
@@ -169,19 +170,54 @@ def not_saved(site: Site) -> Found:
 
 
 def not_loaded(site: Site) -> Found:
+    """The statement that loads the scaler's state goes, and with it the `if` that is there for nothing else."""
     for call, statement in site.bare(Kind.STATE_LOADED):
-        yield call, [site.code.dropped(statement)]
+        yield call, [site.code.dropped(_with_its_guard(statement, site))]
+
+
+def _with_its_guard(statement: ast.stmt, site: Site) -> ast.stmt:
+    """The outermost `if` about the scaler that does nothing but load its state, and speak of it."""
+    guarded = here = statement
+    for outer in site.code.above(statement):
+        alone = isinstance(outer, ast.Try) or (isinstance(outer, ast.If) and not outer.orelse)
+        if not alone or not all(each is here or isinstance(each, ast.Expr) for each in outer.body):  # type: ignore[attr-defined]
+            break
+        here = outer  # type: ignore[assignment]
+        if isinstance(outer, ast.If) and "scaler" in ast.unparse(outer.test).lower() and site.code.statement(here):
+            guarded = here
+    return guarded
 
 
 def switched_off(site: Site) -> Found:
+    """A scaler that is off under a region that may be float16: bfloat16 needs none, and no region needs none."""
+    regions = [each for each in site.everywhere if each.kind is Kind.AUTOCAST]
+    own = [each for each in regions if each.path == site.code.path]
+    scales_itself = any(True for _ in site.calls(Kind.SCALE))
+    if (scales_itself and not own and regions) or _are_bfloat16(own or regions):
+        return
     for call in site.calls(Kind.GRAD_SCALER):
         yield call, [site.code.expression(call, _with_enabled(call, "False"))]
 
 
+def _are_bfloat16(regions: list[Construct]) -> bool:
+    return bool(regions) and all("bfloat16" in each.text for each in regions)
+
+
 def always_on(site: Site) -> Found:
+    """A scaler that is on whatever its switch says; not where what it scales asks for the switch as well."""
     for call in site.calls(Kind.GRAD_SCALER):
-        if any(each.arg == "enabled" for each in call.keywords):
+        switch = next((each.value for each in call.keywords if each.arg == "enabled"), None)
+        if switch is not None and not _is_asked_before_scaling(ast.unparse(switch), site):
             yield call, [site.code.expression(call, _with_enabled(call, "True"))]
+
+
+def _is_asked_before_scaling(switch: str, site: Site) -> bool:
+    """Whether every loss in the file is scaled only where an `if` asks for the switch: `if args.amp:`."""
+    arms = [list(site.code.above(call)) for call in site.calls(Kind.SCALE)]
+    return bool(arms) and all(
+        any(isinstance(each, ast.If | ast.IfExp) and switch in ast.unparse(each.test) for each in around)
+        for around in arms
+    )
 
 
 def mispositioned(site: Site) -> Found:

@@ -101,8 +101,9 @@ class Way:
         for number, _ in self.decisions(since):
             if self._checks_finite(number) and asks_gradients(self.graph.nodes[number]):
                 taken, others = self._arms(number, since)
-                if self._comes_to_an_update(others) and not self._comes_to_an_update(taken):
-                    return "AMP214", number
+                for until in (None, self.numbers[since]):  # the update may be behind another optimizer's backward
+                    if self._comes_to_an_update(others, until) and not self._comes_to_an_update(taken, until):
+                        return "AMP214", number
         return "", self.blamed
 
     def _led_past_an_update(self, guard: int) -> bool:
@@ -125,14 +126,14 @@ class Way:
         taken = set(self.numbers[self.numbers.index(guard, since) + 1 :][:1])
         return taken, {successor for successor, _ in self.graph.nodes[guard].successors} - taken
 
-    def _comes_to_an_update(self, starts: set[int]) -> bool:
-        """Whether an update comes before the next backward."""
+    def _comes_to_an_update(self, starts: set[int], until: int | None = None) -> bool:
+        """Whether an update comes before the next backward, or before a certain one."""
         ahead, seen = list(starts), set(starts)
         while ahead:
             node = self.graph.nodes[number := ahead.pop()]
             if self._event(number) is Event.UPDATE:
                 return True
-            if not isinstance(node.payload, Backward):
+            if not isinstance(node.payload, Backward) if until is None else number != until:
                 following = {successor for successor, _ in node.successors} - seen
                 seen |= following
                 ahead += following

@@ -32,7 +32,7 @@ _IS_FLOAT32 = re.compile(
     r"""^[\w.\[\]'"]+ (?:(!=|==) ['"]?(?:torch\.)?(?:float32|fp32|f32|32|no|none)['"]?|(is not|is) none)$""",
     re.IGNORECASE,
 )
-_RUNS_BACKWARD = r"(?i)backward|optimi[sz]e|step|update"
+_RUNS_BACKWARD = r"(?i)backward|optimi[sz]e|step|update|(?:^|_)opt(?:im)?$"
 _MAX_STEPS = 5
 
 
@@ -135,6 +135,17 @@ class Precision:
                             given = self._given(binding, home, through)
                             parts += [self.explained(each.expr, each.frame, steps + 2) for each in given]
         return " ; ".join(parts)
+
+    def spelled_out(self, expr: ast.expr, frame: Frame, steps: int = 0) -> str:
+        """The text of a condition in which each name that is only another one's stands as that: `cfg = self.cfg`."""
+        text = ast.unparse(expr)
+        for node in walk(expr) if steps < _MAX_STEPS else ():
+            if isinstance(node, ast.Name) and (found := self.evaluator.lookup(node.id, frame)) and len(found[0]) == 1:
+                given = found[0][0].expr
+                if found[0][0].kind == "value" and isinstance(given, ast.Name | ast.Attribute):
+                    meant = self.spelled_out(given, found[1], steps + 1)
+                    text = re.sub(rf"(?<![\w.]){node.id}\b", meant, text)
+        return text
 
     def _given(self, binding: Binding, home: Frame, through: ast.Call | None) -> list[Bound]:
         """What the one call of a function gives a parameter, or that of many which is meant."""

@@ -303,9 +303,12 @@ def _taken_from(expr: ast.expr) -> str:
 
 
 def _reshaped(expr: ast.expr) -> ast.expr:
-    """What an expression is a view or a mean of: of the same dtype."""
+    """What an expression is a view or a mean of, by a method or a function of torch: of the same dtype."""
     while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in _SAME_DTYPE:
-        expr = expr.func.value
+        by_function = last_name(expr.func.value) == "torch"
+        if by_function and not expr.args:
+            break
+        expr = expr.args[0] if by_function else expr.func.value
     return expr
 
 
@@ -342,7 +345,7 @@ def _drawn(target: ast.expr, given: ast.expr) -> list[tuple[ast.expr, ast.expr]]
 
 
 def _half_in(expr: ast.expr, names: set[str]) -> str:
-    """The output that makes a value half: one that it is a part or a view of, or a factor in a product of matrices."""
+    """The output that makes a value half: a part or a view of one, a product of matrices, a difference of two."""
     expr = _reshaped(expr)
     match expr:
         case ast.BinOp(left=left, op=ast.MatMult(), right=right):  # torch multiplies matrices of one dtype only
@@ -350,6 +353,8 @@ def _half_in(expr: ast.expr, names: set[str]) -> str:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
             one, other = (right, left) if _is_scale(left) else (left, right)
             return _half_in(one, names) if _is_scale(other) else ""
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):  # a float32 on one side makes it float32
+            return _half_in(left, names) if _half_in(right, names) else ""
         case ast.Call(func=ast.Attribute(value=receiver, attr=name), args=args) if name in _PRODUCTS:
             return next(filter(None, (_half_in(each, names) for each in (receiver, *args))), "")
         case ast.Call(func=ast.Attribute(value=turned, attr="t"), args=[]):

@@ -4,6 +4,8 @@
 Reports the state of an optimizer that goes into a checkpoint where nothing in the program saves the state of its
 GradScaler; and, where it is saved, the loading of an optimizer's state in a program that never gives the scaler its
 own back; and one of several scalers of the same training whose state is left out where another's is kept or loaded.
+So too one of several ways to resume in a function that loads the optimizer's state alone, where another loads the
+scaler's as well, and a wrapper that gives out its scaler's state and drops the one that it is given.
 Scalers that are never enabled do not count, nor do checkpoints that hold weights only.
 
 ## Why is this bad
@@ -135,6 +137,7 @@ RULE = Rule(
 
 _TEMPORARY = r"\bTemporaryDirectory\(|\b(Named|Spooled)?TemporaryFile\("
 _TAKES_ELSEWHERE = r"(?i)artifact|upload|report|from_directory|add_(?:file|dir)|push|copy|move|replace|rename"
+_ASKS_FOR_AMP = r"(?i)amp\b|amp_|_amp|fp16|half|scaler|precision|float|dtype"
 _TESTS = r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.py$|conftest)"
 
 
@@ -176,6 +179,75 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 )
                 break
     yield from _left_out(analysis)
+    yield from _on_one_way_only(analysis)
+    yield from _dropped(analysis)
+
+
+def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
+    """Of several ways to resume in a function, one that loads the optimizer's state without the scaler's."""
+    scalers = [each for each in analysis.scaler_calls if each.method == "load_state_dict"]
+    for place in analysis.checkpoints.restored:
+        loads = [each for each in scalers if each.function is place.function]
+        if not loads or re.search(_TESTS, place.path):
+            continue
+        apart = [_apart(place.node, each.call, place.function, analysis) for each in loads]
+        if not all(apart) or any(re.search(_ASKS_FOR_AMP, ast.unparse(arm.test)) for arm, _ in filter(None, apart)):
+            continue  # the scaler's state is loaded on this way too, or there is no scaler on it
+        if any("scaler" in ast.unparse(each).lower() for arm in filter(None, apart) for each in _statements(*arm)):
+            continue
+        beside = [each for each in loads if _is_beside_another(each.call, place, analysis)]
+        if beside:
+            yield Match(
+                place,
+                f"`{statement_text(place)}` resumes the optimizer; the scaler's state is loaded on another way only",
+                certain=False,
+                steps=((beside[0].place, "the other way"), (place, "resuming")),
+                remedy="load the scaler's saved state beside the optimizer's on each way",
+            )
+
+
+def _apart(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> tuple[ast.If, str] | None:
+    """The `if` of which two nodes stand in different arms, and the arm of the first; None where both may run."""
+    arms = {each.node: each.part for each in analysis.nesting.around(other, function)}
+    for each in analysis.nesting.around(one, function):
+        if isinstance(each.node, ast.If) and arms.get(each.node, each.part) != each.part:
+            return each.node, each.part
+    return None
+
+
+def _statements(branch: ast.If, part: str) -> list[ast.stmt]:
+    return branch.body if part == "body" else branch.orelse
+
+
+def _is_beside_another(load: ast.Call, place: Place, analysis: Analysis) -> bool:
+    """Whether another optimizer's state is loaded where a scaler's is: that way resumes as well."""
+    return any(
+        each.function is place.function
+        and each.node is not place.node
+        and _apart(each.node, load, place.function, analysis) is None
+        and _apart(each.node, place.node, place.function, analysis) is not None
+        for each in analysis.checkpoints.restored
+    )
+
+
+def _dropped(analysis: Analysis) -> Iterator[Match]:
+    """A wrapper whose `state_dict` is its scaler's, and whose `load_state_dict` does nothing with what it is given."""
+    for call in analysis.scaler_calls:
+        wraps = call.function.owner if call.method == "state_dict" and call.function.name == "state_dict" else None
+        load = wraps.methods.get("load_state_dict") if wraps else None
+        if load is None or isinstance(load.node, ast.Module | ast.Lambda) or re.search(_TESTS, call.place.path):
+            continue
+        given = {each.arg for each in load.node.args.args[1:]}
+        read = any(isinstance(node, ast.Name) and node.id in given for node in load.own_nodes)
+        if given and not read and not any(isinstance(node, ast.Call | ast.Raise) for node in load.own_nodes):
+            place = Place(load, load.node)
+            yield Match(
+                place,
+                "the scaler's state is given out, and what is given to load is dropped",
+                certain=False,
+                steps=((call.place, "the scaler's state"), (place, "loading")),
+                remedy="hand the state on: `self.scaler.load_state_dict(state)`",
+            )
 
 
 def _left_out(analysis: Analysis) -> Iterator[Match]:

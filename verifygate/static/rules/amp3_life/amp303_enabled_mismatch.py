@@ -118,10 +118,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     if not use.scaler.off and (match := _stale(use, region, analysis) or _elsewhere(use, region, analysis)):
         return match
-    if Dtype.FLOAT16 not in analysis.precision.of_region(region):
-        return None
-    if use.scaler.off:
+    dtypes = analysis.precision.of_region(region)
+    by_device = Dtype.UNKNOWN in dtypes and analysis.precision.goes_by_device(region)  # on CUDA that is float16
+    if use.scaler.off and (by_device or Dtype.FLOAT16 in dtypes):
         return _off(use, region, analysis)
+    if Dtype.FLOAT16 not in dtypes:
+        return _stays_on(use, region, analysis) if by_device else None
     ways = (_by_another, _stays_on, _left_alone, _without_one)
     return next((match for way in ways if (match := way(use, region, analysis)) is not None), None)
 
@@ -190,9 +192,12 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
         return None  # what switches the region is the test's own to set
     precision = analysis.precision
     around = _conditions(region.context, region.function, analysis)
-    asked = {(text.partition(" ; ")[0], holds) for text, holds in around}
+    asked = set(_spelled_out(region.context, region.function, analysis))
+    if (enabled := region.region.enabled) is not None:
+        asked.add((analysis.precision.spelled_out(enabled.expr, enabled.frame), True))
     own = _conditions(use.call, use.function, analysis)
-    alone = [text for text, holds in own if (text.partition(" ; ")[0], holds) not in asked]
+    spelled = _spelled_out(use.call, use.function, analysis)
+    alone = [text for (text, _), each in zip(own, spelled, strict=True) if each not in asked]
     if any(re.search(_ASKS_FOR_DEVICE, text) or precision.asks_for_dtype(text) for text in alone):
         return None  # where there is no CUDA, the region is off as well; another dtype needs no scaler
     always = (
@@ -216,6 +221,13 @@ def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[t
     frame = analysis.evaluator.root_frame(function)
     tests = analysis.nesting.conditions(node, function)
     return [(analysis.precision.explained(test, frame, _ONE_STEP), holds) for test, holds in tests]
+
+
+def _spelled_out(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:
+    """The same, each by what its names stand for: `prec == "amp"` is a question to the settings."""
+    frame = analysis.evaluator.root_frame(function)
+    tests = analysis.nesting.conditions(node, function)
+    return [(analysis.precision.spelled_out(test, frame), holds) for test, holds in tests]
 
 
 def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
