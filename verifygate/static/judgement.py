@@ -145,18 +145,21 @@ class Way:
         `for hook in self.hooks: hook.before_step(self)`: of each kind of hook there is one.
         """
         for calls, loop in self._drawn_calls().items():
-            heads = [
-                n for n, node in enumerate(self.graph.nodes) if node.place.node is loop and node.calls == calls[:-1]
-            ]
-            turns, inside = 0, False
-            for number in self.numbers:
-                if number == heads[0]:
-                    turns = 0  # the loop begins anew
-                before, inside = inside, self.graph.nodes[number].calls[: len(calls)] == calls
-                turns += inside and not before
-                if turns > 1:
-                    return True
+            nodes = enumerate(self.graph.nodes)
+            entry = next((n for n, node in nodes if node.place.node is loop and node.calls == calls[:-1]), None)
+            if entry is not None and self._most_turns(calls, entry) > 1:  # none where turns are written out
+                return True
         return False
+
+    def _most_turns(self, calls: tuple[Place, ...], entry: int) -> int:
+        """How often the way comes into a call before the loop around it, which is entered there, begins anew."""
+        most, turns, inside = 0, 0, False
+        for number in self.numbers:
+            turns = 0 if number == entry else turns
+            before, inside = inside, self.graph.nodes[number].calls[: len(calls)] == calls
+            turns += inside and not before
+            most = max(most, turns)
+        return most
 
     def _drawn_calls(self) -> dict[tuple[Place, ...], ast.For]:
         """The calls on the way, each after those that lead to it, that run what a loop goes over; and the loop."""
@@ -288,7 +291,9 @@ class Way:
 
 def _drawn_by(call: Place) -> ast.For | None:
     """The loop over the objects of which a call runs a method, or over the functions of which it runs one."""
-    names = {node.id for node in walk(call.node.func) if isinstance(node, ast.Name)}  # type: ignore[attr-defined]
+    if not isinstance(call.node, ast.Call):
+        return None
+    names = {node.id for node in walk(call.node.func) if isinstance(node, ast.Name)}
     around = [loop for loop in call.function.of_kind(ast.For) if call.node in walk(loop)]
     drawn = (loop for loop in around if names & {node.id for node in walk(loop.target) if isinstance(node, ast.Name)})
     return next(drawn, None)
