@@ -294,8 +294,9 @@ def _drawn_by(call: Place) -> ast.For | None:
     if not isinstance(call.node, ast.Call):
         return None
     names = {node.id for node in walk(call.node.func) if isinstance(node, ast.Name)}
-    around = [loop for loop in call.function.of_kind(ast.For) if call.node in walk(loop)]
-    drawn = (loop for loop in around if names & {node.id for node in walk(loop.target) if isinstance(node, ast.Name)})
+    nodes = call.function.of_kind(ast.For)
+    loops = (each for each in nodes if each.body[0].lineno <= call.line <= Place(call.function, each).end_line)
+    drawn = (loop for loop in loops if names & {node.id for node in walk(loop.target) if isinstance(node, ast.Name)})
     return next(drawn, None)
 
 
