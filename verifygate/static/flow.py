@@ -231,7 +231,9 @@ class Walk:
             return names
         shared = {name: len(self.graph.optimizers[name] & signal.names) for name in names}
         if most := max(shared.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
-            return [name for name in names if shared[name] == most]
+            names = [name for name in names if shared[name] == most]
+            if len(names) == 1 or len({name.rpartition(".")[2] for name in names}) > 1:
+                return names  # else `first.optimizer` and `second.optimizer`: two objects of a kind
         if signal.event in (Event.CLIP, Event.READ):
             tracks = dict(state.tracks)
             at_fault = [advance(tracks[name].state, signal.event)[1] is not None for name in names]

@@ -90,6 +90,8 @@ class Signals:
             return Meaning(Signal(event, "", self.roles.path(receiver, frame)), closure=closure)
         if method == "zero_grad" or (method in torch_api.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
             path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
+            if "(" in path and _is_being_made(frame):
+                path = ""  # the object goes by the call that makes it, and later by another name
             return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
         if is_grad(receiver):
             if (
@@ -369,3 +371,10 @@ def _is_without_end(call: ast.Call) -> bool:
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as text)]):
             return text.lower().startswith("inf")
     return limit is not None and last_name(limit) == "inf"
+
+
+def _is_being_made(frame: Frame | None) -> bool:
+    """Whether the code is a constructor's, or what one calls."""
+    while frame is not None and frame.function.name != "__init__":
+        frame = frame.caller
+    return frame is not None
