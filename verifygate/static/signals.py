@@ -177,11 +177,13 @@ class Signals:
         queue, seen, sizes = [factor], set[str](), 0
         while queue:
             for node in walk(queue.pop()):
-                if isinstance(node, ast.Compare):
+                if isinstance(node, ast.Compare) and not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
                     return False  # a mask: which elements are above zero, or among the largest, may have no scale
                 if isinstance(node, ast.Call) and last_name(node.func) in _SIZES:
                     held = node.func.value if isinstance(node.func, ast.Attribute) else None
                     sizes += any(each is not None and is_grad(each) for each in (held, *node.args[:1]))
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sum":
+                    sizes += _is_squared_grad(node.func.value)
                 elif isinstance(node, ast.Name) and node.id not in seen:
                     seen.add(node.id)
                     bound = frame.function.scope.names.get(node.id, ())
@@ -371,6 +373,14 @@ def _is_without_end(call: ast.Call) -> bool:
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as text)]):
             return text.lower().startswith("inf")
     return limit is not None and last_name(limit) == "inf"
+
+
+def _is_squared_grad(expr: ast.expr) -> bool:
+    """Whether an expression is the square of a gradient: `p.grad ** 2`, `p.grad.pow(2)`, `p.grad.square()`."""
+    match expr:
+        case ast.BinOp(left=grad, op=ast.Pow()) | ast.Call(func=ast.Attribute(value=grad, attr="pow" | "square")):
+            return is_grad(grad)
+    return False
 
 
 def _is_being_made(frame: Frame | None) -> bool:
