@@ -233,7 +233,7 @@ class Walk:
         if most := max(shared.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
             names = [name for name in names if shared[name] == most]
             if len(names) == 1 or len({name.rpartition(".")[2] for name in names}) > 1:
-                return names  # else `first.optimizer` and `second.optimizer`: two objects of a kind
+                return names  # else two objects of a kind, or one that went by another name while it was made
         if signal.event in (Event.CLIP, Event.READ):
             tracks = dict(state.tracks)
             at_fault = [advance(tracks[name].state, signal.event)[1] is not None for name in names]

@@ -1,4 +1,4 @@
-"""What a call that makes a scaler, a region or another object is given, where it stands, and what keeps the object."""
+"""What a call that makes a scaler or a region is given, and where it stands."""
 
 from __future__ import annotations
 
@@ -20,19 +20,6 @@ def built_at(made: Made) -> str:
 def built_by(call: ast.Call, function: Function) -> str:
     """What tells an object by the call that builds it, which stands in a function."""
     return f"{function.module.path}:{call.lineno}:{call.col_offset}"
-
-
-def kept(receiver: Bound) -> Bound:
-    """What an object goes by that a call makes: what that is assigned to (`loop = Loop(model)`), or else the call.
-
-    Inside `__init__` it is the same object as in the methods that are called by that name.
-    """
-    function = receiver.frame.function
-    nodes = function.of_kind(ast.Assign) if isinstance(receiver.expr, ast.Call) else ()
-    targets = (node.targets[0] for node in nodes if node.value is receiver.expr and len(node.targets) == 1)
-    return next(
-        (Bound(each, receiver.frame) for each in targets if isinstance(each, ast.Name | ast.Attribute)), receiver
-    )
 
 
 def scaler_enabled(made: Made) -> Bound | None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from verifygate.record import record, replace
 from verifygate.static import torch_api
 from verifygate.static.evaluate import Evaluator
-from verifygate.static.made import argument, autocast_enabled, built_at, kept, scaler_enabled
+from verifygate.static.made import argument, autocast_enabled, built_at, scaler_enabled
 from verifygate.static.program import Class
 from verifygate.static.reaching import reaching
 from verifygate.static.scopes import Binding
@@ -157,8 +157,7 @@ class Roles:
         function = home.function
         if function.owner is not None and function.parameters[0].arg == name and not function.is_static:
             if home.receiver is not None:
-                holder = kept(home.receiver)
-                return self.path(holder.expr, holder.frame, aliases + 1)
+                return self.path(home.receiver.expr, home.receiver.frame, aliases + 1)
             return f"<{(home.receiver_class or function.owner).symbol}>"
         if bound := home.arguments.get(name):
             if isinstance(bound.expr, _PURE | ast.Constant | ast.Call):

@@ -90,8 +90,6 @@ class Signals:
             return Meaning(Signal(event, "", self.roles.path(receiver, frame)), closure=closure)
         if method == "zero_grad" or (method in torch_api.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
             path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
-            if "(" in path and _is_being_made(frame):
-                path = ""  # the object goes by the call that makes it, and later by another name
             return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
         if is_grad(receiver):
             if (
@@ -381,10 +379,3 @@ def _is_squared_grad(expr: ast.expr) -> bool:
         case ast.BinOp(left=grad, op=ast.Pow()) | ast.Call(func=ast.Attribute(value=grad, attr="pow" | "square")):
             return is_grad(grad)
     return False
-
-
-def _is_being_made(frame: Frame | None) -> bool:
-    """Whether the code is a constructor's, or what one calls."""
-    while frame is not None and frame.function.name != "__init__":
-        frame = frame.caller
-    return frame is not None
