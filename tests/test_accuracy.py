@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.accuracy import CLASSES, Case, find_checkout, judge, read_cases, table
 from verifygate.cli import main
+from verifygate.quality.accuracy import CLASSES, Case, find_checkout, judge, read_cases, table
 from verifygate.static.registry import load_rules
 
 FOLDER = Path(__file__).parent / "accuracy"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate import cache
+from verifygate.check import answer_cache
 from verifygate.cli import main
 from verifygate.static import engine
 
@@ -56,7 +56,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def answers() -> list[Path]:
-    return sorted(Path(os.environ[cache.VARIABLE]).glob("*.json"))
+    return sorted(Path(os.environ[answer_cache.VARIABLE]).glob("*.json"))
 
 
 @pytest.mark.parametrize("options", [[], ["--format", "json"], ["--format", "sarif"], ["--select", "AMP5"]])
@@ -119,7 +119,7 @@ def test_the_program_itself_is_part_of_the_key(
     (copy / "static").mkdir(parents=True)
     (copy / "cache.py").write_text("")
     (copy / "static" / "rule.py").write_text("old = 1")
-    monkeypatch.setattr(cache, "__file__", str(copy / "cache.py"))
+    monkeypatch.setattr(answer_cache, "__file__", str(copy / "cache.py"))
     main(["check"])
     (copy / "static" / "rule.py").write_text("new = 1")
     main(["check"])
@@ -192,10 +192,10 @@ def test_an_answer_under_the_name_of_another_is_none(project: Path, analysed: li
 def test_a_tree_brings_no_answers_of_its_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main(["check"])
     assert sorted(path.name for path in project.iterdir()) == [".git", "other.py", "train.py"]
-    monkeypatch.delenv(cache.VARIABLE)
+    monkeypatch.delenv(answer_cache.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setenv("HOME", str(project.parent / "home"))
-    folder = cache._folder()
+    folder = answer_cache._folder()
     assert folder is not None
     assert folder.is_relative_to(project.parent / "home")
 
@@ -214,21 +214,21 @@ def test_where_nothing_can_be_kept_all_is_worked_out(
 ) -> None:
     (tmp_path / "file").write_text("")
     if place == "file":
-        monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
+        monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "file"))
     else:
-        for name in (cache.VARIABLE, "HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        for name in (answer_cache.VARIABLE, "HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
             monkeypatch.delenv(name, raising=False)
     assert main(["check"]) == main(["check"]) == 1
     assert len(analysed) == 2
 
 
 def test_what_was_asked_for_last_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MAX_ANSWERS", 3)
+    monkeypatch.setattr(answer_cache, "MAX_ANSWERS", 3)
     for number in range(4):
-        cache.keep(f"{number:064}", cache.Answer("text", 0))
+        answer_cache.keep(f"{number:064}", answer_cache.Answer("text", 0))
         os.utime(answers()[-1], (number, number))
         if number == 2:
-            assert cache.recall(f"{0:064}") == cache.Answer("text", 0)  # asked for now, so it stays
+            assert answer_cache.recall(f"{0:064}") == answer_cache.Answer("text", 0)  # asked for now, so it stays
     assert [int(path.stem) for path in answers()] == [0, 2, 3]
 
 

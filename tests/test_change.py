@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from verifygate import gate
+from verifygate.base.errors import UsageError
 from verifygate.cli import main
-from verifygate.config import StaticSettings
-from verifygate.errors import UsageError
+from verifygate.config.settings import StaticSettings
+from verifygate.gate import run
 from verifygate.model import StageResult
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.static.engine import analyse
 
@@ -55,7 +55,7 @@ def test_what_stood_before_is_open_and_does_not_block(repository: Path, capsys: 
     assert [finding["line"] for finding in changes["open"]] == [10]
     assert not changes["new"]
     assert "not new       1 finding (1 critical) stood before this change" in capsys.readouterr().out
-    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+    page = (repository / "reports/latest/run.md").read_text(encoding="utf-8")
     head = page[: page.index("| Stage |")]
     assert "**Stood before this change, and do not block:** 1 finding (1 critical), against the source at" in head
     assert "[old.py:10](../../old.py#L10) AMP201" in head
@@ -100,13 +100,13 @@ def test_the_report_names_the_commit_it_began_with(repository: Path, monkeypatch
     """Somebody who commits in the same checkout while the stages run changes nothing of what is reported."""
     git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     began = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    run_stage = gate._run_stage
+    run_stage = run._run_stage
 
     def run_while_somebody_commits(stage: Stage, context: StageContext) -> StageResult:
         subprocess.run([*git, "commit", "-qm", "meanwhile", "--allow-empty"], check=True)
         return run_stage(stage, context)
 
-    monkeypatch.setattr(gate, "_run_stage", run_while_somebody_commits)
+    monkeypatch.setattr(run, "_run_stage", run_while_somebody_commits)
     assert main(["run", "--stage", "static"]) == 1
     assert report(repository)["provenance"]["commit"] == began
 
@@ -131,7 +131,7 @@ def test_a_rule_with_suppressed_findings_is_partial(repository: Path, capsys: py
     told = checks["static.AMP201"]["actual"]
     assert told.startswith("none, 1 suppressed (old.py:8, ")
     assert f"not shown     static.AMP201 is PARTIAL: {told}" in capsys.readouterr().out
-    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+    page = (repository / "reports/latest/run.md").read_text(encoding="utf-8")
     assert "`static.AMP201` (**PARTIAL**, not required)" in page[: page.index("| Stage |")]
 
 

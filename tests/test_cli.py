@@ -14,9 +14,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from verifygate.base.errors import UsageError
 from verifygate.cli import main
-from verifygate.config import Settings, load
-from verifygate.errors import UsageError
+from verifygate.config.settings import Settings, load
 from verifygate.model import Report
 from verifygate.report.formats import render
 from verifygate.static import registry
@@ -86,7 +86,7 @@ def test_the_command_line_says_whether_cuda_is_emulated(
         asked.append(settings.execution.emulate_cuda)
         raise UsageError("enough")
 
-    monkeypatch.setattr("verifygate.gate.run", stop)
+    monkeypatch.setattr("verifygate.gate.run.run", stop)
     assert (main(["run", *words]), asked) == (2, [on])
 
 
@@ -432,7 +432,7 @@ def test_a_report_folder_that_takes_no_report_is_refused_before_the_work(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     (project / "file").write_text("", encoding="utf-8")
-    monkeypatch.setattr("verifygate.gate.run", lambda *_, **__: pytest.fail("an hour of work for nothing"))
+    monkeypatch.setattr("verifygate.gate.run.run", lambda *_, **__: pytest.fail("an hour of work for nothing"))
 
     assert main(["run", "--stage", "static", "--report-dir", "file/reports"]) == 2
     assert "file/reports: no report can be written there: " in capsys.readouterr().err

@@ -10,27 +10,27 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from verifygate import docgen
 from verifygate.cli import main
 from verifygate.commands import MODULES, cli
+from verifygate.quality import docs
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-PAGES = docgen.pages()
+PAGES = docs.pages()
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_is_current(name: str):
-    """`python -m verifygate.docgen` was run after the last change of rules, settings or models."""
-    assert (docgen.DOCS / name).read_text(encoding="utf-8") == PAGES[name]
+    """`python -m verifygate.quality.docs` was run after the last change of rules, settings or models."""
+    assert (docs.DOCS / name).read_text(encoding="utf-8") == PAGES[name]
 
 
 def test_no_page_of_a_rule_that_is_gone():
     made = {Path(name).name for name in PAGES if name.startswith("rules/")}
 
-    assert {page.name for page in (docgen.DOCS / "rules").glob("*.md")} == made
+    assert {page.name for page in (docs.DOCS / "rules").glob("*.md")} == made
 
 
 def test_readme_shows_exactly_what_the_command_prints(
@@ -63,6 +63,6 @@ def test_every_command_has_help_and_stands_in_the_readme(name: str):
 
 def test_links_in_the_documentation_lead_somewhere():
     """Every relative link of README and docs names a file that is there."""
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docgen.DOCS.rglob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs.DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate import judged
+from verifygate.check import settings
 from verifygate.cli import main
 
 CONFIG = """[project]
@@ -37,21 +37,21 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def judgements(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Grows by the file with each judgement that is really made."""
     made: list[Path] = []
-    real = judged._judge
+    real = settings._judge
 
     def counted(config: Path, start: Path) -> str:
         made.append(config)
         return real(config, start)
 
-    monkeypatch.setattr(judged, "_judge", counted)
+    monkeypatch.setattr(settings, "_judge", counted)
     return made
 
 
 def test_what_is_kept_says_what_was_judged(project: Path, judgements: list[Path]) -> None:
     """Each setting comes back as it was, of the same type."""
     file = project / "verifygate.toml"
-    anew = judged.judged(file, project, cached=False)
-    assert judged.judged(file, project, cached=True) == judged.judged(file, project, cached=True) == anew
+    anew = settings.judged(file, project, cached=False)
+    assert settings.judged(file, project, cached=True) == settings.judged(file, project, cached=True) == anew
     assert len(judgements) == 2
     assert (anew.exclude, anew.choice.ignore) == (("legacy/*",), ("PERF",))
     assert anew.choice.per_file_ignores == {"old.py": ("AMP201",)}

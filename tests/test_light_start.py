@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifygate.check import FORMATS, Question, plain
+from verifygate.check.run import FORMATS, Question, plain
 from verifygate.commands.check import check
 
 CLIPS = """from torch.amp import GradScaler
@@ -66,7 +66,7 @@ def test_check_without_a_configuration_is_light(project: Path, fmt: str) -> None
     """No model, no template, no parser but Python's own: only the rules and what they stand on."""
     found = loaded(project, "--format", fmt)
     assert not (HEAVY | UNASKED) & found
-    assert not {"verifygate.config", "verifygate.strict", "verifygate.model.stage"} & found
+    assert not {"verifygate.config.settings", "verifygate.config.documents", "verifygate.model.stage"} & found
     assert of_other_stages(found) == []
 
 
@@ -77,7 +77,7 @@ def test_the_module_is_the_command(project: Path) -> None:
     assert ended.returncode == 1, ended.stderr
     assert "AMP201" in ended.stdout
     found = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
-    assert "verifygate.check" in found
+    assert "verifygate.check.run" in found
     assert not HEAVY & found
 
 
@@ -95,7 +95,7 @@ def test_a_configuration_loads_the_models_that_read_it(project: Path) -> None:
     (project / "verifygate.toml").write_text('[static]\nignore = ["PERF"]\n', encoding="utf-8")
     found = loaded(project, "--no-cache")
     assert HEAVY & found == {"pydantic", "pydantic_core"}
-    assert not {"verifygate.model.stage", "verifygate.model.report", "verifygate.subject"} & found
+    assert not {"verifygate.model.stage", "verifygate.model.report", "verifygate.process.subject"} & found
     assert of_other_stages(found) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from verifygate.record import field, record, replace
+from verifygate.base.records import field, record, replace
 
 
 @record

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifygate.config import VerdictSettings
+from verifygate.config.settings import VerdictSettings
 from verifygate.model import (
     Certainty,
     Check,

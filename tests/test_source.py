@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.base.errors import UsageError
 from verifygate.cli import main
-from verifygate.errors import UsageError
-from verifygate.source import SourceFile, read_sources
+from verifygate.sources.tree import SourceFile, read_sources
 
 
 def write(root: Path, *names: str) -> None:

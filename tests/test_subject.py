@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from verifygate import subject as module
-from verifygate.leftovers import MARK
-from verifygate.subject import Completed, Limits, Subject, discover_interpreter
+from verifygate.process import subject as module
+from verifygate.process.orphans import MARK
+from verifygate.process.subject import Completed, Limits, Subject, discover_interpreter
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.requirements.symbols import MODULE, FileSymbols, Symbols
-from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.sources.tree import SourceFile, Sources, SourceUnreadableError
 
 LOOP = '''\
 """A loop."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import Changes, Finding, Outcome, Report
 from verifygate.model.report import seal_of
 

@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         # a thousand files, and once more at the exit, and finds none.
         gc.disable()
         atexit.register(gc.freeze)
-    from verifygate.errors import VerifygateError
+    from verifygate.base.errors import VerifygateError
 
     try:
         return _answered(argv)
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _answered(argv: list[str]) -> int:
     """Run the command; plain arguments of `check` are read without click, which takes as long to load as Python."""
     if argv[:1] == ["check"]:
-        from verifygate.check import plain, told
+        from verifygate.check.run import plain, told
 
         if (question := plain(argv[1:])) is not None:
             return told(question)

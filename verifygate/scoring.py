@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from verifygate.config import VerdictSettings
+from verifygate.config.settings import VerdictSettings
 from verifygate.model import (
     Certainty,
     Check,

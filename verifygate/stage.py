@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from verifygate.config import Settings
+from verifygate.config.settings import Settings
 from verifygate.model import Outcome, StageResult
-from verifygate.source import Sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import Sources
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from verifygate.config import ExecutionSettings, Settings
+from verifygate.config.settings import ExecutionSettings, Settings
 from verifygate.execution import ExecutionStage
 from verifygate.execution.environment import Interpreter
 from verifygate.execution.session import OPTIONS
 from verifygate.model import StageResult
-from verifygate.source import read_sources
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import read_sources
 from verifygate.stage import StageContext
-from verifygate.subject import Subject
 
 SUITES = Path(__file__).parent / "suites"
 USE_HYPOTHESIS = ("unusual_tests",)
@@ -43,7 +43,7 @@ class Clock:
 @pytest.fixture
 def time_is_up_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     """A function that makes every process run until its limit or until a file is there."""
-    return lambda marker: monkeypatch.setattr("verifygate.subject.time", Clock(marker))
+    return lambda marker: monkeypatch.setattr("verifygate.process.subject.time", Clock(marker))
 
 
 @pytest.fixture(scope="session")
@@ -83,5 +83,5 @@ def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
         if name not in USE_HYPOTHESIS:
             patch.setattr("verifygate.execution.session.OPTIONS", (*OPTIONS, "-p", "no:hypothesispytest"))
         if until:
-            patch.setattr("verifygate.subject.time", Clock(root / until))
+            patch.setattr("verifygate.process.subject.time", Clock(root / until))
         return ExecutionStage().run(context)

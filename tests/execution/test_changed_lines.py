@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config import Settings
+from verifygate.config.settings import Settings
 from verifygate.execution import ExecutionStage
 from verifygate.execution.changed import changed_statements
 from verifygate.execution.environment import Interpreter
 from verifygate.model import Check, Status
-from verifygate.source import SourceFile, read_sources
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import SourceFile, read_sources
 from verifygate.stage import StageContext
-from verifygate.subject import Subject
 
 BEFORE = '''"""Stands for a step under autocast."""
 

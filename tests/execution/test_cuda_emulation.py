@@ -12,7 +12,7 @@ import pytest
 
 from verifygate.execution.instruments import Launched, launch
 from verifygate.instrument import cuda_gaps
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 ASK = """
 import copy, io, json, math, sys, threading

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config import Settings
+from verifygate.config.settings import Settings
 from verifygate.execution import ExecutionStage
 from verifygate.execution.environment import ask
 from verifygate.model import Outcome, Status
-from verifygate.source import read_sources
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import read_sources
 from verifygate.stage import StageContext
-from verifygate.subject import Subject
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.execution.instruments import Launched, launch
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 WORLD = """
 import sys, json

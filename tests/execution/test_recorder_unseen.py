@@ -9,7 +9,7 @@ import pytest
 
 from verifygate.execution.instruments import launch
 from verifygate.execution.trace import read_trace
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 pytest.importorskip("torch")
 

@@ -14,8 +14,8 @@ from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import Trace, read_trace
-from verifygate.source import SourceFile, Sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import SourceFile, Sources
 
 pytest.importorskip("torch")
 CASES = Path(__file__).parent / "cases"

@@ -13,7 +13,7 @@ import pytest
 
 import verifygate
 from verifygate.model import StageResult
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 SUITES = Path(__file__).parent / "suites"
 PAGE = Path(verifygate.__file__).parent / "docs" / "test-runs.md"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verifygate.config import StaticSettings
+from verifygate.config.settings import StaticSettings
 from verifygate.model.check_report import CheckReport
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 
 

@@ -16,7 +16,7 @@ from scanning import scan
 from verifygate.fix import FIXES, repaired
 from verifygate.proof.method import Setting
 from verifygate.proof.prove import run_jobs
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.registry import load_rules
 
 CASES = Path(__file__).parent / "cases"

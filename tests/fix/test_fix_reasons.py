@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.config import StaticSettings
+from verifygate.config.settings import StaticSettings
 from verifygate.fix.assess import assessed
 from verifygate.model import Applicability
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import analyse
 
 REGION = """import torch

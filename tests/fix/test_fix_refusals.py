@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from scanning import scan
 
+from verifygate import torch_names
 from verifygate.commands import cli
 from verifygate.fix import repaired, with_fixes
 from verifygate.fix.draft import Draft
@@ -17,8 +18,7 @@ from verifygate.fix.new_amp_api import DEPRECATED, STATE
 from verifygate.fix.prove import objections
 from verifygate.model import Applicability
 from verifygate.model.check_report import CheckReport
-from verifygate.source import SourceFile, Sources
-from verifygate.static import torch_api
+from verifygate.sources.tree import SourceFile, Sources
 
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 LOOP = """import torch
@@ -77,11 +77,11 @@ def test_state_functions_that_raise_or_stand_alone_are_left(line: str):
 def test_what_the_rule_names_is_what_the_fix_writes():
     """The rule and its fix each have a table, as neither floor may look into the other's; they say the same."""
     assert {
-        old: (f"torch.amp.{new}", device) for old, (new, device) in DEPRECATED.items() if old in torch_api.DEPRECATED
-    } == (torch_api.DEPRECATED)
+        old: (f"torch.amp.{new}", device) for old, (new, device) in DEPRECATED.items() if old in torch_names.DEPRECATED
+    } == (torch_names.DEPRECATED)
     assert {
         old: f'torch.{new}("{device}"{", ..." if ".set_" in old else ""})' for old, (new, device) in STATE.items()
-    } == torch_api.DEPRECATED_QUERIES
+    } == torch_names.DEPRECATED_QUERIES
 
 
 def test_columns_count_characters():

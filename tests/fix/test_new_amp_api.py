@@ -11,7 +11,7 @@ import pytest
 from scanning import scan
 
 from verifygate.fix import repaired
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 
 FORMS = {
     "module alias": (

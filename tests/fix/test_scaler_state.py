@@ -8,7 +8,7 @@ from scanning import scan
 from verifygate.fix import repaired
 from verifygate.fix.assess import assessed
 from verifygate.model import Applicability
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 
 STEPS = """
         optimizer.zero_grad()

@@ -36,7 +36,7 @@ from verifygate.model import (
     Witness,
 )
 from verifygate.requirements import read_specification
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 
 TRAIN = SourceFile("train.py", b"def step(scaler, optimizer):\n    scaler.step(optimizer)\n")
 SPEC = """\

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifygate.config import FileSettings, Settings, VerdictSettings
+from verifygate.config.settings import FileSettings, Settings, VerdictSettings
 from verifygate.merge import faults
 from verifygate.model import (
     Certainty,

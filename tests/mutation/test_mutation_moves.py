@@ -10,9 +10,9 @@ import pytest
 from mutation_sample import ACCUMULATING, TRAIN
 
 import verifygate
-from verifygate.config import StaticSettings
+from verifygate.config.settings import StaticSettings
 from verifygate.mutation import OPERATORS, Move, mutants_of
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from mutation_sample import TESTS, TRAIN
 
-from verifygate import trial
-from verifygate.config import ExecutionSettings, OraclesSettings, Settings
-from verifygate.gate import run
+from verifygate.config.settings import ExecutionSettings, OraclesSettings, Settings
+from verifygate.gate import mutation_campaign
+from verifygate.gate.run import run
 from verifygate.model import Mutant, MutationReport, Report
 from verifygate.mutation import Move, mutants_of
+from verifygate.process.subject import Subject
 from verifygate.report.formats import render
-from verifygate.source import read_sources
+from verifygate.sources.tree import read_sources
 from verifygate.static.engine import analyse
-from verifygate.subject import Subject
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def only(*names: str):
 def mutate(root: Path) -> MutationReport:
     subject = Subject(root, Path(sys.executable))
     sources = read_sources(root, ["."])
-    return trial.mutate(settings(root), sources, subject, {}, everybody=False, progress=lambda _text: None)
+    return mutation_campaign.mutate(settings(root), sources, subject, {}, everybody=False, progress=lambda _text: None)
 
 
 def test_without_entries_and_tests_only_the_rules_are_asked(project: Path):
@@ -72,7 +72,7 @@ def test_a_broken_copy_is_a_copy(project: Path):
     (project / ".venv" / "x.py").touch()
     sources = read_sources(project, ["."])
     moves = mutants_of(sources, analyse(sources, settings(project).static).constructs)
-    copies = trial._Copies(project, project / "copies")
+    copies = mutation_campaign._Copies(project, project / "copies")
     copy = copies.of(moves[0])
 
     assert (copy / "train.py").read_bytes() == moves[0].data
@@ -85,7 +85,7 @@ def test_a_broken_copy_is_a_copy(project: Path):
 def test_every_witness_has_its_say(project: Path, monkeypatch: pytest.MonkeyPatch):
     """One move for each witness; `all` asks everybody, and the tests that miss a move are found out."""
     names = ("drop-unscale", "autocast-off", "schedule-on-skip", "half-model")
-    monkeypatch.setattr(trial, "mutants_of", only(*names))
+    monkeypatch.setattr(mutation_campaign, "mutants_of", only(*names))
     report = run(settings(project, "python train.py"), stages=("execution", "static"), mutants="all")
 
     assert report.mutation is not None

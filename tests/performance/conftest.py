@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from verifygate.config import Settings
+from verifygate.config.performance import PerformanceSettings
+from verifygate.config.settings import Settings
 from verifygate.model import StageResult
 from verifygate.performance import PerformanceStage
-from verifygate.performance_settings import PerformanceSettings
-from verifygate.source import Sources
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import Sources
 from verifygate.stage import StageContext
-from verifygate.subject import Subject
 
 Measure = Callable[..., StageResult]
 KeyPair = Callable[..., tuple[bytes, bytes]]

@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.performance.benchmark_json import read, written
 from verifygate.performance.record import ArmRecord, Comparison, Host, Plan, Round
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.performance import ClusterSettings
 from verifygate.performance.cluster import Jobs
-from verifygate.performance_settings import ClusterSettings
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 import verifygate
+from verifygate.config.performance import PerformanceSettings
 from verifygate.model import StageResult
 from verifygate.performance.record import Plan
-from verifygate.performance_settings import PerformanceSettings
 
 Measure = Callable[..., StageResult]
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from verifygate.config.performance import PerformanceSettings, Targets
 from verifygate.model import Check, Measurement, StageResult, Status
 from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
 from verifygate.performance.stage import summarised
-from verifygate.performance_settings import PerformanceSettings, Targets
 from verifygate.report.bench import text
 
 CPU = Host("Linux x86_64", "3.11", "2.13", "cpu", "cpu", True)

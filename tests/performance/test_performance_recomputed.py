@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from verifygate.config.performance import PerformanceSettings, Targets
 from verifygate.merge.figures import contradicted, unsupported
 from verifygate.model import Measurement, Status
 from verifygate.performance.record import ArmRecord, Comparison, Host, Plan, Round, Training
 from verifygate.performance.stage import summarised
-from verifygate.performance_settings import PerformanceSettings, Targets
 from verifygate.requirements.calculations import of_measurement
 
 GPU = Host("Linux x86_64", "3.11", "2.13", "cuda", "Some GPU", True)

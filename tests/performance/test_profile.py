@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from verifygate.config import Settings
+from verifygate.config.performance import PerformanceSettings
+from verifygate.config.settings import Settings
 from verifygate.merge.figures import unsupported
 from verifygate.model import (
     Anatomy,
@@ -30,10 +31,9 @@ from verifygate.performance import PerformanceStage
 from verifygate.performance.anatomy import attainable_share, bound, growth, measurements, unreachable
 from verifygate.performance.hazards import answered
 from verifygate.performance.spread import slope
-from verifygate.performance_settings import PerformanceSettings
-from verifygate.source import Sources
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import Sources
 from verifygate.stage import StageContext
-from verifygate.subject import Subject
 
 Measure = Callable[..., StageResult]
 REAL = Path(__file__).parent / "real"

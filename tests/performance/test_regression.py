@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from verifygate.cli import main
+from verifygate.config.performance import PerformanceSettings
 from verifygate.model import StageResult, Status
 from verifygate.performance.against_record import compared
 from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
 from verifygate.performance.regression import Regression, refuse_other_trees, told
-from verifygate.performance_settings import PerformanceSettings
 
 GPU = Host("Linux", "3.11", "2.13", "cuda", "Simulated GPU", True)
 PLAN = Plan("work:build", steps=2, warmup=0, train_steps=1, seeds=(0,), rounds=4, rounds_max=4)

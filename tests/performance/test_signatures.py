@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.performance.attestation.envelope import SignatureError, is_envelope, is_sigstore, signed, verified
 
 KeyPair = Callable[..., tuple[bytes, bytes]]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.commands import cli
-from verifygate.errors import UsageError, VerifygateError
 from verifygate.proof import METHODS, Claim, claim_from, prove, table
 from verifygate.proof.method import Setting
 from verifygate.proof.prove import run_jobs

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 from verifygate import scoring
-from verifygate.config import VerdictSettings
+from verifygate.config.settings import VerdictSettings
 from verifygate.model import (
     Anatomy,
     Arm,

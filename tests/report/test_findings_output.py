@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from report_sample import CLIP, HOSTILE, KEYS, RECREATED, check_report
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import Applicability, NotAnalysed
 from verifygate.model.check_report import CheckReport
 from verifygate.report.findings import CHECK_FORMATS, render_findings

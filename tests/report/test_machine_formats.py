@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from report_sample import CLIP, HOSTILE, check_report, clean_report, execution, report, static
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import Check, Outcome, Report, StageResult, Status
 from verifygate.report import sarif
 from verifygate.report.formats import FILE_NAMES, FORMATS, render

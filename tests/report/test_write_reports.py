@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.report.write import write_reports
 
 FIRST = {"gate.md": "first\n", "report.json": "{}\n"}

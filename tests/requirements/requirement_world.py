@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from verifygate.config import ForeignResults, RequirementsSettings, Settings
+from verifygate.config.settings import ForeignResults, RequirementsSettings, Settings
 from verifygate.model import (
     Arm,
     Check,
@@ -28,10 +28,10 @@ from verifygate.model import (
     TestOutcome,
     TraceSummary,
 )
+from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.stage import StageContext
-from verifygate.subject import Subject
 
 SPECS = Path(__file__).parent / "specs"
 LOOP = "train.py"

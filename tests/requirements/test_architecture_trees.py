@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from requirement_world import World, run
 
-from verifygate.config import StaticSettings
+from verifygate.config.settings import StaticSettings
 from verifygate.model import (
     ArchitectureTrees,
     Branch,
@@ -20,7 +20,7 @@ from verifygate.model import (
     Status,
 )
 from verifygate.report.trees import as_text
-from verifygate.source import SourceFile, Sources, read_sources
+from verifygate.sources.tree import SourceFile, Sources, read_sources
 from verifygate.static.engine import analyse
 
 PROJECTS = Path(__file__).parent.parent / "projects"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from requirement_world import Traced, World
 
-from verifygate.config import ForeignResults, load
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.settings import ForeignResults, load
 from verifygate.model import EvidenceClass, Status
 from verifygate.requirements.foreign import read_foreign
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from verifygate.requirements.frameworks import FRAMEWORKS, UNNAMED, framework_of
-from verifygate.static.torch_api import DELEGATES
+from verifygate.torch_names import DELEGATES
 
 LIGHTNING = """
 import json, warnings

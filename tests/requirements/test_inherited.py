@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from requirement_world import Traced, World
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import Status
 from verifygate.requirements import read_specification
 from verifygate.requirements.inherit import catalogue, names

@@ -11,15 +11,15 @@ import pytest
 from record_reference import REPOSITORY, read_record
 from requirement_world import Traced
 
-from verifygate.config import RequirementsSettings, Settings
+from verifygate.config.settings import RequirementsSettings, Settings
 from verifygate.model import LinkState, Status
+from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage, read_lock
 from verifygate.requirements.lock import Lock, accept, written
 from verifygate.requirements.symbols import FileSymbols
-from verifygate.source import SourceFile, read_sources
+from verifygate.sources.tree import SourceFile, read_sources
 from verifygate.stage import StageContext
 from verifygate.static.stage import StaticStage
-from verifygate.subject import Subject
 
 SPEC = "reference_impl/requirements.yaml"
 

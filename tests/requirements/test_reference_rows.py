@@ -15,7 +15,7 @@ import pytest
 from record_reference import AGAIN, REPOSITORY, read_record
 from requirement_world import Traced
 
-from verifygate.config import RequirementsSettings, Settings, load
+from verifygate.config.settings import RequirementsSettings, Settings, load
 from verifygate.model import (
     EvidenceClass,
     ExecutionDetails,
@@ -25,11 +25,11 @@ from verifygate.model import (
     StepOrder,
     TraceSummary,
 )
+from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage
-from verifygate.source import SourceFile, Sources, read_sources
+from verifygate.sources.tree import SourceFile, Sources, read_sources
 from verifygate.stage import StageContext
 from verifygate.static.stage import StaticStage
-from verifygate.subject import Subject
 
 FAIL, PARTIAL, OPEN = Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED
 NO_ACCELERATOR = {"AMP-05": OPEN, "BUS-01": OPEN, "BUS-02": OPEN}

@@ -6,7 +6,7 @@ import pytest
 
 from verifygate.requirements.marks import Mark, marks, named
 from verifygate.requirements.symbols import Symbols
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 
 KNOWN = {"AMP-03", "AMP-04", "speed"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from requirement_world import World, at, outcome_of
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import ConstructKind, Status
 from verifygate.requirements import read_specification
 from verifygate.requirements.inherit import catalogue

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from requirement_world import World
 
-from verifygate.config import FileSettings
-from verifygate.docgen import DOCS
+from verifygate.config.documents import read_toml
+from verifygate.config.settings import FileSettings
 from verifygate.model import Status
+from verifygate.quality.docs import DOCS
 from verifygate.requirements.queries import Oracle, QueryKind, RunEvent, RunQuery, ScaleBehaviour
 from verifygate.requirements.spec import Thresholds
-from verifygate.strict import read_toml
 
 PAGE = (DOCS / "requirements.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

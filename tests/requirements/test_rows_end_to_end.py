@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config import load
-from verifygate.gate import run
+from verifygate.config.settings import load
+from verifygate.gate.run import run
 from verifygate.model import RequirementsDetails, Status
 
 pytest.importorskip("torch")

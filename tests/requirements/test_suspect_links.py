@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from requirement_world import check, outcome_of, speedup
 
-from verifygate.config import RequirementsSettings, Settings, StaticSettings
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.settings import RequirementsSettings, Settings, StaticSettings
 from verifygate.model import (
     EmulatedTest,
     ExecutionDetails,
@@ -24,12 +24,12 @@ from verifygate.model import (
     Status,
     TestOutcome,
 )
+from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage
 from verifygate.requirements.lock import accept, changed_since, read_lock, written
-from verifygate.source import read_sources
+from verifygate.sources.tree import read_sources
 from verifygate.stage import StageContext
 from verifygate.static.engine import analyse
-from verifygate.subject import Subject
 
 TRAIN = '''\
 """Training."""

@@ -17,9 +17,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from verifygate.mutation import OPERATORS, Move, mutants_of
-from verifygate.source import Sources, read_sources
-from verifygate.static.choice import Choice
+from verifygate.sources.tree import Sources, read_sources
 from verifygate.static.engine import analyse
+from verifygate.static.selection import Choice
 
 Told = set[tuple[str, str]]
 """Path and rule of findings."""

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from verifygate.source import SourceFile, Sources
-from verifygate.static.companions import Companions
+from verifygate.sources.tree import SourceFile, Sources
+from verifygate.static.symbols.import_graph import Companions
 
 
 def project(imports: dict[str, set[str]]) -> Sources:

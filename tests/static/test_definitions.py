@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import verifygate
-from verifygate.source import SourceFile, Sources
-from verifygate.spans import split
-from verifygate.static.definitions import DEFERRED, Source, empty_definition, parse_skeleton, source_of
-from verifygate.static.parsing import UnparsableError
-from verifygate.static.program import Module, Program
+from verifygate.sources.outline import split
+from verifygate.sources.tree import SourceFile, Sources
+from verifygate.static.symbols.program import Module, Program
+from verifygate.static.syntax.deferred import DEFERRED, Source, empty_definition, parse_skeleton, source_of
+from verifygate.static.syntax.parser import UnparsableError
 
 TRICKY = b'''"""Text at the margin:
 class of its own, not code.
@@ -185,7 +185,7 @@ def test_the_rest_of_a_file_is_parsed_by_definitions_that_nobody_has_looked_into
         seen.append(code)
         return ast.parse(code)
 
-    for name in ("definitions.parse_code", "program.parse"):
+    for name in ("syntax.deferred.parse_code", "symbols.program.parse"):
         monkeypatch.setattr(f"verifygate.static.{name}", noted)
     program.parse_the_rest(module.file)
     assert [TRICKY[span.start : span.end] for span in module.file.definitions if span.name != b"one"] == seen

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from verifygate.config import StaticSettings
-from verifygate.source import SourceFile, Sources
-from verifygate.static import walks
+from verifygate.config.settings import StaticSettings
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import Outcome, analyse
+from verifygate.static.paths import entry_points
 from verifygate.static.rules.amp3_life import amp301_scaler_recreated as amp301
 
 HEAD = "from torch.amp import GradScaler, autocast\n"
@@ -135,8 +135,8 @@ def test_calls_that_multiply_come_to_an_end():
 
 def test_many_tests_take_nothing_from_the_program(monkeypatch: pytest.MonkeyPatch):
     """Each test of a training framework walks its engine: that ends somewhere, and is told; the program is walked."""
-    monkeypatch.setattr(walks, "NODES_AT_LEAST", 60)
-    monkeypatch.setattr(walks, "NODES_PER_MODULE", 0)
+    monkeypatch.setattr(entry_points, "NODES_AT_LEAST", 60)
+    monkeypatch.setattr(entry_points, "NODES_PER_MODULE", 0)
     step = "    scaler.scale(model(x)).backward()\n    scaler.step(opt)\n    {}\n"
     tests = "".join(f"def test_{n}(model, x, scaler, opt):\n" + step.format("scaler.update()") for n in range(40))
     program = "def train(model, x, scaler, opt):\n" + step.format("opt.step()")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.source import SourceFile, Sources
-from verifygate.static.program import Program
-from verifygate.static.stars import Stars
+from verifygate.sources.tree import SourceFile, Sources
+from verifygate.static.symbols.program import Program
+from verifygate.static.symbols.star_imports import Stars
 
 FILES = {
     "package/__init__.py": "from .plain import *\nfrom .onward import *\nfrom .reached import *\n",

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from verifygate.model import Severity
-from verifygate.source import read_sources
-from verifygate.static.choice import Choice
+from verifygate.sources.tree import read_sources
 from verifygate.static.engine import analyse
+from verifygate.static.selection import Choice
 
 LOOP = """import torch
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 import verifygate
-from verifygate import source
-from verifygate.errors import UsageError
-from verifygate.source import Sources, read_sources
+from verifygate.base.cpu_time import OFF
+from verifygate.base.errors import UsageError
+from verifygate.sources import tree
+from verifygate.sources.tree import Sources, read_sources
 from verifygate.static import engine
-from verifygate.static.choice import Choice
 from verifygate.static.engine import Outcome, analyse
-from verifygate.static.evaluate import Evaluator
-from verifygate.static.program import Program
-from verifygate.static.slimming import slim
-from verifygate.static.syntax import deeper_than, walk
-from verifygate.timings import OFF
+from verifygate.static.selection import Choice
+from verifygate.static.symbols.program import Program
+from verifygate.static.syntax.compaction import slim
+from verifygate.static.syntax.traversal import deeper_than, walk
+from verifygate.static.values.evaluator import Evaluator
 
 TREE = {
     "train.py": """
@@ -62,7 +62,7 @@ def sources(tmp_path: Path) -> Sources:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take any project for a large one, in which too much is left over to be parsed after all."""
-    monkeypatch.setattr(source, "LARGE_BYTES", 1)
+    monkeypatch.setattr(tree, "LARGE_BYTES", 1)
     monkeypatch.setattr(engine, "SYNTAX_CHECK_BYTES", 0)
 
 
@@ -86,7 +86,7 @@ def held(sources: Sources) -> list[str]:
 @pytest.mark.usefixtures("large")
 def test_text_is_let_go_of(sources: Sources, monkeypatch: pytest.MonkeyPatch):
     """All that is left is what is searched again and again for names, and the file that was read again last."""
-    monkeypatch.setattr(source, "HELD_AGAIN_BYTES", 1)
+    monkeypatch.setattr(tree, "HELD_AGAIN_BYTES", 1)
 
     found = checked(sources)
 
@@ -99,7 +99,7 @@ def test_what_is_read_again_is_held_until_other_files_are(sources: Sources, monk
     checked(sources)
     assert held(sources) == ["net.py", "settings.py", "train.py"]
 
-    monkeypatch.setattr(source, "HELD_AGAIN_BYTES", sum(len(TREE[name]) for name in ("other.py", "train.py")))
+    monkeypatch.setattr(tree, "HELD_AGAIN_BYTES", sum(len(TREE[name]) for name in ("other.py", "train.py")))
     assert [file.data for file in sources.each(["other.py"])] == [TREE["other.py"].encode()]
 
     assert held(sources) == ["other.py", "settings.py", "train.py"]
@@ -120,7 +120,7 @@ def test_whoever_needs_the_sources_afterwards_has_them(sources: Sources):
 
 def test_letting_go_changes_no_answer(tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch):
     plain = checked(sources)
-    monkeypatch.setattr(source, "LARGE_BYTES", 1)
+    monkeypatch.setattr(tree, "LARGE_BYTES", 1)
 
     assert checked(read_sources(tmp_path, ["."])) == plain
 

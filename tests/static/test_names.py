@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.analysis import Analysis
-from verifygate.static.program import Program
-from verifygate.static.reach import Reach
+from verifygate.static.lowering.reachability import Reach
+from verifygate.static.symbols.program import Program
 
 MAIN = b"""
 import torch

@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from verifygate.config import StaticSettings
+from verifygate.config.settings import StaticSettings
 from verifygate.model import Construct, ConstructKind
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import analyse
 
 CHAIN = """

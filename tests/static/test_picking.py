@@ -7,16 +7,16 @@ import re
 
 import pytest
 
-from verifygate.alternatives import Alternatives, _beginning
-from verifygate.config import StaticSettings
-from verifygate.source import SourceFile, Sources
+from verifygate.base.cpu_time import OFF, Timings
+from verifygate.config.settings import StaticSettings
+from verifygate.sources.byte_patterns import Alternatives, _beginning
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static import engine
 from verifygate.static.analysis import Analysis
-from verifygate.static.picking import Picker
-from verifygate.static.program import Picked, Program
+from verifygate.static.prefilter import Picker
 from verifygate.static.registry import load_rules
-from verifygate.static.syntax import LEAVES, children, deeper_than, walk
-from verifygate.timings import OFF, Timings
+from verifygate.static.symbols.program import Picked, Program
+from verifygate.static.syntax.traversal import LEAVES, children, deeper_than, walk
 
 EVERY_KIND = """
 from __future__ import annotations

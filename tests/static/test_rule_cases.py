@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config import StaticSettings
-from verifygate.source import SourceFile, Sources, read_sources
+from verifygate.config.settings import StaticSettings
+from verifygate.sources.tree import SourceFile, Sources, read_sources
 from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 

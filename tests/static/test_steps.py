@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from verifygate.source import read_sources
-from verifygate.static.choice import Choice
+from verifygate.sources.tree import read_sources
 from verifygate.static.engine import analyse
+from verifygate.static.selection import Choice
 
 KINDS = range(12)
 

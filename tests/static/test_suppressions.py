@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.config import StaticSettings
-from verifygate.source import SourceFile, Sources
+from verifygate.config.settings import StaticSettings
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import Outcome, analyse
 
 IMPORT = "from torch.cuda.amp import GradScaler\n"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from verifygate.base.errors import UsageError
 from verifygate.commands import cli
-from verifygate.config import StaticSettings, load
-from verifygate.errors import UsageError
-from verifygate.source import SourceFile, Sources
+from verifygate.config.settings import StaticSettings, load
+from verifygate.config.torch_floor import lowest_torch
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import analyse
-from verifygate.torch_requirement import lowest_torch
 
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()  # verifygate: ignore[AMP501] torch 2.1 has no other\n"
 DEPRECATED = OLD.partition("  #")[0] + "\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.source import SourceFile, Sources
-from verifygate.static import builder
-from verifygate.static.choice import Choice
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import analyse
+from verifygate.static.lowering import builder
+from verifygate.static.selection import Choice
 
 TRAINER = """import torch
 

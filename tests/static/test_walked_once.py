@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.source import SourceFile, Sources
-from verifygate.static import walks
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.analysis import Analysis
-from verifygate.static.flow import Walk
-from verifygate.static.graph import Branch
-from verifygate.static.lower import Lowering
-from verifygate.static.program import Program
-from verifygate.static.reach import Reach
+from verifygate.static.lowering.event_graph import Branch
+from verifygate.static.lowering.lower import Lowering
+from verifygate.static.lowering.reachability import Reach
+from verifygate.static.paths import entry_points
+from verifygate.static.paths.exploration import Walk
+from verifygate.static.symbols.program import Program
 
 TRAINS = """
 import argparse
@@ -50,7 +50,7 @@ def roots_walked(code: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             roots.append(self.graph.root.symbol)
             return super().lower()
 
-    monkeypatch.setattr(walks, "Lowering", Noted)
+    monkeypatch.setattr(entry_points, "Lowering", Noted)
     analysed(code).hits("AMP201")
     return roots
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from verifygate.base.errors import UsageError
 from verifygate.claims import (
     absences,
     agreement,
@@ -27,7 +28,6 @@ from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, read
 from verifygate.claims.rerun import runner
 from verifygate.claims.tree import Tree, read_tree
-from verifygate.errors import UsageError
 from verifygate.model.claims import Claim, ClaimsReport, ClaimVerdict
 
 OF_THE_TEXT = (percentages, equations, scores, tables, derived, counts, tally, targets, encoding)

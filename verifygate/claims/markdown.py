@@ -16,7 +16,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 
 MAX_BYTES = 4 * 1024 * 1024
 CODE_SPAN = re.compile(r"`([^`\n]+)`")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.claims.tree import Tree
-from verifygate.subject import Subject, discover_interpreter
+from verifygate.process.subject import Subject, discover_interpreter
 
 SECONDS = 600.0
 OPTIONS = ("-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "--color=no", "-o", "addopts=", "--rootdir=.")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from verifygate.errors import UsageError
-from verifygate.source import MAX_FILE_BYTES, SKIPPED_FOLDERS
+from verifygate.base.errors import UsageError
+from verifygate.sources.tree import MAX_FILE_BYTES, SKIPPED_FOLDERS
 
 PROGRAM_SUFFIXES = frozenset(
     [

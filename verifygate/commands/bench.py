@@ -13,10 +13,10 @@ from verifygate.commands.options import config_option, format_option
 from verifygate.commands.progress import progress_line
 
 if TYPE_CHECKING:
-    from verifygate.config import Settings
+    from verifygate.config.settings import Settings
     from verifygate.model import StageResult
     from verifygate.performance.attestation.making import Measured
-    from verifygate.subject import Subject
+    from verifygate.process.subject import Subject
 
 T = TypeVar("T")
 RECORDS = "reports/records"
@@ -37,7 +37,7 @@ def bench() -> None:
 @config_option
 @format_option
 def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fmt: str) -> int:
-    """Measure, and judge by the targets; or by an earlier revision. Exit code 1 where one is missed or not measured."""
+    """Measure, and judge by the targets; or by an earlier git. Exit code 1 where one is missed or not measured."""
     settings = _settings(config)
     if not against:
         measured = _measured(settings)
@@ -51,7 +51,7 @@ def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fm
 
 
 def _write_benchmarks(path: Path, measured: Measured) -> None:
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
     from verifygate.performance.benchmark_json import written
 
     try:
@@ -61,16 +61,16 @@ def _write_benchmarks(path: Path, measured: Measured) -> None:
 
 
 def _against_revision(settings: Settings, against: str, fmt: str) -> int:
-    from verifygate import revision
     from verifygate.performance.regression import measured_against, told
+    from verifygate.sources import git
 
-    commit = revision.resolve(settings.root, against, "--against")
+    commit = git.resolve(settings.root, against, "--against")
     measured = _there(settings, measured_against, _subject(settings), settings, commit)
     return _printed(told(measured, settings.performance), fmt)
 
 
 def _against_record(settings: Settings, against: str, fmt: str) -> int:
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
     from verifygate.performance import summarised
     from verifygate.performance.against_record import compared
     from verifygate.performance.attestation.acceptance import sound
@@ -99,7 +99,7 @@ def _against_record(settings: Settings, against: str, fmt: str) -> int:
 @format_option
 def bench_record(output: Path | None, key: Path | None, config: Path | None, fmt: str) -> int:
     """Measure, and write a record that a machine without the device can judge. Exit codes as those of `bench run`."""
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
     from verifygate.performance.attestation.envelope import signed
     from verifygate.performance.attestation.making import file_name, record_of
     from verifygate.performance.attestation.statement import written
@@ -137,12 +137,12 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
     """Say whether a record is accepted for the files that are here, and why not. Exit code 1 where it is refused."""
     import json
 
-    from verifygate import revision
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
     from verifygate.performance import summarised
     from verifygate.performance.attestation.acceptance import examined, terms
     from verifygate.performance.protocol import planned
     from verifygate.report.bench import text
+    from verifygate.sources import git
 
     settings = _settings(config)
     path = record.resolve()
@@ -152,7 +152,7 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
         raise UsageError(
             "lies outside the project's root", where=str(record), remedy="copy the record into the project"
         )
-    base = revision.resolve(settings.root, since) if since else ""
+    base = git.resolve(settings.root, since) if since else ""
     asked = terms(settings, planned(settings.performance), base, dt.datetime.now(dt.UTC))
     ruling = examined(path.relative_to(settings.root).as_posix(), asked)
     if ruling.unreadable:
@@ -176,8 +176,8 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
 
 
 def _settings(config: Path | None) -> Settings:
-    from verifygate.config import load
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
+    from verifygate.config.settings import load
     from verifygate.performance.intervals import missing_library
     from verifygate.performance.stage import HOW
 
@@ -209,8 +209,8 @@ def _there(settings: Settings, function: Callable[..., T], *arguments: object) -
 
 
 def _subject(settings: Settings) -> Subject:
-    from verifygate.gate import interpreter_of
-    from verifygate.subject import Subject
+    from verifygate.gate.run import interpreter_of
+    from verifygate.process.subject import Subject
 
     return Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from verifygate.check import FORMATS, Question, told
+from verifygate.check.run import FORMATS, Question, told
 from verifygate.commands.options import config_option, split_words
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from verifygate.check import named_sources, report_of, tell_not_analysed
+from verifygate.check.run import named_sources, report_of, tell_not_analysed
 from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:
-    from verifygate.config import StaticSettings
+    from verifygate.config.settings import StaticSettings
     from verifygate.model.check_report import CheckReport
-    from verifygate.source import Sources
+    from verifygate.sources.tree import Sources
 
 
 @click.command()
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @config_option
 def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, ...], config: Path | None) -> int:
     """Fix what can be fixed, and prove each fix by a new scan. Exit code 1 where findings, or a diff, are left."""
-    from verifygate.config import load
+    from verifygate.config.settings import load
     from verifygate.fix import repaired
     from verifygate.fix.write import unified_diff, write_fixed
     from verifygate.static.registry import check_rules, chosen

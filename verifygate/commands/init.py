@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from verifygate.config_file import CONFIG_NAME
+from verifygate.config.discovery import CONFIG_NAME
 
 _TEMPLATE = """\
 # What verifygate audits; every key is explained by `verifygate docs config`.
@@ -36,7 +36,7 @@ pytest = [{tests}]  # arguments for pytest
 @click.option("--force", is_flag=True, help="Overwrite a configuration that is there.")
 def init(force: bool) -> int:
     """Write a verifygate.toml for the project in this folder, from what can be discovered."""
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
 
     path = Path.cwd() / CONFIG_NAME
     if path.exists() and not force:

@@ -61,7 +61,7 @@ def rules(fmt: str) -> int:
 @click.argument("topic", required=False)
 def docs(topic: str | None) -> int:
     """Print a page of the documentation, or list the pages."""
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
 
     pages = {page.stem: page for page in sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))}
     if topic is None:
@@ -80,7 +80,7 @@ def docs(topic: str | None) -> int:
 )
 def accuracy(cases: Path, checkouts: Path) -> int:
     """Measure the static rules on labelled code: recall on bugs, false alarms on clean and on mended code."""
-    from verifygate.accuracy import judge, read_cases, table
+    from verifygate.quality.accuracy import judge, read_cases, table
 
     judged, absent = judge(read_cases(cases), checkouts)
     click.echo(table(judged, absent), nl=False)
@@ -90,9 +90,9 @@ def accuracy(cases: Path, checkouts: Path) -> int:
 def _prove(loaded: LoadedRule) -> int:
     """Print the proof of one rule; 2 where the rule has none, with the reason."""
     from verifygate import proof
-    from verifygate.config import load
-    from verifygate.errors import UsageError
-    from verifygate.gate import interpreter_of
+    from verifygate.base.errors import UsageError
+    from verifygate.config.settings import load
+    from verifygate.gate.run import interpreter_of
 
     record, sections = loaded.rule, loaded.sections
     if not record.proof:

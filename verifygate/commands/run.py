@@ -56,12 +56,12 @@ def run(
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
-    from verifygate.config import load
-    from verifygate.errors import UsageError
-    from verifygate.gate import run as run_gate
+    from verifygate.base.errors import UsageError
+    from verifygate.config.settings import load
+    from verifygate.gate.base_policy import ruled
+    from verifygate.gate.run import run as run_gate
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
-    from verifygate.policy import ruled
     from verifygate.report.formats import render
     from verifygate.report.terminal import summary
     from verifygate.report.write import refuse_unusable, write_reports

@@ -25,8 +25,8 @@ def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> in
 
     Without ids, all requirements that the report proves are accepted. Commit the lock: reviewers see it in the diff.
     """
-    from verifygate.config import load
-    from verifygate.errors import UsageError
+    from verifygate.base.errors import UsageError
+    from verifygate.config.settings import load
     from verifygate.merge import handed_in
     from verifygate.model import RequirementsDetails
     from verifygate.requirements import lock as locks

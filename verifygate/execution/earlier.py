@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from verifygate.config import Settings
+from verifygate.config.settings import Settings
 from verifygate.execution.copies import copy_project
 from verifygate.execution.discovery import read_config
 from verifygate.execution.oracles import ask_the_oracles
@@ -21,8 +21,8 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import account_of
 from verifygate.model import Finding
-from verifygate.source import SourceFile, read_sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import SourceFile, read_sources
 
 EMULATED = "with CUDA emulated"
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 SECONDS = 120.0
 QUESTION = """

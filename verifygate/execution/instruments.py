@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate import instrument
-from verifygate.subject import Completed, Subject
+from verifygate.process.subject import Completed, Subject
 
 PACKAGE = "verifygate_instruments"
 """The name of the copied folder, and of the package in the subject's process; `instrument/start.py` has it too."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.order import Hit, OrderJudge
 from verifygate.execution.own_events import own_events
@@ -21,8 +21,8 @@ from verifygate.execution.trace import Trace, read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import EvidenceClass, TraceSummary
 from verifygate.model.probe_report import ProbeReport, Witnessed
-from verifygate.source import SourceFile, Sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import SourceFile, Sources
 
 FLAGS = frozenset("-u -B -O -OO -E -s -S -I -q -v -b -bb -d -P".split())  # noqa: SIM905
 VALUED = frozenset({"-W", "-X"})

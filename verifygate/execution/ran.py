@@ -10,7 +10,7 @@ from verifygate.execution.outcomes import Judged
 from verifygate.execution.scrub import Scrubber, count
 from verifygate.execution.stream import Record
 from verifygate.model import Check, Evidence, EvidenceClass, Status
-from verifygate.subject import Completed
+from verifygate.process.subject import Completed
 
 ID = "execution.tests-ran"
 EVIDENCE_LIMIT = 50

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
 
-from verifygate.config import StaticSettings
+from verifygate.config.settings import StaticSettings
 from verifygate.execution.order import Hit, OrderJudge
 from verifygate.execution.own_events import own_events
 from verifygate.execution.ran import EVIDENCE_LIMIT, Account
@@ -18,7 +18,7 @@ from verifygate.execution.session import Session
 from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Severity, Status, TraceSummary
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 ID = "execution.trace"
 HEAD = 4000

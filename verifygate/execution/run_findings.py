@@ -10,7 +10,7 @@ from verifygate.execution.order import Hit
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.trace import Event, Frame
 from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 SHOWN_EVENTS = 8
 SEEN_IN = "seen in"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verifygate.config import ExecutionSettings
+from verifygate.config.settings import ExecutionSettings
 from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
 from verifygate.execution.stream import Record, read_stacks, read_stream
-from verifygate.subject import UNLIMITED, Completed, Limits, Subject
+from verifygate.process.subject import UNLIMITED, Completed, Limits, Subject
 
 PLUGIN = f"{PACKAGE}.pytest_stream"
 VARIABLE = "VERIFYGATE_STREAM"

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from verifygate import leftovers
 from verifygate.execution.again import run_again
 from verifygate.execution.discovery import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
@@ -17,6 +16,7 @@ from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import STEPS, Watched, account_of
 from verifygate.execution.tree import tree_as_read
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
+from verifygate.process import orphans
 from verifygate.stage import StageContext, not_configured
 
 
@@ -85,7 +85,7 @@ def _bounds(context: StageContext) -> dict[str, str]:
     """What is not as usual about the processes' surroundings."""
     names = context.settings.execution.pass_env
     bounds = {"variables passed on": ", ".join(sorted(names))} if names else {}
-    if not leftovers.POSSIBLE:
+    if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from verifygate.errors import UsageError
-from verifygate.source import read_sources
+from verifygate.base.errors import UsageError
+from verifygate.sources.tree import read_sources
 from verifygate.stage import StageContext
 
 

@@ -5,6 +5,6 @@ The findings come in as data, and so does the scan that proves a fix: this packa
 
 from verifygate.fix.apply import Repair, Scan, repaired
 from verifygate.fix.assess import with_fixes
-from verifygate.fix.draft import FIXES
+from verifygate.fix.fixers import FIXES
 
 __all__ = ["FIXES", "Repair", "Scan", "repaired", "with_fixes"]

@@ -16,7 +16,7 @@ from libcst import metadata
 
 from verifygate.fix.draft import CannotFixError
 from verifygate.fix.tree import Change, Edits, Tree, dotted, root_name
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 _Import = cst.Import | cst.ImportFrom
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from verifygate.fix.assess import assessed
-from verifygate.fix.draft import FIXES, CannotFixError, Draft, fixer, tree_of
+from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.fixers import FIXES, fixer, tree_of
 from verifygate.fix.prove import objections
 from verifygate.model import Applicability, Finding
 from verifygate.model.check_report import CheckReport
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 
 Scan = Callable[[Sources], CheckReport]
 """The static analysis, with every rule of the project: a fix must not trade one finding for another."""

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from verifygate.fix.draft import FIXES, CannotFixError, fixer, tree_of
+from verifygate.fix.draft import CannotFixError
+from verifygate.fix.fixers import FIXES, fixer, tree_of
 from verifygate.model import Applicability, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 
 def with_fixes(findings: Iterable[Finding], sources: Sources) -> tuple[Finding, ...]:

@@ -11,7 +11,7 @@ from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import loop_around
 from verifygate.fix.tree import Edits, Tree, method_call, root_name
 from verifygate.model import Applicability, Certainty, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = False
 

@@ -9,7 +9,7 @@ import libcst as cst
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.tree import Edits, Tree, method_call
 from verifygate.model import Applicability, Certainty, Finding, Severity
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = False
 

@@ -13,7 +13,7 @@ from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import scalers_in
 from verifygate.fix.tree import Edits, Tree, dotted, method_call
 from verifygate.model import Applicability, Certainty, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = False
 

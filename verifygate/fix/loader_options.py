@@ -10,7 +10,7 @@ from verifygate.fix.call_arguments import without_keywords
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.tree import Edits, Tree
 from verifygate.model import Applicability, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = False
 

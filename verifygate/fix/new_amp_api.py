@@ -16,7 +16,7 @@ from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import calls_of
 from verifygate.fix.tree import Change, Edits, Tree, dotted, root_name
 from verifygate.model import Applicability, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = True
 

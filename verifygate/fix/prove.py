@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from verifygate.fix.draft import Draft
 from verifygate.model import Finding
 from verifygate.model.check_report import CheckReport
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 
 def objections(draft: Draft, before: Sources, report: CheckReport, after: CheckReport) -> Iterator[str]:

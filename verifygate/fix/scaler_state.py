@@ -18,7 +18,7 @@ from verifygate.fix.scaler_calls import calls_of
 from verifygate.fix.scaler_names import scaler_at
 from verifygate.fix.tree import Edits, Tree, dotted, method_call
 from verifygate.model import Applicability, Certainty, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = True
 

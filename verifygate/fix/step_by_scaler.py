@@ -11,7 +11,7 @@ from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import calls_of, loop_around, scalers_in
 from verifygate.fix.tree import Change, Edits, Tree, method_call
 from verifygate.model import Applicability, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = False
 

@@ -10,7 +10,7 @@ from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import calls_of, scalers_in, stepped
 from verifygate.fix.tree import Block, Edits, Tree
 from verifygate.model import Applicability, Certainty, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = False
 

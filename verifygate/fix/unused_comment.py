@@ -13,7 +13,7 @@ import libcst as cst
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.tree import Edits, Tree
 from verifygate.model import Applicability, Finding
-from verifygate.source import Sources
+from verifygate.sources.tree import Sources
 
 TOGETHER = False
 

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from verifygate.errors import UsageError
-from verifygate.source import SourceFile
+from verifygate.base.errors import UsageError
+from verifygate.sources.tree import SourceFile
 
 
 def unified_diff(changed: Iterable[tuple[SourceFile, SourceFile]]) -> bytes:

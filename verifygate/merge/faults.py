@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from verifygate import baseline
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.merge.figures import contradicted, unsupported
 from verifygate.merge.grounds import Results
 from verifygate.model import (

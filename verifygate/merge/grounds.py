@@ -20,7 +20,7 @@ from verifygate.model import (
     TraceSummary,
 )
 from verifygate.requirements import Specification
-from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.sources.tree import SourceFile, Sources, SourceUnreadableError
 
 
 @dataclass(frozen=True)

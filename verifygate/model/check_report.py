@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from verifygate.base.records import record
 from verifygate.model.finding import Finding
 from verifygate.model.source_facts import NotAnalysed, NotFollowed
-from verifygate.record import record
 
 SCHEMA_VERSION = 1
 """Of this and of report.json."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from verifygate.record import record
+from verifygate.base.records import record
 
 
 class Severity(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from verifygate.record import record
+from verifygate.base.records import record
 
 
 class ConstructKind(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from verifygate.model import Construct
 from verifygate.mutation.code import Code
 from verifygate.mutation.operators import OPERATORS, Operator, Site
-from verifygate.source import SourceFile, Sources, SourceUnreadableError
+from verifygate.sources.tree import SourceFile, Sources, SourceUnreadableError
 
 
 @dataclass(frozen=True)

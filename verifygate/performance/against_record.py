@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Check, Measurement, Status
 from verifygate.performance.attestation.acceptance import device_of
 from verifygate.performance.case import QUIETER, Answer
@@ -11,7 +12,6 @@ from verifygate.performance.intervals import Interval, at_least
 from verifygate.performance.judgement import judge
 from verifygate.performance.record import Comparison
 from verifygate.performance.regression import vanished
-from verifygate.performance_settings import PerformanceSettings
 
 KEPT = ("speedup", "memory-reduction")
 """Metrics of what AMP gains."""

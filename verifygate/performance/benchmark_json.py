@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import Arm, Measurement, Status
 from verifygate.performance.record import BASE, HALF, TF32, ArmRecord, Comparison
 

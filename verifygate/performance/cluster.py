@@ -9,8 +9,8 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from verifygate.errors import UsageError
-from verifygate.performance_settings import ClusterSettings
+from verifygate.base.errors import UsageError
+from verifygate.config.performance import ClusterSettings
 
 T = TypeVar("T")
 

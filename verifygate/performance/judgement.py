@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from verifygate.config.performance import PerformanceSettings, Targets
 from verifygate.model import Check, Measurement, Status
 from verifygate.performance.case import ON_CUDA, Answer, Case
 from verifygate.performance.intervals import (
@@ -17,7 +18,6 @@ from verifygate.performance.intervals import (
 )
 from verifygate.performance.parity import Parity, parity
 from verifygate.performance.record import ArmRecord, Comparison, Trouble
-from verifygate.performance_settings import PerformanceSettings, Targets
 
 LEAST_EFFECTIVE = 0.95
 """A gradient scaler tries a larger scale once in some thousand steps and may skip that step; an arm that skips more

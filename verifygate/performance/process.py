@@ -19,7 +19,7 @@ from typing import Any
 import verifygate
 from verifygate.performance.ranks import command_line, joined
 from verifygate.performance.record import ArmRecord, Failure, Host, Trouble
-from verifygate.subject import GRACE_SECONDS, Completed, Subject
+from verifygate.process.subject import GRACE_SECONDS, Completed, Subject
 
 ARM = Path(verifygate.__file__).parent / "instrument" / "arm.py"
 SOCKET_VARIABLE = "VERIFYGATE_ARM_SOCKET"

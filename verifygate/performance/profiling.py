@@ -13,11 +13,11 @@ from typing import Any
 from pydantic import ValidationError
 
 import verifygate
+from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Finding, Profile
 from verifygate.performance.protocol import beside_each_other, cores
 from verifygate.performance.record import ArmRecord, Comparison
-from verifygate.performance_settings import PerformanceSettings
-from verifygate.subject import Completed, Subject
+from verifygate.process.subject import Completed, Subject
 
 START = Path(verifygate.__file__).parent / "instrument" / "start.py"
 FAMILY = "PERF"

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from verifygate.config.performance import PerformanceSettings
 from verifygate.performance.process import ArmProcess, started
 from verifygate.performance.record import (
     BASE,
@@ -24,8 +25,7 @@ from verifygate.performance.record import (
     Training,
     Trouble,
 )
-from verifygate.performance_settings import PerformanceSettings
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 CLOCK_SLACK_SECONDS = 0.5
 """What the gate's clock may show on top of an arm's own: waking up, and the way to and fro."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Check, Evidence, EvidenceClass, Measurement, Status
 from verifygate.performance.attestation.acceptance import AGAIN, Ruling, newest
 from verifygate.performance.case import Answer
 from verifygate.performance.judgement import judge
-from verifygate.performance_settings import PerformanceSettings
 
 
 def completed(answers: Sequence[Answer], rulings: Sequence[Ruling], settings: PerformanceSettings) -> list[Answer]:

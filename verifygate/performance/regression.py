@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from verifygate import revision
-from verifygate.config import Settings
+from verifygate.config.performance import PerformanceSettings
+from verifygate.config.settings import Settings
 from verifygate.model import Arm, Check, Measurement, Outcome, StageResult, Status
 from verifygate.performance.attestation.closure import imported_files
 from verifygate.performance.attestation.making import silent
@@ -20,9 +20,9 @@ from verifygate.performance.process import started
 from verifygate.performance.protocol import Run, best_precision, planned
 from verifygate.performance.record import BASE, ArmRecord, Comparison, Failure, Trouble
 from verifygate.performance.reported import environment
-from verifygate.performance_settings import PerformanceSettings
-from verifygate.source import SKIPPED_FOLDERS
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources import git
+from verifygate.sources.tree import SKIPPED_FOLDERS
 
 METHOD = (
     "each round: {what} of the earlier revision over this one's, both timed in turns; then the geometric mean of the "
@@ -237,8 +237,8 @@ def _tree_of(root: Path, commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="verifygate-against-", ignore_cleanup_errors=True) as folder:
         tree = Path(folder, "tree").resolve()
         tree.mkdir()
-        revision.export(root, commit, tree)
-        for name in revision.untracked(root):
+        git.export(root, commit, tree)
+        for name in git.untracked(root):
             path = PurePosixPath(name)
             skipped = any(part.startswith(".") or part in SKIPPED_FOLDERS for part in path.parts)
             if skipped or path.suffix == ".py" or (root / path / "pyvenv.cfg").exists() or (tree / path).exists():

@@ -6,6 +6,7 @@ import datetime as dt
 import time
 from collections.abc import Sequence
 
+from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Finding, Outcome, PerformanceDetails, Profile, StageResult
 from verifygate.performance import reported
 from verifygate.performance.anatomy import growth_check, measurements, unreachable
@@ -20,7 +21,6 @@ from verifygate.performance.profiling import hazards_of, profile
 from verifygate.performance.protocol import compare, planned
 from verifygate.performance.record import Comparison
 from verifygate.performance.recorded import completed
-from verifygate.performance_settings import PerformanceSettings
 from verifygate.stage import StageContext, not_configured
 
 HOW = (

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from verifygate import instrument
-from verifygate.errors import UsageError, VerifygateError
+from verifygate.base.errors import UsageError, VerifygateError
+from verifygate.process.subject import Completed, Subject
 from verifygate.proof.method import METHODS, Judgement
-from verifygate.subject import Completed, Subject
 
 START = Path(instrument.__file__).with_name("start.py")
 SECONDS = 120.0

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from pathlib import PurePosixPath
 
-from verifygate.digests import digest_of
+from verifygate.base.digests import digest_of
 
 SHORT = 200
 """Characters kept of a name or a path."""

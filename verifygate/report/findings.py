@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import Applicability, Certainty, Finding, Severity
 from verifygate.model.check_report import CheckReport
 from verifygate.model.json_document import text_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.model import Report
 from verifygate.report import gitlab, html, junit, markdown, matrix, sarif
 

@@ -11,7 +11,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from verifygate.config import STAGE_NAMES
+from verifygate.config.settings import STAGE_NAMES
 from verifygate.model import (
     Arm,
     Certainty,

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 from verifygate.report.formats import FILE_NAMES
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verifygate import revision
 from verifygate.model import (
     Calculation,
     Check,
@@ -25,6 +24,7 @@ from verifygate.requirements.matrix import linked
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
 from verifygate.requirements.trace import hold_back_dependents, numbered, trace, unknown_ids
+from verifygate.sources import git
 from verifygate.stage import StageContext, not_configured
 
 __all__ = [
@@ -63,7 +63,7 @@ class RequirementsStage:
             specification, trace(specification, facts), facts, context.sources, lock, context.settings.root
         )
         if context.since:
-            then = revision.file_at(context.settings.root, context.since, lock_path(path))
+            then = git.file_at(context.settings.root, context.since, lock_path(path))
             coverage = coverage.model_copy(update={"accepted_here": changed_since(lock, then)})
         rows = tuple(row for row, _ in traced)
         compared = compare(spec.architecture, facts)

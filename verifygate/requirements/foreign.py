@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from xml.etree.ElementTree import ParseError
 
-from verifygate.config import ForeignResults
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.settings import ForeignResults
 from verifygate.model import EvidenceClass, ForeignFile, TestOutcome
 from verifygate.requirements.facts import Test
 

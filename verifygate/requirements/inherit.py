@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.documents import Document, read_yaml
 from verifygate.model import Deviation, Severity
 from verifygate.requirements.queries import MeasurementQuery, Query
 from verifygate.requirements.spec import Lines, Override, Requirement, SpecFile
-from verifygate.strict import Document, read_yaml
 
 CATALOGUES = Path(__file__).parent / "catalogues"
 Direction = Literal["tightened", "loosened", "changed"]

@@ -16,9 +16,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.documents import read_yaml
 from verifygate.model import LinkState, Model, RequirementResult, Status
-from verifygate.strict import read_yaml
 
 ABOUT = "What was accepted as the evidence of each requirement; written by `verifygate trace accept`."
 

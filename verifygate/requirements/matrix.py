@@ -14,7 +14,7 @@ from verifygate.requirements.spec import Specification
 from verifygate.requirements.suspect import compared, doubts, held_back, is_shown_afresh
 from verifygate.requirements.symbols import Symbols
 from verifygate.requirements.trace import numbered
-from verifygate.source import Sources, read_sources
+from verifygate.sources.tree import Sources, read_sources
 
 Rows = Sequence[tuple[RequirementResult, Check]]
 

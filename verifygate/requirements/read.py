@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.documents import Document, read_toml, read_yaml
 from verifygate.model import Deviation
 from verifygate.requirements.inherit import inherited
 from verifygate.requirements.spec import Lines, Requirement, Spec, SpecFile, Specification
 from verifygate.requirements.task import is_task, read_task
-from verifygate.strict import Document, read_toml, read_yaml
 
 
 def read_specification(root: Path, path: str) -> Specification:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.documents import Document
 from verifygate.model import Severity
 from verifygate.requirements.inherit import catalogue
 from verifygate.requirements.spec import Lines, Requirement, Spec, Specification
-from verifygate.strict import Document
 
 CATALOGUE = "amp-core"
 CRITERIA = ("acceptance_criteria", "acceptance-criteria", "acceptanceCriteria")

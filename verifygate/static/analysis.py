@@ -7,31 +7,31 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar
 
+from verifygate.base.cpu_time import OFF, Timings
 from verifygate.model import NotFollowed
-from verifygate.static.accelerators import Accelerators
-from verifygate.static.callers import Callers
-from verifygate.static.checkpoints import Checkpoints
-from verifygate.static.companions import Companions
-from verifygate.static.covered import Covered
-from verifygate.static.delegated import Delegated
-from verifygate.static.devices import ANY, Devices
-from verifygate.static.dtypes import Dtype
-from verifygate.static.evaluate import Evaluator
-from verifygate.static.flow import Hit
-from verifygate.static.halves import Halves
-from verifygate.static.held import Held
-from verifygate.static.hot import Hot
-from verifygate.static.made_scalers import MadeScaler, made_scalers
-from verifygate.static.nesting import Nesting
-from verifygate.static.precision import Precision
-from verifygate.static.program import Class, Function, Module, Node, Program
-from verifygate.static.regions import WrittenRegion, WrittenRegions
-from verifygate.static.roles import Roles
-from verifygate.static.scaler_calls import ScalerCall, scaler_calls
-from verifygate.static.shapes import Shapes
-from verifygate.static.syntax import walk
-from verifygate.static.walks import Walks
-from verifygate.timings import OFF, Timings
+from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
+from verifygate.static.amp.roles import Roles
+from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
+from verifygate.static.amp.scalers import MadeScaler, made_scalers
+from verifygate.static.conditions.path_conditions import Held
+from verifygate.static.facts.accelerators import Accelerators
+from verifygate.static.facts.checkpoints import Checkpoints
+from verifygate.static.facts.delegation import Delegated
+from verifygate.static.facts.devices import ANY, Devices
+from verifygate.static.facts.dict_keys import Shapes
+from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.half_values import Halves
+from verifygate.static.facts.hot_loops import Hot
+from verifygate.static.facts.region_coverage import Covered
+from verifygate.static.facts.region_precision import Precision
+from verifygate.static.paths.entry_points import Walks
+from verifygate.static.paths.exploration import Hit
+from verifygate.static.symbols.enclosing import Nesting
+from verifygate.static.symbols.import_graph import Companions
+from verifygate.static.symbols.program import Class, Function, Module, Node, Program
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.call_graph import Callers
+from verifygate.static.values.evaluator import Evaluator
 
 T = TypeVar("T")
 

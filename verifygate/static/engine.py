@@ -11,26 +11,26 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
-from verifygate.digests import digest_of
-from verifygate.errors import UsageError
+from verifygate.base.cpu_time import OFF, Timings
+from verifygate.base.digests import digest_of
+from verifygate.base.errors import UsageError
+from verifygate.base.records import record
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
-from verifygate.record import record
-from verifygate.source import Sources, SourceUnreadableError
+from verifygate.sources.tree import Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
-from verifygate.static.choice import Choice
-from verifygate.static.constructs import constructs
-from verifygate.static.graph import Place
-from verifygate.static.guards import is_expected_to_fail as expected
-from verifygate.static.parsing import UnparsableError
-from verifygate.static.picking import Picker
-from verifygate.static.program import Program
+from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
+from verifygate.static.inventory import constructs
+from verifygate.static.prefilter import Picker
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
-from verifygate.timings import OFF, Timings
+from verifygate.static.selection import Choice
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Program
+from verifygate.static.syntax.parser import UnparsableError
 
 if TYPE_CHECKING:
-    from verifygate.config import StaticSettings
+    from verifygate.config.settings import StaticSettings
 
 SYNTAX_CHECK_BYTES = 1024 * 1024
 """What rules do not look at is still parsed, to tell broken files, as long as all these files are below this."""

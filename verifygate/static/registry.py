@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verifygate.errors import UsageError, VerifygateError
+from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.static import rules
 from verifygate.static.rule import LoadedRule, Rule
 
 if TYPE_CHECKING:
-    from verifygate.config import Settings
+    from verifygate.config.settings import Settings
 
 
 @cache

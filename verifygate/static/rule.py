@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from verifygate.base.records import field, record
 from verifygate.model import Applicability, Detail, Severity, Witness
-from verifygate.record import field, record
-from verifygate.static.graph import Place
+from verifygate.static.symbols.location import Place
 
 if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config import OraclesSettings
+from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.oracles.answers import Answer, Fact, with_cuda_emulated
 from verifygate.execution.oracles.runs import Seen
 from verifygate.execution.oracles.step import Examined
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import EvidenceClass, Status
-from verifygate.source import read_sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import read_sources
 
 PROJECT = Path(__file__).parents[2] / "projects" / "cuda_style"
 SCALE, INF = "execution.oracle-scale-invariance", "execution.oracle-inf-injection"

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from verifygate.config import OraclesSettings
+from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import ask_the_oracles, edge_cases, inf_injection, scale_invariance
 from verifygate.execution.oracles.runs import EntryError, Seen, words
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import Status
-from verifygate.source import Sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import Sources
 
 
 def stepped(weights: float, scale: float, **more: Any) -> dict[str, Any]:

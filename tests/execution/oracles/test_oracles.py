@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from oracle_programs import FAULTS, PROGRAMS, RIGHT_ONES, UNSEEN, line, program
 
-from verifygate.config import OraclesSettings
+from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles.answers import Answer
 from verifygate.execution.oracles.examine import INF, SCALE, SCHEDULE, Entry, examine
 from verifygate.model import Status
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 pytestmark = pytest.mark.slow
 

@@ -17,9 +17,9 @@ import pytest
 from rewriting import Loop, Program
 from transformations import TRANSFORMATIONS, renamed
 
-from verifygate.config import StaticSettings
+from verifygate.config.settings import StaticSettings
 from verifygate.model import Certainty, Severity
-from verifygate.source import SourceFile, Sources
+from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.engine import analyse
 
 LOOPS = {file.stem: file for file in sorted((Path(__file__).parent / "loops").glob("*.py"))}

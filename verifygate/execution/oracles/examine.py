@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from verifygate.config import OraclesSettings
+from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import edge_cases, inf_injection, scale_invariance
 from verifygate.execution.oracles.answers import Answer, cannot_run, with_cuda_emulated
 from verifygate.execution.oracles.runs import EMULATION, Job, Seen, run_jobs
 from verifygate.model import Status
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 SCALE, INF, SCHEDULE = "oracle-scale-invariance", "oracle-inf-injection", "oracle-schedule"
 CAPABILITY = (8, 0)

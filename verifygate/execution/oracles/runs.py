@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
 
 START_SECONDS = 120.0
 """For the import of torch, before the first run."""

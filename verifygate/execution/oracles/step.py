@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from verifygate.config import OraclesSettings
+from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import edge_cases
 from verifygate.execution.oracles.answers import Answer, Blame
 from verifygate.execution.oracles.examine import CAPABILITY, INF, ORDER, SCALE, SCHEDULE, Entry, entries_of, examine
@@ -17,8 +17,8 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import Certainty, Check, EntryPrecision, Evidence, EvidenceClass, Finding, Status, Witness
-from verifygate.source import Sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import Sources
 
 HOW = (
     "name what trains in `execution.oracles.entries`, or, where it needs CUDA, in `emulated_entries`: "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from verifygate.config import OraclesSettings
+from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles.examine import ORDER, around, entries_of, examine
 from verifygate.execution.oracles.runs import Job, Seen, run_jobs
 from verifygate.execution.order import OrderJudge
@@ -15,8 +15,8 @@ from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import read_trace
 from verifygate.model import Finding, Status
-from verifygate.source import read_sources
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import read_sources
 
 RECORDED_WINDOWS = 24
 """The recorder watches an entry for so many updates, or to its end."""

@@ -11,15 +11,15 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
 
-from verifygate import revision
-from verifygate.config import Settings
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
+from verifygate.config.performance import RecordsSettings
+from verifygate.config.settings import Settings
 from verifygate.performance.attestation import envelope
 from verifygate.performance.attestation.closure import digests, imported_files, settings_files
 from verifygate.performance.attestation.figures import disagreements
 from verifygate.performance.attestation.statement import Predicate, RecordError, Statement, parsed, read, utc
 from verifygate.performance.record import Comparison, Plan, loaded
-from verifygate.performance_settings import RecordsSettings
+from verifygate.sources import git
 
 SKEW = dt.timedelta(minutes=5)
 """How far the clocks of two machines may be apart."""
@@ -90,7 +90,7 @@ def terms(settings: Settings, plan: Plan, base: str, now: dt.datetime) -> Terms:
     key: bytes | None = None
     if name := records.public_key:
         try:
-            key = revision.file_at(settings.root, base, name) if base else (settings.root / name).read_bytes()
+            key = git.file_at(settings.root, base, name) if base else (settings.root / name).read_bytes()
         except OSError as error:
             key, reason = None, error.strerror
         else:
@@ -103,7 +103,7 @@ def terms(settings: Settings, plan: Plan, base: str, now: dt.datetime) -> Terms:
 
 def _records_at(settings: Settings, base: str) -> RecordsSettings:
     """The table `[performance.records]` as it stood at a commit; the defaults, which trust nobody, for want of one."""
-    data = revision.file_at(settings.root, base, settings.config) if settings.config else None
+    data = git.file_at(settings.root, base, settings.config) if settings.config else None
     try:
         document = tomllib.loads((data or b"").decode("utf-8-sig"))
         if settings.config == "pyproject.toml":
@@ -200,7 +200,7 @@ def _trusted(path: str, data: bytes, terms: Terms) -> tuple[Statement, bool]:
         raise UntrustedError("it is not signed, and the settings name a public key")
     else:
         statement = read(document)
-    if terms.base and revision.file_at(terms.root, terms.base, path) != data:
+    if terms.base and git.file_at(terms.root, terms.base, path) != data:
         raise UntrustedError("it comes with the change itself, and no public key at its base vouches for it")
     return statement, False
 

@@ -7,7 +7,7 @@ import binascii
 import json
 from typing import Any
 
-from verifygate.errors import UsageError
+from verifygate.base.errors import UsageError
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 NO_LIBRARY = "signatures need securesystemslib: pip install 'verifygate[sign]'"

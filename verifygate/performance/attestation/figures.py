@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from verifygate.config.performance import PerformanceSettings
 from verifygate.performance.attestation.statement import Figure
 from verifygate.performance.judgement import beside, judge
 from verifygate.performance.record import Comparison
-from verifygate.performance_settings import PerformanceSettings
 
 TOLERANCE = 1e-6
 """Relative: two machines' mathematics may differ in the last bits."""

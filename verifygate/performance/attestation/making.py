@@ -8,9 +8,9 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from verifygate import __version__, revision
-from verifygate.config import Settings
-from verifygate.errors import UsageError
+from verifygate import __version__
+from verifygate.base.errors import UsageError
+from verifygate.config.settings import Settings
 from verifygate.performance.attestation.acceptance import device_of, subjects
 from verifygate.performance.attestation.closure import own_files
 from verifygate.performance.attestation.figures import figures
@@ -18,7 +18,8 @@ from verifygate.performance.attestation.statement import Predicate, Statement, s
 from verifygate.performance.judgement import undecided
 from verifygate.performance.protocol import compare, planned
 from verifygate.performance.record import Comparison, Trouble, dumped
-from verifygate.subject import Subject
+from verifygate.process.subject import Subject
+from verifygate.sources import git
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def measure(subject: Subject, settings: Settings, progress: Callable[[str], None
     if changed := sorted(name for name in before if after.get(name) != before[name]):
         remedy = "leave the files alone while they are measured"
         raise UsageError("it changed while it was measured", where=changed[0], remedy=remedy)
-    return Measured(comparison, after, revision.describe(root, sorted(after)), began, ended)
+    return Measured(comparison, after, git.describe(root, sorted(after)), began, ended)
 
 
 def record_of(measured: Measured) -> Statement:

@@ -61,9 +61,9 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
 
 RULE = Rule(
     code="AMP101",

@@ -58,14 +58,14 @@ import ast
 from collections.abc import Iterable
 
 from verifygate.model import Severity
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule
-from verifygate.static.syntax import walk
-from verifygate.static.torch_api import AUTOCASTS
-from verifygate.static.values import Made
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Made
+from verifygate.torch_names import AUTOCASTS
 
 RULE = Rule(
     code="AMP103",

@@ -71,14 +71,15 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.roles import identifiers
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import identifiers, last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, FunctionValue, Object
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Frame, FunctionValue, Object
 
 RULE = Rule(
     code="AMP104",

@@ -65,15 +65,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.devices import ANY, Devices
-from verifygate.static.graph import Place
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import last_name
+from verifygate.static.facts.devices import ANY, Devices
 from verifygate.static.rule import Match, Rule
-from verifygate.static.syntax import walk
-from verifygate.static.torch_api import AUTOCASTS
-from verifygate.static.values import Bound, Frame, Known, Made, Unknown
+from verifygate.static.symbols.location import Place
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Bound, Frame, Known, Made, Unknown
+from verifygate.torch_names import AUTOCASTS
 
 RULE = Rule(
     code="AMP105",

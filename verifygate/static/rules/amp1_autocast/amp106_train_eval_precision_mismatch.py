@@ -78,19 +78,19 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from verifygate.base.records import record
 from verifygate.model import Severity
-from verifygate.record import record
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.hot import HotLoop
-from verifygate.static.program import Function
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import last_name
+from verifygate.static.facts.hot_loops import HotLoop
+from verifygate.static.facts.step_tensors import is_loss_call
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.spots import Spot
-from verifygate.static.tensors import is_loss_call
-from verifygate.static.torch_api import PARALLEL
-from verifygate.static.values import Bound, Made
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.sites import Spot
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Bound, Made
+from verifygate.torch_names import PARALLEL
 
 RULE = Rule(
     code="AMP106",

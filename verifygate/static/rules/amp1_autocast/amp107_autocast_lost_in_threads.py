@@ -72,11 +72,11 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.syntax import walk
-from verifygate.static.values import Frame, FunctionValue, Made, Object
+from verifygate.static.symbols.location import Place
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Frame, FunctionValue, Made, Object
 
 RULE = Rule(
     code="AMP107",

@@ -66,14 +66,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
-from verifygate.static.scopes import bound_targets
-from verifygate.static.values import Known
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.scopes import bound_targets
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Known
 
 RULE = Rule(
     code="AMP108",

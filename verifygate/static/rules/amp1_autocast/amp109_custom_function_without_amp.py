@@ -96,12 +96,12 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Class, Function
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
-from verifygate.static.syntax import walk
-from verifygate.static.values import ClassValue, ModuleValue
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Class, Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import ClassValue, ModuleValue
 
 RULE = Rule(
     code="AMP109",

@@ -62,16 +62,16 @@ import re
 from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.nesting import Nesting
-from verifygate.static.program import Class, Function
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scopes import bound_targets
-from verifygate.static.syntax import walk
-from verifygate.static.values import ClassValue, Known, Made, Object
+from verifygate.static.symbols.enclosing import Nesting
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Class, Function
+from verifygate.static.symbols.scopes import bound_targets
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import ClassValue, Known, Made, Object
 
 RULE = Rule(
     code="AMP110",

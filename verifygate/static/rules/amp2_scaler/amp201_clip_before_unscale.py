@@ -70,16 +70,16 @@ from collections.abc import Iterator
 
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.protocol import Event
-from verifygate.static import framework_scalers
+from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.made_scalers import MadeScaler
-from verifygate.static.program import Function
-from verifygate.static.roles import last_name
+from verifygate.static.idioms import framework_scalers
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
-from verifygate.static.syntax import walk
-from verifygate.static.torch_api import CLIP_FUNCTIONS
-from verifygate.static.values import FunctionValue
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import FunctionValue
+from verifygate.torch_names import CLIP_FUNCTIONS
 
 RULE = Rule(
     code="AMP201",

@@ -67,11 +67,11 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.program import Function
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.values import Made
+from verifygate.static.symbols.program import Function
+from verifygate.static.values.domain import Made
 
 RULE = Rule(
     code="AMP202",

@@ -68,16 +68,16 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity
 from verifygate.protocol import Event
-from verifygate.static import framework_scalers
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.reaching import reaching
-from verifygate.static.roles import last_name
+from verifygate.static.idioms import framework_scalers
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.scopes import bound_targets
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.symbols.scopes import bound_targets
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP204",

@@ -69,14 +69,14 @@ import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.dtypes import Dtype
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import last_name
+from verifygate.static.facts.dtypes import Dtype
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP205",

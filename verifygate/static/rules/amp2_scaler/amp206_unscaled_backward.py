@@ -58,14 +58,15 @@ function with one, is likely at most, and not told where something that scales c
 import ast
 from collections.abc import Iterator
 
+from verifygate.base.records import replace
 from verifygate.model import Severity, Witness
-from verifygate.record import replace
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function, simple_name
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import simple_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP206",

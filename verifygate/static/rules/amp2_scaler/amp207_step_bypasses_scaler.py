@@ -60,10 +60,10 @@ Optimizers stepped inside libraries; finite checks that do not name isfinite, is
 import re
 from collections.abc import Iterable
 
+from verifygate.base.records import replace
 from verifygate.model import Applicability, Severity, Witness
-from verifygate.record import replace
 from verifygate.static.analysis import Analysis
-from verifygate.static.flow import Hit
+from verifygate.static.paths.exploration import Hit
 from verifygate.static.rule import Match, ProtocolMatch, Rule
 
 RULE = Rule(

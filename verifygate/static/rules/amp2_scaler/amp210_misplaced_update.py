@@ -67,14 +67,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.flow import Hit
-from verifygate.static.graph import Place
-from verifygate.static.members import Loop, members
-from verifygate.static.roles import last_name
+from verifygate.static.lowering.optimizer_loops import Loop, members
+from verifygate.static.paths.exploration import Hit
 from verifygate.static.rule import Match, ProtocolMatch, Rule
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.location import Place
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP210",

@@ -60,10 +60,10 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, ProtocolMatch, Rule
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.location import Place
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP211",

@@ -64,7 +64,7 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.flow import Hit
+from verifygate.static.paths.exploration import Hit
 from verifygate.static.rule import Match, Rule, statement_text
 
 RULE = Rule(

@@ -66,15 +66,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.nesting import Loop
-from verifygate.static.program import Class, Function
-from verifygate.static.roles import last_name
+from verifygate.static.idioms.lr_schedules import NAME, PER_BATCH, steps_a_schedule
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.schedules import NAME, PER_BATCH, steps_a_schedule
-from verifygate.static.syntax import is_number, walk
+from verifygate.static.symbols.enclosing import Loop
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Class, Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import is_number, walk
 
 _HOOK = (
     r"after_(?:train(?:ing)?_)?(?:step|iter(?:ation)?|batch)|on_(?:train(?:ing)?_)?(?:step|iter(?:ation)?|batch)_end"

@@ -61,13 +61,13 @@ Closures handed on as `*args` or `**kwargs`.
 import ast
 from collections.abc import Iterator
 
+from verifygate import torch_names
 from verifygate.model import Severity, Witness
-from verifygate.static import torch_api
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.values import FunctionValue, Literal, Made
+from verifygate.static.symbols.program import Function
+from verifygate.static.values.domain import FunctionValue, Literal, Made
 
 RULE = Rule(
     code="AMP215",
@@ -123,7 +123,7 @@ def _is_plain(call: ScalerCall, analysis: Analysis) -> bool:
 def _with_own_step(analysis: Analysis) -> bool:
     """Whether the project has a scaler that steps in its own way."""
     return any(
-        "step" in made.methods and analysis.evaluator.outside_bases(made) & torch_api.GRAD_SCALERS
+        "step" in made.methods and analysis.evaluator.outside_bases(made) & torch_names.GRAD_SCALERS
         for module in analysis.parsed()
         for made in module.classes.values()
     )

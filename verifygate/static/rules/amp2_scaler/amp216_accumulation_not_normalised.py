@@ -62,14 +62,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.syntax import walk
-from verifygate.static.values import Bound, Frame
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Bound, Frame
 
 RULE = Rule(
     code="AMP216",

@@ -61,12 +61,13 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.roles import HANDED_IN
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.program import Function
-from verifygate.static.roles import HANDED_IN, last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.values import Made, Object, Unknown, Value
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Made, Object, Unknown, Value
 
 RULE = Rule(
     code="AMP217",

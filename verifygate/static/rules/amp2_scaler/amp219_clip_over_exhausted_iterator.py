@@ -62,14 +62,14 @@ optimizer has gone through. Parameters of functions that nothing in sight calls.
 import ast
 from collections.abc import Iterator
 
+from verifygate import torch_names
 from verifygate.model import Severity, Witness
-from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Class, Function
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.values import Frame, FunctionValue
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Class, Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Frame, FunctionValue
 
 RULE = Rule(
     code="AMP219",
@@ -90,7 +90,7 @@ _PEEKS = frozenset({"print", "isinstance", "type", "id", "iter"})
 def check(analysis: Analysis) -> Iterator[Match]:
     """Clips over generators that a variable or an object holds, and what goes through one after a clip."""
     for call, function in analysis.calls:
-        if last_name(call.func) not in torch_api.CLIP_FUNCTIONS:
+        if last_name(call.func) not in torch_names.CLIP_FUNCTIONS:
             continue
         named = next((word.value for word in call.keywords if word.arg == "parameters"), None)
         match call.args[0] if call.args else named:
@@ -200,7 +200,7 @@ def _uses_up(node: ast.AST, name: str, function: Function, analysis: Analysis) -
     given = [*node.args, *(word.value for word in node.keywords)]
     if not any(isinstance(each, ast.Name) and each.id == name for each in given):
         return False
-    known = last_name(node.func) in torch_api.CLIP_FUNCTIONS | _CONSUMERS or "optim" in ast.unparse(node.func).lower()
+    known = last_name(node.func) in torch_names.CLIP_FUNCTIONS | _CONSUMERS or "optim" in ast.unparse(node.func).lower()
     return known or any(_loops_over_given(name, entered) for entered in analysis.callers.entered(node, function))
 
 

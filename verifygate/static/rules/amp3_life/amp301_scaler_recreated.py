@@ -61,17 +61,17 @@ import re
 from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary
 
+from verifygate.base.records import record
 from verifygate.model import Severity, Witness
-from verifygate.record import record
+from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.made_scalers import MadeScaler
-from verifygate.static.nesting import Loop
-from verifygate.static.program import Function
-from verifygate.static.roles import last_name
 from verifygate.static.rule import Match, Rule
-from verifygate.static.scopes import bound_targets
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.enclosing import Loop
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.scopes import bound_targets
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP301",

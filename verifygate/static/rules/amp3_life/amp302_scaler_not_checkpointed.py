@@ -105,18 +105,18 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import permutations
 
-from verifygate.alternatives import whole
 from verifygate.model import Applicability, Severity, Witness
+from verifygate.sources.byte_patterns import whole
+from verifygate.static.amp.scaler_calls import ScalerCall
+from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.analysis import Analysis
-from verifygate.static.checkpoints import keeps_all_states
-from verifygate.static.companions import Files
-from verifygate.static.graph import Place
-from verifygate.static.made_scalers import MadeScaler
-from verifygate.static.program import Function
-from verifygate.static.roles import last_name
+from verifygate.static.facts.checkpoints import keeps_all_states
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.syntax import is_none, walk
+from verifygate.static.symbols.import_graph import Files
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import is_none, walk
 
 _KEEPS = (
     r"torch\.load|load_state_dict|opt\w*(?:\(\)|\[\w+\])?\.state_dict|Checkpointer\(|\bCheckpoint(?:Manager)?\("

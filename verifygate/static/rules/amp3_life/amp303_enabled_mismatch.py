@@ -68,20 +68,27 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.roles import identifiers
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.apart import Apart, beside
-from verifygate.static.dtypes import Dtype
-from verifygate.static.graph import Place
-from verifygate.static.precision import Use
-from verifygate.static.program import Function
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import identifiers, last_name
+from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.region_precision import Use
+from verifygate.static.idioms.amp_switches import (
+    SCALERS,
+    SPEAK_OF_PRECISION,
+    of_one_object,
+    speak_of_precision,
+    words_of,
+)
+from verifygate.static.idioms.float32_islands import Apart, beside
 from verifygate.static.rule import Match, Rule
-from verifygate.static.scaler_calls import ScalerCall
-from verifygate.static.scopes import bound_targets
-from verifygate.static.switches import SCALERS, SPEAK_OF_PRECISION, of_one_object, speak_of_precision, words_of
-from verifygate.static.syntax import walk
-from verifygate.static.values import Bound, Frame
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.scopes import bound_targets
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Bound, Frame
 
 RULE = Rule(
     code="AMP303",

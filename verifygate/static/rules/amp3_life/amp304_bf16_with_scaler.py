@@ -66,14 +66,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.model import Applicability, Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.constructor_arguments import built_by
 from verifygate.static.analysis import Analysis
-from verifygate.static.dtypes import Dtype
-from verifygate.static.graph import Place
-from verifygate.static.made import built_by
-from verifygate.static.precision import Precision, Use
-from verifygate.static.regions import WrittenRegion
+from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.region_precision import Precision, Use
 from verifygate.static.rule import Match, Rule
-from verifygate.static.values import Frame
+from verifygate.static.symbols.location import Place
+from verifygate.static.values.domain import Frame
 
 RULE = Rule(
     code="AMP304",

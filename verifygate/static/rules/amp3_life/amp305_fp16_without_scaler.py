@@ -64,20 +64,21 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.roles import identifiers
+from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.analysis import Analysis
-from verifygate.static.companions import Files
-from verifygate.static.dtypes import Dtype
-from verifygate.static.graph import Place
-from verifygate.static.made_scalers import MadeScaler
-from verifygate.static.precision import Precision, Use
-from verifygate.static.program import Function, Module
-from verifygate.static.regions import WrittenRegion
-from verifygate.static.roles import identifiers, last_name
+from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.region_precision import Precision, Use
+from verifygate.static.facts.step_tensors import is_loss_call, names_in
 from verifygate.static.rule import Match, Rule
-from verifygate.static.scopes import bound_targets
-from verifygate.static.spots import asks_whether_to, calm, turns_autograd_off
-from verifygate.static.syntax import walk
-from verifygate.static.tensors import is_loss_call, names_in
+from verifygate.static.symbols.import_graph import Files
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function, Module
+from verifygate.static.symbols.scopes import bound_targets
+from verifygate.static.symbols.sites import asks_whether_to, calm, turns_autograd_off
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP305",

@@ -61,11 +61,11 @@ import re
 from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.analysis import Analysis
-from verifygate.static.made_scalers import MadeScaler
 from verifygate.static.rule import Match, Rule
-from verifygate.static.torch_api import GRAD_SCALERS
-from verifygate.static.values import Known, Literal
+from verifygate.static.values.domain import Known, Literal
+from verifygate.torch_names import GRAD_SCALERS
 
 RULE = Rule(
     code="AMP306",

@@ -63,14 +63,14 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
-from verifygate.static.callers import Site
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.roles import ScalerKind
+from verifygate.static.idioms.trained_parameters import is_built_for, is_frozen, is_trained, model_of
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.trained import is_built_for, is_frozen, is_trained, model_of
-from verifygate.static.values import Bound, Frame, Made, Object, Unknown
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.values.call_graph import Site
+from verifygate.static.values.domain import Bound, Frame, Made, Object, Unknown
 
 RULE = Rule(
     code="AMP401",

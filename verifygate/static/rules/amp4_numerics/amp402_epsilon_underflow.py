@@ -65,15 +65,15 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.dtypes import Dtype
-from verifygate.static.graph import Place
-from verifygate.static.halves import SMALLEST
-from verifygate.static.program import Function
-from verifygate.static.reaching import reaching
-from verifygate.static.roles import last_name
+from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.half_values import SMALLEST
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.syntax import walk
-from verifygate.static.values import Known
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Known
 
 RULE = Rule(
     code="AMP402",

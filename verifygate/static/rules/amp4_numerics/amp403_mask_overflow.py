@@ -69,13 +69,13 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.delegated import WORDS
-from verifygate.static.dtypes import Dtype
-from verifygate.static.graph import Place
-from verifygate.static.halves import LARGEST
-from verifygate.static.program import Function
-from verifygate.static.roles import last_name
+from verifygate.static.facts.delegation import WORDS
+from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.half_values import LARGEST
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
 
 _ELSEWHERE = r"(?<!\bint\(.e)(?<!\btensor\(.e)(?<!\btensor\(-.e)(?<!\bfilled\(fill_value=.e)"
 """Calls that make something else of a number: `int(1e30)`."""

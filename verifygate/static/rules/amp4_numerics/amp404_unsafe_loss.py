@@ -63,12 +63,12 @@ import ast
 from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.regions import WrittenRegion
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.values import Known, Made
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.values.domain import Known, Made
 
 RULE = Rule(
     code="AMP404",

@@ -60,13 +60,13 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.dtypes import Dtype
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.reaching import reaching
-from verifygate.static.roles import last_name
+from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.step_tensors import is_loss_call
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.tensors import is_loss_call
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.syntax.names import last_name
 
 RULE = Rule(
     code="AMP405",

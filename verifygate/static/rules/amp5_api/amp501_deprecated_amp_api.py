@@ -60,13 +60,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from verifygate import torch_names
 from verifygate.model import Applicability, Severity, Witness
-from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
 from verifygate.static.rule import Match, Rule
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="AMP501",
@@ -88,8 +88,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every call and every bare decorator that is surely one of the deprecated names."""
     for node, callee, function in _uses(analysis):
         name = analysis.roles.known_name(callee, analysis.evaluator.root_frame(function))
-        if name in torch_api.DEPRECATED:
-            new, device = torch_api.DEPRECATED[name]
+        if name in torch_names.DEPRECATED:
+            new, device = torch_names.DEPRECATED[name]
             if _is_fallback(node, function, (new, new.replace(".amp.", ".")), analysis):
                 continue
             yield Match(
@@ -97,8 +97,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 f"`{name}` is deprecated since torch 2.4",
                 remedy=f'use `{new}` with `"{device}"` as its device type',
             )
-        elif name in torch_api.DEPRECATED_QUERIES and not _is_asked_for(node, function, analysis):
-            new = torch_api.DEPRECATED_QUERIES[name]
+        elif name in torch_names.DEPRECATED_QUERIES and not _is_asked_for(node, function, analysis):
+            new = torch_names.DEPRECATED_QUERIES[name]
             if not _is_fallback(node, function, (new.partition("(")[0],), analysis):
                 yield Match(Place(function, node), f"`{name}` is deprecated since torch 2.4", remedy=f"use `{new}`")
 

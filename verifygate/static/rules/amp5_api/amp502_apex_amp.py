@@ -52,9 +52,9 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
 from verifygate.static.rule import Match, Rule
-from verifygate.static.values import Known
+from verifygate.static.symbols.location import Place
+from verifygate.static.values.domain import Known
 
 RULE = Rule(
     code="AMP502",

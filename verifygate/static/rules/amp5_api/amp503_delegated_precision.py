@@ -52,12 +52,12 @@ Precision set in a configuration file, or passed as `**kwargs`.
 
 from collections.abc import Iterable
 
+from verifygate import torch_names
 from verifygate.model import Severity
-from verifygate.static import torch_api
 from verifygate.static.analysis import Analysis
-from verifygate.static.constructs import delegates
-from verifygate.static.graph import Place
+from verifygate.static.inventory import delegates
 from verifygate.static.rule import Match, Rule
+from verifygate.static.symbols.location import Place
 
 RULE = Rule(
     code="AMP503",
@@ -65,7 +65,7 @@ RULE = Rule(
     severity=Severity.INFO,
     summary="a framework does mixed precision here",
     remedy="nothing to do, unless the specification asks for explicit AMP in the project's own loop",
-    words=tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_api.DELEGATES})),
+    words=tuple(sorted({f"{name.rpartition('.')[2]}(" for name in torch_names.DELEGATES})),
     no_proof="it is a note: nothing is wrong with the code",
 )
 

@@ -53,14 +53,14 @@ from collections.abc import Iterable
 
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.guards import guarded, nearest
-from verifygate.static.overrides import is_empty
-from verifygate.static.program import Function
-from verifygate.static.roles import last_name
+from verifygate.static.facts.dict_keys import Shape
+from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
-from verifygate.static.shapes import Shape
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.overrides import is_empty
 
 RULE = Rule(
     code="KEY101",

@@ -61,17 +61,17 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from verifygate.base.records import record
 from verifygate.model import Detail, Severity
-from verifygate.record import record
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.guards import guarded, nearest
-from verifygate.static.program import Function
-from verifygate.static.reaching import reaching
+from verifygate.static.facts.dict_keys import Shape
+from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
-from verifygate.static.shapes import Shape
-from verifygate.static.syntax import children
-from verifygate.static.values import Frame, Made
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.syntax.traversal import children
+from verifygate.static.values.domain import Frame, Made
 
 RULE = Rule(
     code="KEY102",

@@ -75,18 +75,18 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
+from verifygate.base.records import record
 from verifygate.model import Detail, Severity
-from verifygate.record import record
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.guards import guarded, nearest
-from verifygate.static.loaders import DATA_LOADERS, Loader
-from verifygate.static.program import Function
+from verifygate.static.facts.dict_keys import Shape
+from verifygate.static.idioms.data_loaders import DATA_LOADERS, Loader
+from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
-from verifygate.static.shapes import Shape
-from verifygate.static.spots import Loop
-from verifygate.static.syntax import walk
-from verifygate.static.values import ClassValue, Frame, FunctionValue, Literal, Made, Object
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.sites import Loop
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import ClassValue, Frame, FunctionValue, Literal, Made, Object
 
 RULE = Rule(
     code="KEY103",

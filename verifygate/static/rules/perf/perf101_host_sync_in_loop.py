@@ -70,13 +70,13 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.program import Function
-from verifygate.static.roles import last_name
+from verifygate.static.facts.step_tensors import StepTensors, differentiated, names_in
 from verifygate.static.rule import FURTHER, Match, Rule, statement_text
-from verifygate.static.spots import Loop, Spot
-from verifygate.static.syntax import children
-from verifygate.static.tensors import StepTensors, differentiated, names_in
-from verifygate.static.torch_api import CLIP_FUNCTIONS
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.sites import Loop, Spot
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import children
+from verifygate.torch_names import CLIP_FUNCTIONS
 
 RULE = Rule(
     code="PERF101",

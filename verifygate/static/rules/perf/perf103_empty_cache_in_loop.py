@@ -60,8 +60,8 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.per_iteration_calls import calls_each_turn
 from verifygate.static.rule import Match, Rule
-from verifygate.static.turns import calls_each_turn
 
 RULE = Rule(
     code="PERF103",

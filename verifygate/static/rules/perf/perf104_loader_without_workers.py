@@ -63,10 +63,10 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.loaders import feeding_a_gpu
+from verifygate.static.idioms.data_loaders import feeding_a_gpu
 from verifygate.static.rule import Match, Rule
-from verifygate.static.values import Made
+from verifygate.static.symbols.location import Place
+from verifygate.static.values.domain import Made
 
 RULE = Rule(
     code="PERF104",

@@ -64,9 +64,9 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.loaders import feeding_a_gpu
+from verifygate.static.idioms.data_loaders import feeding_a_gpu
 from verifygate.static.rule import Match, Rule
+from verifygate.static.symbols.location import Place
 
 RULE = Rule(
     code="PERF105",

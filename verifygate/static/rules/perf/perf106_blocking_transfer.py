@@ -63,9 +63,9 @@ from collections.abc import Iterable
 
 from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.loaders import feeding_a_gpu
+from verifygate.static.idioms.data_loaders import feeding_a_gpu
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.symbols.location import Place
 
 RULE = Rule(
     code="PERF106",

@@ -65,10 +65,10 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.roles import last_name
+from verifygate.static.facts.step_tensors import StepTensors, names_in
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.syntax import walk
-from verifygate.static.tensors import StepTensors, names_in
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="PERF107",

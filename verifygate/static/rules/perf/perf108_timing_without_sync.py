@@ -75,15 +75,15 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.clocks import reads_clock
-from verifygate.static.graph import Place
-from verifygate.static.program import Function
-from verifygate.static.reaching import reaching
-from verifygate.static.roles import last_name
+from verifygate.static.idioms.clocks import reads_clock
 from verifygate.static.rule import Match, Rule
-from verifygate.static.spots import Spot
-from verifygate.static.syntax import walk
-from verifygate.static.values import Frame
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.symbols.sites import Spot
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Frame
 
 RULE = Rule(
     code="PERF108",

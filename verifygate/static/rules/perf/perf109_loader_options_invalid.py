@@ -56,9 +56,9 @@ from collections.abc import Iterable
 
 from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.graph import Place
-from verifygate.static.loaders import ABSENT, loaders
+from verifygate.static.idioms.data_loaders import ABSENT, loaders
 from verifygate.static.rule import Match, Rule
+from verifygate.static.symbols.location import Place
 
 RULE = Rule(
     code="PERF109",

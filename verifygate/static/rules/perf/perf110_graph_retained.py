@@ -63,15 +63,15 @@ from collections.abc import Iterable
 
 from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.hot import HotLoop
-from verifygate.static.program import Function
-from verifygate.static.reaching import reaching
-from verifygate.static.roles import last_name
+from verifygate.static.facts.hot_loops import HotLoop
+from verifygate.static.facts.step_tensors import StepTensors, carries, names_in
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.scopes import Binding, bound_targets
-from verifygate.static.spots import Spot
-from verifygate.static.syntax import walk
-from verifygate.static.tensors import StepTensors, carries, names_in
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.symbols.scopes import Binding, bound_targets
+from verifygate.static.symbols.sites import Spot
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="PERF110",

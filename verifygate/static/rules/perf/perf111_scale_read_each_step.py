@@ -64,13 +64,13 @@ import ast
 from collections.abc import Iterable
 
 from verifygate.model import Severity
+from verifygate.static.amp.roles import Scaler, ScalerKind
 from verifygate.static.analysis import Analysis
-from verifygate.static.hot import HotLoop
-from verifygate.static.program import Function
-from verifygate.static.roles import Scaler, ScalerKind
+from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.rule import Match, Rule
-from verifygate.static.spots import Spot
-from verifygate.static.syntax import walk
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.sites import Spot
+from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
     code="PERF111",

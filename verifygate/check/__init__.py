@@ -1,0 +1,1 @@
+"""The command that stands before every commit: static rules only, answers kept."""

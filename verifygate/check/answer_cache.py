@@ -1,0 +1,153 @@
+"""Answers that `check` has given before: the same question about the same files gets the same bytes at once.
+
+The analysis looks at the program as a whole, so a change in one file may change findings in another. An answer is
+therefore kept under a digest of everything that can have a part in it: each file with its path, the question (format
+and rules asked for), the configuration, this program's own files, the interpreter, and the names and versions of the
+installed packages. Any difference is another key, and a key that is not known is worked out anew.
+
+It lies with the user and not in the audited tree: a tree must not bring its own verdict. Whatever is not exactly what
+was written (cut short, changed, of another key, in a folder that others may write to) is as good as absent.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from verifygate.base.digests import digest_of
+from verifygate.sources.tree import Sources
+
+VARIABLE = "VERIFYGATE_CACHE_DIR"
+"""The environment variable that names another folder."""
+MAX_ANSWERS = 300
+_FORM = "verifygate answer 1"
+
+
+class Answer(NamedTuple):
+    """What a command printed to stdout, and its exit code."""
+
+    out: str
+    code: int
+
+
+def key_of(question: Iterable[str], sources: Sources) -> str:
+    """The digest of everything that an answer depends on."""
+    import hashlib  # a check that keeps no answer loads neither this nor json
+
+    whole = hashlib.sha256()
+    files = (f"{file.path}\0{file.digest}\0{file.twin}" for file in sources)
+    unreadable = (f"{path}\0{reason}" for path, reason in sources.unreadable)
+    for part in (*_program(), *question, "files", *files, "unreadable", *unreadable):
+        data = part.encode("utf-8", "surrogateescape")
+        whole.update(b"%d\0%s" % (len(data), data))
+    return whole.hexdigest()
+
+
+def _program() -> Iterator[str]:
+    """What this program is: its source, the interpreter that runs it and parses with it, the packages beside it."""
+    yield _FORM
+    yield sys.version
+    yield from sorted(_sources(Path(__file__).parent.parent))
+    for folder in sys.path:
+        if os.path.isdir(folder):  # noqa: PTH112 - there are many, and this is asked before every answer
+            yield from sorted(name for name in os.listdir(folder) if name.endswith(".dist-info"))  # noqa: PTH208
+
+
+def _sources(folder: str | Path) -> Iterator[str]:
+    """Path, size and times of each file of the program: Python goes by less when it runs a file's earlier bytecode."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                yield from _sources(entry.path)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
+
+
+def recall(key: str) -> Answer | None:
+    """The answer that was kept under a key; None where there is none that can be trusted."""
+    import json
+
+    folder = _folder()
+    if folder is None or not _is_own(folder):
+        return None
+    file = folder / f"{key}.json"
+    try:
+        if not _is_own(file):
+            return None
+        kept = json.loads(file.read_bytes())
+        out, code = kept["out"], kept["code"]
+        if kept != _record(key, Answer(out, code)) or code not in (0, 1):
+            return None
+        os.utime(file)  # those that are asked for stay longest
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return Answer(out, code)
+
+
+def keep(key: str, answer: Answer) -> None:
+    """Keep an answer. Where that cannot be, nothing is kept, and nothing is lost but time."""
+    import json
+
+    folder = _folder()
+    if folder is None:
+        return
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_own(folder):
+            return
+        _make_room(folder)
+        fresh = folder / f"{key}.{os.getpid()}-{time.monotonic_ns()}.new"
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            json.dump(_record(key, answer), file)
+        fresh.replace(folder / f"{key}.json")
+    except OSError:
+        return
+
+
+def _record(key: str, answer: Answer) -> dict[str, object]:
+    import json
+
+    text = json.dumps([key, answer.out, answer.code])
+    digest = digest_of(text)
+    return {"form": _FORM, "key": key, "sum": digest, "out": answer.out, "code": answer.code}
+
+
+def _folder() -> Path | None:
+    """Where the platform keeps a user's caches; None where the user has no home."""
+    if given := os.environ.get(VARIABLE):
+        return Path(given)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA", "")
+        return Path(base) / "verifygate" / "Cache" if base else None
+    home = os.environ.get("HOME", "")
+    if sys.platform == "darwin":
+        return Path(home) / "Library" / "Caches" / "verifygate" if home else None
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(given).is_absolute():  # the specification: a relative one is to be ignored
+        return Path(given) / "verifygate"
+    return Path(home) / ".cache" / "verifygate" if home else None
+
+
+def _is_own(path: Path) -> bool:
+    """Whether nobody but the user can have written it."""
+    if sys.platform == "win32":
+        return path.exists()
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _make_room(folder: Path) -> None:
+    """Drop what was not asked for longest, down to the number of answers that are kept."""
+    kept = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+    for file in kept[: max(0, len(kept) - MAX_ANSWERS + 1)]:
+        file.unlink(missing_ok=True)

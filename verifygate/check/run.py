@@ -1,0 +1,200 @@
+"""`verifygate check`: the static rules over some files, as text.
+
+It stands before somebody's every commit, so it loads no more than the answer takes: no click for plain arguments, no
+model where nothing is configured, no format but the one that is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from verifygate.base.cpu_time import Timings
+from verifygate.check import answer_cache
+from verifygate.check.answer_cache import Answer
+from verifygate.check.settings import contents_of, judged, unconfigured
+from verifygate.config.discovery import find
+
+if TYPE_CHECKING:
+    from verifygate.model import NotAnalysed
+    from verifygate.model.check_report import CheckReport
+    from verifygate.sources.tree import Sources
+    from verifygate.static.engine import Outcome
+    from verifygate.static.selection import Choice
+
+FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
+FORMATS_WITH_FIXES = ("json", "sarif")
+"""Formats that say whether a finding can be fixed; `text` counts them where that is quick."""
+
+
+class Question(NamedTuple):
+    """What the command line asks for."""
+
+    paths: tuple[str, ...] = ()
+    format: str = "text"
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    config: Path | None = None
+    cached: bool = True
+    """Whether an earlier answer will do."""
+    timed: bool = False
+    """Whether to tell where the CPU time went."""
+
+
+def plain(arguments: Sequence[str]) -> Question | None:
+    """The question behind plain arguments; None for what click is to read, or to refuse: loading it takes a while."""
+    paths: list[str] = []
+    given: dict[str, list[str]] = {"--format": [], "--config": [], "--select": [], "--ignore": []}
+    flags: set[str] = set()
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not word.startswith("-"):
+            paths.append(word)
+        elif word in ("--no-cache", "--timings"):
+            flags.add(word)
+        elif name not in given:
+            return None
+        else:
+            given[name].append(value if equals else next(words, ""))
+    if not all(value.strip(" ,") and not value.startswith("-") for values in given.values() for value in values):
+        return None
+    (*_, fmt), (*_, config) = ["text", *given["--format"]], ["", *given["--config"]]
+    if fmt not in FORMATS:
+        return None
+    return Question(
+        tuple(paths),
+        fmt,
+        words_in(given["--select"]),
+        words_in(given["--ignore"]),
+        Path(config) if config else None,
+        cached="--no-cache" not in flags,
+        timed="--timings" in flags,
+    )
+
+
+def words_in(values: Iterable[str]) -> tuple[str, ...]:
+    """`--select AMP2,KEY101 --select PERF` as one list."""
+    return tuple(word for value in values for word in value.replace(",", " ").split())
+
+
+def told(question: Question) -> int:
+    """Print the answer, name on stderr what could not be looked at, and give the exit code. Raises UsageError."""
+    timings = Timings(on=question.timed)
+    answer, lost = answered(question, timings)
+    _print(answer.out)
+    tell_not_analysed(lost)
+    if question.timed:
+        print(timings.table(), end="", file=sys.stderr)
+    return answer.code
+
+
+def _print(text: str) -> None:
+    if (sys.stdout.encoding or "").lower() != "utf-8":
+        import click  # it knows how to write what an odd terminal has no letters for
+
+        click.echo(text, nl=False)
+        return
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def tell_not_analysed(files: Iterable[NotAnalysed]) -> None:
+    """Name on stderr what could not be looked at, and why."""
+    for lost in files:
+        print(f"verifygate: not analysed: {lost.path}: {lost.reason}", file=sys.stderr)
+
+
+def answered(question: Question, timings: Timings) -> tuple[Answer, Sequence[NotAnalysed]]:
+    """What to print, the exit code, and the files that could not be looked at. Raises UsageError.
+
+    It comes from the cache where nothing that counts has changed.
+    """
+    start = Path.cwd()
+    file = question.config if question.config is not None else find(start)
+    root = file.resolve().parent if file is not None else start
+    contents = contents_of(file, root)
+    with timings.part("read the configuration"):
+        found = judged(file, start, cached=question.cached) if file is not None else unconfigured(start)
+    with timings.part("read the files"):
+        sources = named_sources(question.paths, found.exclude)
+    key = ""
+    if question.cached:
+        with timings.part("look for an earlier answer"):
+            asked = [question.format, "select", *question.select, "ignore", *question.ignore, *contents, found.text]
+            key = answer_cache.key_of(asked, sources)
+            if (known := answer_cache.recall(key)) is not None:
+                return known, ()
+    answer, lost = _worked_out(question, found.choice, sources, timings)
+    # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
+    if question.cached and not lost and contents == contents_of(file, root):
+        with timings.part("keep the answer"):
+            answer_cache.keep(key, answer)
+    return answer, lost
+
+
+def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
+    """The Python files that the user named, or all here. Raises UsageError where there is none."""
+    from verifygate.base.errors import UsageError
+    from verifygate.sources.tree import read_sources
+
+    named = paths or (".",)
+    sources = read_sources(Path.cwd(), named, exclude, confined=False)
+    if not sources.files and not sources.unreadable:
+        besides = f", or one that `[project] exclude` ({', '.join(exclude)}) does not match" if exclude else ""
+        raise UsageError("no Python file there", where=", ".join(named), remedy=f"name a file or a folder{besides}")
+    return sources
+
+
+def _worked_out(
+    question: Question, base: Choice, sources: Sources, timings: Timings
+) -> tuple[Answer, Sequence[NotAnalysed]]:
+    with timings.part("load the rules"):
+        from verifygate.report.findings import render_findings
+        from verifygate.static.engine import analyse
+        from verifygate.static.registry import load_rules
+
+        load_rules()
+        choice = base._replace(select=question.select or base.select, ignore=(*base.ignore, *question.ignore))
+    with timings.part("put findings together"):
+        outcome = analyse(sources, choice, with_constructs=False, lets_go=True, timings=timings)
+    report = report_of(outcome)
+    if question.format in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults
+        with timings.part("see what can be fixed"):
+            from verifygate.base.records import replace
+            from verifygate.fix import with_fixes
+
+            report = replace(report, findings=with_fixes(report.findings, sources))
+    with timings.part("render"):
+        text = render_findings(report, question.format, _asides(question.format, report, outcome, choice))
+    if any(lost.mentions_amp for lost in report.not_analysed):
+        return Answer(text, 2), report.not_analysed
+    return Answer(text, 1 if report.findings else 0), report.not_analysed
+
+
+def report_of(outcome: Outcome) -> CheckReport:
+    """What an analysis found, as the formats show it."""
+    from verifygate.model.check_report import CheckReport
+
+    return CheckReport(
+        files_checked=outcome.files_checked,
+        findings=outcome.findings,
+        not_analysed=outcome.not_analysed,
+        not_followed=outcome.not_followed,
+    )
+
+
+def _asides(format: str, report: CheckReport, outcome: Outcome, choice: Choice) -> list[str]:  # noqa: A002 - the option's name
+    """What a person is to know besides the findings."""
+    from verifygate.static.registry import load_rules
+
+    told = []
+    if format == "text" and (fixable := sum(load_rules()[each.rule].rule.fix is not None for each in report.findings)):
+        told.append(f"{fixable} may be fixable: see `verifygate fix --diff`")
+    if outcome.suppressions:
+        told.append(f"{len(outcome.suppressions)} suppressed")
+    if outcome.too_new:
+        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {choice.torch_version}")
+    return told

@@ -1,0 +1,91 @@
+"""What a configuration comes to for `check`: judged once, and again as soon as anything has changed.
+
+Judging takes pydantic and the models of all settings, which load longer than a small tree takes to analyse. So what
+comes of it is kept like an answer, under a key that the configuration, the program and its packages have a part in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from verifygate.check import answer_cache
+from verifygate.config.discovery import lies_in
+from verifygate.config.torch_floor import required_torch
+from verifygate.sources.tree import Sources
+from verifygate.static.selection import Choice
+
+
+class Judged(NamedTuple):
+    """What `check` asks of the settings."""
+
+    choice: Choice
+    exclude: tuple[str, ...] = ()
+    """Glob patterns of paths to leave out."""
+    text: str = ""
+    """All that the configuration came to; empty where there is none."""
+
+
+def unconfigured(start: Path) -> Judged:
+    """What holds in a folder without a configuration."""
+    return Judged(Choice(torch_version=required_torch(start)))
+
+
+def judged(config: Path, start: Path, *, cached: bool) -> Judged:
+    """What a configuration file says; errors name it as a person at `start` would. Raises UsageError.
+
+    What it names is looked for each time: that may have gone.
+    """
+    root = config.resolve().parent
+    contents = contents_of(config, root)
+    key = answer_cache.key_of(["what a configuration comes to", *contents], Sources(())) if cached else ""
+    if cached and (kept := answer_cache.recall(key)) is not None:
+        found, named = _read(kept.out)
+        if all(lies_in(root, path) for path in named):
+            return found
+    text = _judge(config, start)
+    if cached and contents == contents_of(config, root):  # it may have been changed meanwhile
+        answer_cache.keep(key, answer_cache.Answer(text, 0))
+    return _read(text)[0]
+
+
+def contents_of(config: Path | None, root: Path) -> list[str]:
+    """The files that settings come from, by name and bytes; an absent one is told from an empty one."""
+    files = (config, root / "pyproject.toml")
+    return [
+        f"{file.name}\0{file.read_bytes().decode('latin-1')}" if file is not None and file.is_file() else "none"
+        for file in files
+    ]
+
+
+def _judge(config: Path, start: Path) -> str:
+    from verifygate.config.settings import load
+    from verifygate.static.registry import check_rules
+
+    settings = load(config, start)
+    check_rules(settings)
+    import json
+
+    static = settings.static
+    choice = Choice(static.select, static.ignore, static.per_file_ignores, static.torch_version)
+    return json.dumps([choice._asdict(), settings.project.exclude, settings.named_paths])
+
+
+def _read(text: str) -> tuple[Judged, list[str]]:
+    """What was judged, and the paths that the configuration names."""
+    import json
+
+    choice, exclude, named = json.loads(text)
+    return (
+        Judged(
+            Choice(
+                tuple(choice["select"]),
+                tuple(choice["ignore"]),
+                {pattern: tuple(words) for pattern, words in choice["per_file_ignores"].items()},
+                choice["torch_version"],
+            ),
+            tuple(exclude),
+            text,
+        ),
+        named,
+    )

@@ -1,0 +1,1 @@
+"""Settings, and the documents they are read from."""

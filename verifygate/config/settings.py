@@ -1,0 +1,344 @@
+"""Settings: what `verifygate.toml` (or `[tool.verifygate]` in pyproject.toml) says, checked; or what is discovered."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from verifygate.base.errors import UsageError
+from verifygate.config.discovery import find, lies_in
+from verifygate.config.documents import Document, read_toml
+from verifygate.config.performance import PerformanceSettings, Positive
+from verifygate.config.torch_floor import required_torch
+from verifygate.model.base import Model
+from verifygate.model.finding import Severity
+from verifygate.model.policy import PolicySetting, Waiver
+
+STAGE_NAMES = ("execution", "static", "performance", "requirements")
+"""In the order in which they run: requirements come last, because they trace to the evidence of all others."""
+BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
+"""Beginnings of environment variables that change how Python, pytest or the gate's witnesses work."""
+
+
+class ProjectSettings(Model):
+    """`[project]`: what is audited."""
+
+    name: str = ""
+    """Shown in the reports; the root folder's name where it is empty."""
+    task: str = ""
+    """Task or ticket id, for example `T035`."""
+    version: str = ""
+    sources: tuple[str, ...] = ()
+    """Files and folders to audit, relative to the configuration; the whole root where it is empty."""
+    exclude: tuple[str, ...] = ()
+    """Glob patterns of paths to leave out, for example `legacy/*`."""
+
+
+class OraclesSettings(Model):
+    """`[execution.oracles]`: training that is run with other loss scales, and with inf put into its gradients."""
+
+    entries: tuple[str, ...] = ()
+    """What trains: `python train.py ...`, `python -m package.train ...`, or a test's id. `{temporary}` stands for a
+    folder of the run's own."""
+    emulated_entries: tuple[str, ...] = ()
+    """The same, for what trains on CUDA alone: it runs with CUDA emulated on the CPU, unless the machine has CUDA, and
+    its evidence is of the class `emulated`. The report numbers these after the `entries`."""
+    steps: Annotated[int, Field(ge=3)] = 6
+    """Updates of the scaler after which a run has shown enough and is stopped."""
+    inject_at: Annotated[int, Field(ge=2)] = 3
+    """The window that gets an inf, counted from 1; right code must have made a step before it."""
+    seconds: Positive = 120.0
+    """Time limit of one run."""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """All that is asked, in the order of its numbers in the report."""
+        return self.entries + self.emulated_entries
+
+
+class ExecutionSettings(Model):
+    """`[execution]`: how the project's own tests run."""
+
+    pytest: tuple[str, ...] = ()
+    """Arguments for pytest: paths and options; the discovered test paths where it is empty."""
+    interpreter: str = ""
+    """Path of the project's Python; the project's virtual environment, else the gate's own, where it is empty."""
+    seconds: Positive = 600.0
+    """Time limit of the whole test run."""
+    required: tuple[str, ...] = ()
+    """Test ids, or their beginnings up to a `/`, `::` or `[`, that must run and pass; a skipped one is NOT MEASURED."""
+    coverage: bool = True
+    """Whether to record which test executes which function."""
+    recorder: bool = True
+    """Whether to record what the tests do with AMP, and to judge it by the protocol."""
+    emulate_cuda: bool = True
+    """Whether tests that skip for want of CUDA run again where CUDA is emulated on the CPU; what comes of it is told
+    apart, as evidence of the class `emulated`."""
+    emulated_capability: Annotated[str, Field(pattern=r"^[1-9]\d?\.\d$")] = "8.0"
+    """Compute capability of the emulated CUDA device. Below `8.0`, `7.5` for example, it has no bfloat16 of its own."""
+    oracles: OraclesSettings = Field(default_factory=OraclesSettings)
+    retry: bool = True
+    """Whether tests that failed run once more, alone, in a fresh process, to tell which are flaky."""
+    test_seconds: Positive | None = None
+    """Time limit of one test; the run ends at the test that passes it, and the report shows the line it stood at."""
+    memory_mib: Annotated[int, Field(ge=1)] | None = None
+    """Address space of each process of a test run, Linux only. CUDA reserves far more than it uses: set none there."""
+    file_mib: Annotated[int, Field(ge=1)] | None = None
+    """Largest file that a process of a test run may write, Linux only."""
+    processes: Annotated[int, Field(ge=1)] | None = None
+    """How many processes a test run may have at once, Linux only."""
+    pass_env: tuple[str, ...] = ()
+    """Names of further environment variables that the project's processes inherit, for example `DATA_DIR`."""
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The emulated device's, as two numbers."""
+        major, minor = self.emulated_capability.split(".")
+        return int(major), int(minor)
+
+    @field_validator("pass_env")
+    @classmethod
+    def _harmless(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if bending := [name for name in names if name.upper().startswith(BENDING)]:
+            raise ValueError(f"`{bending[0]}` can bend what a run does or tells, so it is not passed on")
+        return names
+
+
+class StaticSettings(Model):
+    """`[static]`: which rules run where."""
+
+    select: tuple[str, ...] = ()
+    """Rule codes, names or families (`AMP2`); all rules where it is empty."""
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Glob pattern -> rule codes."""
+    torch_version: str = ""
+    """Lowest torch version that the project supports, for example `2.1`: rules about newer interfaces are silent, and
+    NOT APPLICABLE in the report. Where it is empty, the lower bound of torch in the project's pyproject.toml counts."""
+
+    @field_validator("torch_version")
+    @classmethod
+    def _is_a_version(cls, text: str) -> str:
+        from packaging.version import InvalidVersion, Version
+
+        try:
+            return str(Version(text)) if text else ""
+        except InvalidVersion:
+            raise ValueError("no version: write for example `2.1`") from None
+
+
+class ForeignResults(Model):
+    """`[[requirements.junit]]`: results of tests that another runner ran."""
+
+    file: str
+    """Path of the JUnit XML file, relative to the configuration."""
+    kind: Literal["declared", "executed"] = Field(default="declared", alias="class")
+    """What its word is worth: `executed` where you trust that it tells of a run of this very code, for example because
+    your CI wrote it; what is only `declared` never lets a requirement PASS."""
+
+
+class RequirementsSettings(Model):
+    """`[requirements]`: the specification to trace."""
+
+    spec: str = ""
+    """Path of the specification, YAML or TOML, relative to the configuration."""
+    junit: tuple[ForeignResults, ...] = ()
+
+
+class VerdictSettings(Model):
+    """`[verdict]`: what blocks, and how points are shared out."""
+
+    block: tuple[Severity, ...] = (Severity.CRITICAL, Severity.HIGH)
+    """Severities at which a certain finding blocks."""
+    weights: dict[str, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=lambda: {"execution": 30, "static": 30, "requirements": 25, "performance": 15}
+    )
+    """Share of the score per stage; stages that do not apply are left out and the rest shares 100."""
+
+    @field_validator("weights")
+    @classmethod
+    def _stages_only(cls, weights: dict[str, int]) -> dict[str, int]:
+        if unknown := sorted(set(weights) - set(STAGE_NAMES)):
+            raise ValueError(f"no such stage: {', '.join(unknown)}; the stages are {', '.join(STAGE_NAMES)}")
+        if sum(weights.values()) == 0:
+            raise ValueError("at least one stage must have a weight above 0")
+        return weights
+
+
+def _named_and_owned(waiver: Waiver) -> Waiver:
+    names = ", ".join(waiver.checks)
+    if "*" in names or not names:
+        raise ValueError(f"a waiver names its checks one by one, and this one says `{names}`")
+    if not (waiver.reason.strip() and waiver.owner.strip()):
+        raise ValueError(f"the waiver of `{names}` needs a reason and an owner")
+    return waiver
+
+
+class FileSettings(Model):
+    """Everything a configuration file may say."""
+
+    project: ProjectSettings = Field(default_factory=ProjectSettings)
+    execution: ExecutionSettings = Field(default_factory=ExecutionSettings)
+    static: StaticSettings = Field(default_factory=StaticSettings)
+    requirements: RequirementsSettings = Field(default_factory=RequirementsSettings)
+    performance: PerformanceSettings = Field(default_factory=PerformanceSettings)
+    verdict: VerdictSettings = Field(default_factory=VerdictSettings)
+    waivers: tuple[Annotated[Waiver, AfterValidator(_named_and_owned)], ...] = ()
+
+
+class Settings(FileSettings):
+    """The settings of one run: the file's, and where they were found."""
+
+    root: Path
+    """Absolute; every other path is relative to it."""
+    config: str = ""
+    """The configuration file relative to the root; empty where there is none."""
+    today: dt.date
+    """The day waivers are judged by."""
+    policy_root: Path | None = None
+    """Where the configuration and the specification are read, where that is not the root: a copy of what stood at
+    another revision."""
+
+    @property
+    def named_paths(self) -> tuple[str, ...]:
+        """What the file names, relative to the root: all of it was there."""
+        return tuple(path for _, path in _named(self) if path)
+
+    @property
+    def policy_folder(self) -> Path:
+        return self.policy_root or self.root
+
+    @property
+    def name(self) -> str:
+        return self.project.name or self.root.name
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return self.project.sources or (".",)
+
+    def with_emulation(self, on: bool) -> Settings:
+        """The same, with CUDA emulated where tests skip for want of it, or not."""
+        return self.model_copy(update={"execution": self.execution.model_copy(update={"emulate_cuda": on})})
+
+    @property
+    def policy(self) -> tuple[PolicySetting, ...]:
+        """The settings by which a finding blocks, counts, or is not looked for, each with its default."""
+        own, default = (_policy(each) for each in (self, FileSettings()))
+        return tuple(PolicySetting(key=key, value=own[key], default=default[key]) for key in own)
+
+    def place(self, *setting: str) -> str | None:
+        """`file:line` of a setting, for what turns out to be wrong with it later; None where there is no file."""
+        if not self.config:
+            return None
+        file = self.policy_folder / self.config
+        document = read_toml(file, self.config if self.policy_root else _shown(file, Path.cwd()))
+        if file.name == "pyproject.toml":
+            document = document.below("tool", "verifygate")
+        return document.place(setting)
+
+    @property
+    def digest(self) -> str:
+        """sha256 of everything that was set, but for where the project lies and what day it is."""
+        return hashlib.sha256(self.model_dump_json(exclude={"root", "today", "policy_root"}).encode()).hexdigest()
+
+
+def _policy(settings: FileSettings) -> dict[str, str]:
+    """Setting -> its value in words."""
+    static, verdict = settings.static, settings.verdict
+    return {
+        "verdict.block": ", ".join(severity for severity in Severity if severity in verdict.block) or "nothing",
+        "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGE_NAMES),
+        "static.select": ", ".join(static.select) or "all rules",
+        "static.ignore": ", ".join(static.ignore) or "no rule",
+        "static.per_file_ignores": "; ".join(
+            f"{pattern}: {', '.join(codes)}" for pattern, codes in sorted(static.per_file_ignores.items())
+        )
+        or "no file",
+        "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
+        or "no file",
+        "project.exclude": ", ".join(settings.project.exclude) or "no file",
+        "execution.coverage": _on(settings.execution.coverage),
+        "execution.recorder": _on(settings.execution.recorder),
+        "execution.emulate_cuda": _on(settings.execution.emulate_cuda),
+        "performance.profile": _on(settings.performance.profile),
+        "performance.records.max_age_days": str(settings.performance.records.max_age_days),
+    }
+
+
+def _on(setting: bool) -> str:
+    return "on" if setting else "off"
+
+
+def load(config: Path | None, start: Path) -> Settings:
+    """Settings from `config`, or from the nearest configuration in `start` or above it, or from nothing at all.
+
+    Raises UsageError, with file and line, for anything in the file that cannot be meant.
+    """
+    file = config if config is not None else find(start)
+    today = dt.datetime.now(dt.UTC).date()
+    if file is None:
+        return unconfigured(start.resolve(), start.resolve(), today)
+    return read_settings(file, _shown(file, start), file.resolve().parent, today)
+
+
+def unconfigured(root: Path, folder: Path, today: dt.date) -> Settings:
+    """The settings of a project without a configuration; what torch it requires is read in `folder`."""
+    return Settings(root=root, today=today, static=_with_torch(StaticSettings(), folder))
+
+
+def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Settings:
+    """The settings in `file` for the project at `root`; the file may be a copy from elsewhere, and errors call it
+    `shown`. Raises UsageError."""
+    document = read_toml(file, shown)
+    if file.name == "pyproject.toml":
+        document = document.below("tool", "verifygate")
+    settings = document.validate(FileSettings)
+    folder = file.resolve().parent
+    _refuse_outside(document, settings, root, folder)
+    named = {name: getattr(settings, name) for name in FileSettings.model_fields}
+    named["static"] = _with_torch(settings.static, folder)
+    return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
+
+
+def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
+    """The settings with the torch version that the project requires, where none is set."""
+    if static.torch_version:
+        return static
+    return static.model_copy(update={"torch_version": required_torch(root)})
+
+
+def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:
+    """Refuse paths that leave the root: what the gate reads must be part of what it reports on."""
+    for where, path in _named(settings):
+        folder = policy if where == _SPEC else root
+        if not path or lies_in(folder, path):
+            continue
+        if not (folder / path).resolve().is_relative_to(folder.resolve()):
+            raise UsageError(
+                f"`{path}` lies outside the project's root", where=document.place(where), remedy="name a path below it"
+            )
+        raise UsageError(f"`{path}` does not exist", where=document.place(where), remedy="correct the path")
+
+
+_SPEC = ("requirements", "spec")
+
+
+def _named(settings: FileSettings) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every path that a file may name, with the setting that does."""
+    for path in settings.project.sources:
+        yield ("project", "sources"), path
+    yield _SPEC, settings.requirements.spec
+    for index, each in enumerate(settings.requirements.junit):
+        yield ("requirements", "junit", index, "file"), each.file
+
+
+def _shown(file: Path, start: Path) -> str:
+    """The path as a person at `start` would type it."""
+    relative = os.path.relpath(file.resolve(), start.resolve())
+    return file.as_posix() if relative.startswith("..") else Path(relative).as_posix()

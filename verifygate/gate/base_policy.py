@@ -1,0 +1,190 @@
+"""The policy of a change is that of the revision it is based on: a change does not decide by what it is judged.
+
+Policy is what the configuration, the specification, the waivers and the baseline say. It is read from the revision, not
+from the tree; what the tree says otherwise is listed in the report, and takes effect once it is merged, or where
+somebody asks for it outright.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verifygate.base.errors import UsageError
+from verifygate.config.discovery import find
+from verifygate.config.settings import FileSettings, Settings, read_settings, unconfigured
+from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
+from verifygate.requirements import Specification, read_specification
+from verifygate.sources import git
+
+SUFFIXES = (".toml", ".yaml", ".yml")
+"""Of files that policy is written in; only these are taken from the git."""
+SHOWN = 160
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """The settings to judge by, the baseline to compare with, and where they come from."""
+
+    settings: Settings
+    baseline: Path | None = None
+    origin: PolicyOrigin | None = None
+
+
+@contextmanager
+def ruled(
+    settings: Settings, config: Path | None, baseline: Path | None, asked: tuple[str, str], *, accept: bool
+) -> Iterator[Ruled]:
+    """What a run is judged by, as it stood at the revision that `asked` (an option and its value) names.
+
+    `config` is the file that was named outright, if one was. With `accept` the policy of the tree stays in force, and
+    the report says so. Raises UsageError where the revision, or what it says, cannot be used.
+    """
+    option, name = asked
+    if not name:
+        if accept:
+            raise UsageError(
+                "there is no other policy to set aside", where="--accept-policy", remedy="use it with --since REV"
+            )
+        yield Ruled(settings, baseline)
+        return
+    commit = git.resolve(settings.root, name, option)
+    top = git.top(settings.root, option)
+    with tempfile.TemporaryDirectory(prefix="verifygate-policy-") as folder:
+        copy = Path(folder).resolve()
+        _write(copy, top, commit)
+        unread = []
+        try:
+            before = _settings_at(settings, config, copy, top, commit)
+        except UsageError as error:
+            if not accept:  # else no change could ever repair a broken policy
+                raise
+            before = None
+            unread = [PolicyDifference(key="policy", here="as in this tree", there=f"not usable: {error.problem}")]
+        earlier = _baseline_at(baseline, copy, top, commit)
+        altered = [*unread, *(differences(settings, before) if before else ()), *_of_baseline(baseline, earlier)]
+        origin = PolicyOrigin(
+            commit=commit,
+            asked=f"{option} {name}",
+            state=PolicyState.ACCEPTED if accept else PolicyState.BASE,
+            config=before.config if before else "",
+            differences=tuple(altered),
+        )
+        yield Ruled(settings, baseline, origin) if accept else Ruled(before or settings, earlier or baseline, origin)
+
+
+def _write(copy: Path, top: Path, commit: str) -> None:
+    """What the revision holds of files that policy is written in."""
+    (copy / ".git").mkdir()  # here the search for a configuration ends, as it does in the repository
+    for file in git.files_at(top, commit, SUFFIXES):
+        target = copy / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.data)
+
+
+def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path, commit: str) -> Settings:
+    """The settings as the revision has them: the default ones where it has no configuration.
+
+    Were the first configuration in force at once, a change could bring one that lets it pass.
+    """
+    if config is not None:
+        inside = _below(config, top)
+        file = copy / inside if inside and (copy / inside).is_file() else None
+    else:
+        start = copy / (_below(Path.cwd(), top) or ".")
+        start.mkdir(parents=True, exist_ok=True)
+        file = find(start)
+    if file is None:
+        return unconfigured(settings.root, copy / (_below(settings.root, top) or "."), settings.today)
+    inside = file.resolve().relative_to(copy).as_posix()
+    root = (top / inside).parent
+    try:
+        found = read_settings(file, f"{commit[:12]}:{inside}", root, settings.today)
+        if found.requirements.spec:
+            read_specification(found.policy_folder, found.requirements.spec)
+    except UsageError as error:
+        where = error.where if error.where and error.where.startswith(commit[:12]) else f"{commit[:12]}:{error.where}"
+        remedy = f"{error.remedy or 'correct it'}, there or with --accept-policy here"
+        raise UsageError(error.problem, where=where, remedy=remedy) from None
+    return found
+
+
+def _baseline_at(baseline: Path | None, copy: Path, top: Path, commit: str) -> Path | None:
+    """The earlier report as the revision has it; None where it has none: then it is no part of the change's tree."""
+    inside = _below(baseline, top) if baseline else ""
+    data = git.file_at(top, commit, inside) if inside else None
+    if data is None:
+        return None
+    target = copy / ".git" / "baseline.json"  # beside the files that the revision holds, and in nobody's way
+    target.write_bytes(data)
+    return target
+
+
+def _of_baseline(baseline: Path | None, earlier: Path | None) -> Iterator[PolicyDifference]:
+    if baseline and earlier and (not baseline.is_file() or baseline.read_bytes() != earlier.read_bytes()):
+        yield PolicyDifference(key=f"baseline {baseline.as_posix()}", here="another report", there="an earlier one")
+
+
+def _below(path: Path, top: Path) -> str:
+    """A path relative to the repository; empty where it lies outside."""
+    relative = Path(os.path.relpath(path.resolve(), top))
+    return "" if relative.parts[:1] == ("..",) else relative.as_posix()
+
+
+# --- what a change alters
+
+
+def differences(here: Settings, there: Settings) -> Iterator[PolicyDifference]:
+    """Every setting, waiver and requirement that is not the same, in the order of the files."""
+    pairs = [(_of_settings(here), _of_settings(there)), (_of_specification(here), _of_specification(there))]
+    for now, before in pairs:
+        for key in dict.fromkeys((*before, *now)):
+            if now.get(key) != before.get(key):
+                yield PolicyDifference(key=key, here=_words(now.get(key)), there=_words(before.get(key)))
+
+
+def _of_settings(settings: Settings) -> dict[str, Any]:
+    told = settings.model_dump(mode="json", include=set(FileSettings.model_fields) - {"waivers"})
+    waivers = {
+        f"waiver of {', '.join(waiver.checks)}": f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
+        for waiver in settings.waivers
+    }
+    return dict(_leaves(told)) | waivers
+
+
+def _of_specification(settings: Settings) -> dict[str, Any]:
+    """The specification in force with these settings; nothing where there is none."""
+    if not settings.requirements.spec:
+        return {}
+    specification: Specification = read_specification(settings.policy_folder, settings.requirements.spec)
+    told = specification.spec.model_dump(mode="json", exclude_defaults=True)
+    rows = {row.get("id"): row for row in told.pop("requirements", ())}
+    found = {f"specification: {key}": value for key, value in _leaves(told)}
+    for name, row in rows.items():
+        found |= {f"requirement {name}: {key}": value for key, value in row.items() if key != "id"}
+    return found
+
+
+def _leaves(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """`performance.targets.speedup` and its value, for everything that is no table."""
+    for key, child in value.items():
+        if isinstance(child, Mapping):
+            yield from _leaves(child, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", child
+
+
+def _words(value: Any) -> str:
+    """A value as a person reads it in a table."""
+    if value is None or value == "":
+        return "not set"
+    if value in ([], {}):
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."

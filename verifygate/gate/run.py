@@ -1,0 +1,242 @@
+"""Run the stages in order, join their results, decide: settings in, report out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.metadata
+import os
+import platform
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence, Set
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+from verifygate import __version__
+from verifygate.base.errors import UsageError, VerifygateError
+from verifygate.config.settings import Settings
+from verifygate.fix import with_fixes
+from verifygate.gate.mutation_campaign import mutate
+from verifygate.gate.stages import STAGES
+from verifygate.merge import Grounds, examined, faults
+from verifygate.model import (
+    Changes,
+    Finding,
+    Outcome,
+    PolicyOrigin,
+    Provenance,
+    Report,
+    Run,
+    StageResult,
+    Witness,
+)
+from verifygate.process.subject import Subject, discover_interpreter
+from verifygate.requirements import (
+    Specification,
+    gates_policy,
+    lock_path,
+    read_foreign,
+    read_lock,
+    read_specification,
+)
+from verifygate.scoring import judge
+from verifygate.sources import git
+from verifygate.sources.tree import SourceFile, Sources, read_sources
+from verifygate.stage import Stage, StageContext
+from verifygate.static.registry import check_rules, chosen
+
+Progress = Callable[[str], None]
+
+
+def run(
+    settings: Settings,
+    *,
+    stages: Sequence[str] = (),
+    command: str = "verifygate run",
+    since: str = "",
+    policy: PolicyOrigin | None = None,
+    mutants: str = "",
+    progress: Progress = lambda _text: None,
+) -> Report:
+    """Run the named stages (all, where none is named) and judge what they found.
+
+    With `since`, findings that stood at that revision already are shown as open and do not block: a change answers
+    for what it brings. `policy` says from which revision the settings are, where somebody asked for one. A stage that
+    raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants` (`first` or `all`),
+    the AMP code is broken on purpose, and the report says who noticed.
+    Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
+    """
+    started, clock = dt.datetime.now(dt.UTC), time.monotonic()
+    sources = read_sources(settings.root, settings.sources, settings.project.exclude)
+    if not sources.files:
+        raise UsageError(
+            "no Python file to audit",
+            where=", ".join(settings.sources),
+            remedy="name the sources in `[project] sources`, or run in the project's folder; "
+            f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
+        )
+    check_rules(settings)
+    specification = None
+    if settings.requirements.spec:
+        specification = read_specification(settings.policy_folder, settings.requirements.spec)
+        read_lock(settings.root, settings.requirements.spec)
+        read_foreign(settings.root, settings.requirements.junit)
+    commit = git.resolve(settings.root, since) if since else ""
+    earlier = _findings_at(settings, commit) if commit else ()
+    subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
+    provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
+    results: dict[str, StageResult] = {}
+    for stage in STAGES:
+        if not stages or stage.name in stages:
+            progress(stage.name)
+            told = _prefixed(progress, stage.name)
+            base = policy.commit if policy else commit
+            context = StageContext(settings, sources, subject, dict(results), commit, told, base)
+            results[stage.name] = _run_stage(stage, context)
+    mutation = None
+    if mutants:
+        progress("mutation")
+        mutation = mutate(
+            settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
+        )
+    merged = examined(list(results.values()), _grounds(settings, sources, specification))
+    inherited = {finding.fingerprint for finding in earlier}
+    if commit:
+        inherited |= _seen_by_runs_before(settings, subject, merged.stages, commit, progress)
+    judgement = judge(
+        merged.stages, settings.verdict, settings.waivers, settings.today, inherited, merged.contradictions
+    )
+    report = Report(
+        project=settings.name,
+        task=settings.project.task,
+        version=settings.project.version,
+        verdict=judgement.verdict,
+        score=judgement.score,
+        reasons=judgement.reasons,
+        stages=judgement.stages,
+        parts=judgement.parts,
+        waivers=judgement.waivers,
+        contradictions=merged.contradictions,
+        changes=_changes(judgement.stages, earlier, inherited, commit) if commit else None,
+        policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
+        policy_origin=policy,
+        mutation=mutation,
+        provenance=provenance,
+        run=Run(
+            command=command,
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - clock, 3),
+        ),
+    )
+    for fault in faults(report):
+        raise VerifygateError(f"the report contradicts itself: {fault}")
+    return report
+
+
+def _grounds(settings: Settings, sources: Sources, specification: Specification | None) -> Grounds:
+    """What the merger holds the results against: the tree read once more, the specification, the rules."""
+    return Grounds(
+        root=settings.root,
+        sources=sources,
+        now=read_sources(settings.root, settings.sources, settings.project.exclude),
+        rules=frozenset(chosen(settings.static.select, settings.static.ignore)),
+        specification=specification,
+        policy_root=settings.policy_root,
+    )
+
+
+def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], inherited: Set[str], commit: str) -> Changes:
+    """What became of the findings that the static rules have at a revision; `inherited` are those that stood then."""
+    before = {finding.fingerprint: finding for finding in earlier}
+    now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}
+    looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
+    gone = tuple(finding for key, finding in before.items() if key not in now)
+    return Changes(
+        against=f"the source at {commit}",
+        new=tuple(finding for key, finding in now.items() if key not in inherited),
+        open=tuple(finding for key, finding in now.items() if key in inherited),
+        fixed=gone if looked else (),
+        cannot_tell=() if looked else gone,
+    )
+
+
+def _findings_at(settings: Settings, commit: str) -> tuple[Finding, ...]:
+    """What the static rules of today say of the files as they were at a git."""
+    from verifygate.static.engine import analyse
+
+    return analyse(Sources(_audited_at(settings, commit)), settings.static).findings
+
+
+def _audited_at(settings: Settings, commit: str) -> list[SourceFile]:
+    inside = [PurePosixPath(path) for path in settings.sources]
+    return [
+        file
+        for file in git.files_at(settings.root, commit)
+        if any(PurePosixPath(file.path).is_relative_to(path) for path in inside)
+        and not any(fnmatch(file.path, pattern) for pattern in settings.project.exclude)
+    ]
+
+
+def _seen_by_runs_before(
+    settings: Settings, subject: Subject, stages: Sequence[StageResult], commit: str, progress: Progress
+) -> frozenset[str]:
+    """Fingerprints of findings that only a run shows, and that a run shows at the revision as well."""
+    alone = [each for stage in stages for each in stage.findings if each.witnesses == (Witness.RUN,)]
+    if not alone:
+        return frozenset()
+    from verifygate.execution.earlier import stood_before
+
+    progress(f"what runs alone show: did it stand at {commit[:12]}?")
+    with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
+        return stood_before(settings, subject, _audited_at(settings, commit), alone, Path(folder))
+
+
+def _run_stage(stage: Stage, context: StageContext) -> StageResult:
+    """Fail closed: whatever a stage raises becomes its outcome, never the end of the run."""
+    clock = time.monotonic()
+    try:
+        result = stage.run(context)
+        result = result.model_copy(update={"findings": with_fixes(result.findings, context.sources)})
+    except UsageError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} (in {place.name}, {Path(place.filename).name}:{place.lineno})"
+        result = StageResult(stage=stage.name, outcome=Outcome.ERRORED, reason=" ".join(reason.split()))
+    return result.model_copy(update={"seconds": round(time.monotonic() - clock, 3)})
+
+
+def interpreter_of(settings: Settings) -> Path:
+    """The project's interpreter: the one that is configured, else the one discovered. Raises UsageError."""
+    if not (given := settings.execution.interpreter):
+        return discover_interpreter(settings.root)
+    path = Path(given) if Path(given).is_absolute() else settings.root / given
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise UsageError(
+            f"`{given}` is no interpreter: it {'cannot be executed' if path.is_file() else 'does not exist'}",
+            where=settings.place("execution", "interpreter"),
+            remedy="name the project's Python, for example `.venv/bin/python`",
+        )
+    return path
+
+
+def _prefixed(progress: Progress, stage: str) -> Progress:
+    return lambda text: progress(f"{stage}: {text}")
+
+
+def _provenance(settings: Settings, sources: Sources) -> Provenance:
+    watched = [*settings.sources, *filter(None, (settings.config, settings.requirements.spec))]
+    if settings.requirements.spec:
+        watched.append(lock_path(settings.requirements.spec))
+    return Provenance(
+        tool_version=__version__,
+        commit=git.describe(settings.root, watched),
+        tree_digest=sources.digest,
+        settings_digest=settings.digest,
+        config=settings.config or "none (discovered)",
+        versions={
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in ("libcst", "pydantic", "jinja2", "coverage")},
+        },
+    )

@@ -1,0 +1,1 @@
+"""Running the audited project in child processes."""

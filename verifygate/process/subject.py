@@ -1,0 +1,300 @@
+"""Start the audited project's processes: its interpreter, a clean environment, limits, and the death of the group.
+
+This is the only place that starts a process of the project. Output goes to files, never to pipes, so a grandchild
+that outlives its parent cannot hold the gate up; when the child ends or its time is over, its whole group is killed,
+and what left the group as well (verifygate/orphans.py).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from verifygate.process import orphans
+from verifygate.process.orphans import Family
+
+PASSED_ON = frozenset(
+    "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP CI SYSTEMROOT VIRTUAL_ENV LD_LIBRARY_PATH "  # noqa: SIM905
+    "OMP_NUM_THREADS MKL_NUM_THREADS CUDA_VISIBLE_DEVICES CUDA_HOME NVIDIA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES "
+    "ROCR_VISIBLE_DEVICES".split()
+)
+"""Environment variables that a project's process inherits. Anything else (tokens, PYTEST_ADDOPTS, PYTHONPATH, ...)
+could leak a secret or bend the run, so it stays out."""
+
+ALWAYS = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONUNBUFFERED": "1",
+    "WANDB_MODE": "offline",
+    "WANDB_SILENT": "true",
+    "NO_COLOR": "1",
+}
+HEAD_BYTES = 2 * 1024
+TAIL_BYTES = 16 * 1024
+GRACE_SECONDS = 3.0
+POLL_SECONDS = 0.05
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+COUNT_SECONDS = 0.5
+"""How often the processes of a run are counted, where their number is limited."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What each process of a run may take, in bytes, and how many of them there may be at once. None is no limit.
+
+    Linux only: elsewhere they do not hold.
+    """
+
+    memory: int | None = None
+    """Address space."""
+    file: int | None = None
+    """Size of a file that it writes."""
+    processes: int | None = None
+
+
+UNLIMITED = Limits()
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How a process ended. `exit_code` is negative for a signal (-9 is SIGKILL), as in `subprocess`."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    timed_out: bool
+    seconds: float
+    stdout_tail: str
+    stderr_tail: str
+    output_bytes: int
+    limit_seconds: float = 0.0
+    """The time limit it ran under."""
+    flooded: bool = False
+    """Whether it was stopped because it wrote more than the gate keeps."""
+    crowded: int = 0
+    """The limit of processes, where it was stopped because it had more at once."""
+    left_behind: tuple[str, ...] = ()
+    """Command lines of processes that outlived it and had to be ended; on Linux only."""
+
+    @property
+    def ending(self) -> str:
+        """The end in words, the same for the same end: `exit code 1`, `killed by SIGSEGV`, `stopped at its ...`."""
+        if self.flooded:
+            return f"stopped after more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB of output"
+        if self.crowded:
+            return f"stopped with more than {self.crowded} processes at once"
+        if self.timed_out:
+            return f"stopped at its time limit of {self.limit_seconds:g} s"
+        if self.exit_code < 0:
+            return f"killed by {_signal_name(-self.exit_code)}"
+        return f"exit code {self.exit_code}"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The audited project as something that can be run."""
+
+    root: Path
+    interpreter: Path
+    passed_on: tuple[str, ...] = ()
+    """Further environment variables that its processes inherit."""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        seconds: float,
+        env: Mapping[str, str] | None = None,
+        python_path: Sequence[Path] = (),
+        cwd: Path | None = None,
+        stop: threading.Event | None = None,
+        limits: Limits = UNLIMITED,
+    ) -> Completed:
+        """Run the interpreter with `argv` in the root (or `cwd`) for at most `seconds`.
+
+        `env` adds to the allowed environment; `python_path` goes in front of the root on the module path. Setting
+        `stop` from another thread ends the process early, as the time limit would.
+        Raises OSError where the interpreter cannot be started.
+        """
+        command = (str(self.interpreter), *argv)
+        inherited = PASSED_ON.union(self.passed_on)
+        environment = {name: value for name, value in os.environ.items() if name in inherited} | ALWAYS
+        environment["PYTHONPATH"] = os.pathsep.join(str(path) for path in (*python_path, self.root))
+        environment[orphans.MARK] = mark = secrets.token_hex(8)
+        environment |= env or {}
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="verifygate-") as folder, orphans.fostering():
+            outputs = Path(folder, "stdout"), Path(folder, "stderr")
+            with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
+                child = subprocess.Popen(
+                    command,
+                    cwd=cwd or self.root,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                )
+                family, end = Family(child.pid, mark), _End.LATE
+                left: tuple[str, ...] = ()
+                with orphans.known(child.pid):
+                    try:
+                        _limit(child, limits)
+                        end = _watch(child, started + seconds, outputs, stop, family, limits.processes)
+                        left = _left_behind(family, end)
+                    finally:
+                        exit_code = _kill(child, family)
+            return Completed(
+                argv=tuple(argv),
+                exit_code=exit_code,
+                timed_out=end is _End.LATE,
+                seconds=time.monotonic() - started,
+                stdout_tail=_tail(outputs[0]),
+                stderr_tail=_tail(outputs[1]),
+                output_bytes=_written(outputs),
+                limit_seconds=seconds,
+                flooded=end is _End.FLOODED,
+                crowded=(limits.processes or 0) if end is _End.CROWDED else 0,
+                left_behind=left,
+            )
+
+
+def discover_interpreter(root: Path) -> Path:
+    """The project's own interpreter: an active or local virtual environment that has pytest, else the gate's own.
+
+    An active environment is somebody's choice, so it goes before `.venv` and `venv` in the root; unless it is the one
+    that the gate itself is installed in, which says nothing about the project.
+    """
+    places = [root / ".venv", root / "venv"]
+    active = os.environ.get("VIRTUAL_ENV")
+    if active and Path(active).resolve() != Path(sys.prefix).resolve():
+        places.insert(0, Path(active))
+    for place in places:
+        candidate = place / "bin" / "python"
+        if os.access(candidate, os.X_OK) and _has_pytest(candidate):
+            return candidate
+    return Path(sys.executable)
+
+
+def _has_pytest(interpreter: Path) -> bool:
+    return any((interpreter.parent.parent / "lib").glob("python3*/site-packages/pytest"))
+
+
+class _End(Enum):
+    OWN = "it ended by itself"
+    LATE = "its time was over"
+    FLOODED = "it wrote more than the gate keeps"
+    CROWDED = "it had too many processes"
+
+
+def _watch(
+    child: subprocess.Popen[bytes],
+    deadline: float,
+    outputs: Sequence[Path],
+    stop: threading.Event | None,
+    family: Family,
+    most: int | None,
+) -> _End:
+    """Wait for the end; or stop the group at the deadline, when told to, for too much output or too many processes.
+
+    The child is not reaped here: as long as it is a zombie, the system cannot give its id to somebody else's group.
+    """
+    count_at = time.monotonic()
+    while not _ended(child):
+        end = None
+        if time.monotonic() >= deadline or (stop is not None and stop.is_set()):
+            end = _End.LATE
+        elif _written(outputs) > MAX_OUTPUT_BYTES:
+            end = _End.FLOODED
+        elif most is not None and time.monotonic() >= count_at:
+            count_at = time.monotonic() + COUNT_SECONDS
+            end = _End.CROWDED if len(family.members()) + 1 > most else None
+        if end is not None:
+            _signal_group(child, signal.SIGTERM)
+            patience = time.monotonic() + GRACE_SECONDS
+            while not _ended(child) and time.monotonic() < patience:
+                time.sleep(POLL_SECONDS)
+            return end
+        time.sleep(max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
+    return _End.OWN
+
+
+def _limit(child: subprocess.Popen[bytes], limits: Limits) -> None:
+    """Set the limits of the child, which its own children inherit; and that none leaves a core file behind."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_AS: limits.memory,
+        resource.RLIMIT_FSIZE: limits.file,
+    }
+    for kind, most in wanted.items():
+        if most is not None:
+            try:
+                resource.prlimit(child.pid, kind, (most, most))
+            except (OSError, ValueError):  # it ended already, or a stricter limit stands
+                continue
+
+
+def _left_behind(family: Family, end: _End) -> tuple[str, ...]:
+    """Command lines of what outlives the child. Where the gate itself stopped the group, only what had left that."""
+    if end is _End.OWN:
+        return tuple(sorted(process.name for process in family.stragglers()))
+    outside = [process for process in family.members() if process.group != family.child]
+    return tuple(sorted(process.name for process in outside))
+
+
+def _ended(child: subprocess.Popen[bytes]) -> bool:
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13: the id is free a moment earlier there
+        return child.poll() is not None
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill(child: subprocess.Popen[bytes], family: Family) -> int:
+    """End whatever is left of the child's group and family, and only then reap the child. Returns its exit code."""
+    _signal_group(child, signal.SIGKILL)
+    family.end()
+    return child.wait()
+
+
+def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        os.killpg(child.pid, number)  # start_new_session made the child the leader: its pid is the group's
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _written(outputs: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in outputs)
+
+
+def _tail(path: Path) -> str:
+    """What was written: all of it, or its first and its last bytes and how many were between them."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        left_out = size - HEAD_BYTES - TAIL_BYTES
+        if left_out <= 0:
+            file.seek(0)
+            return file.read().decode("utf-8", "replace")
+        file.seek(0)
+        head = file.read(HEAD_BYTES).decode("utf-8", "replace")
+        file.seek(-TAIL_BYTES, os.SEEK_END)
+        return f"{head}\n[{left_out} bytes left out]\n{file.read().decode('utf-8', 'replace')}"

@@ -1,0 +1,1 @@
+"""Measuring the rules, and generating the documentation: not part of the gate."""

@@ -1,0 +1,188 @@
+"""Generate the part of the documentation that the code already says: rule pages, the configuration, JSON schemas.
+
+`python -m verifygate.quality.docs` writes it; a test fails when what is committed differs from what this makes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+import textwrap
+from itertools import pairwise
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+import verifygate
+from verifygate.config import settings
+from verifygate.model.schema import SCHEMAS, json_schema
+from verifygate.performance.attestation.statement import Statement
+from verifygate.requirements import inherit
+from verifygate.requirements.lock import Lock
+from verifygate.requirements.spec import Requirement
+from verifygate.static.registry import load_rules
+from verifygate.static.rule import LoadedRule
+
+DOCS = Path(verifygate.__file__).parent / "docs"
+
+_CONFIG_HEAD = """\
+# Configuration
+
+`verifygate.toml` in the project's root, or the same tables below `[tool.verifygate]` in `pyproject.toml`. Everything
+has a default, and with no file at all the sources, the tests and the interpreter are discovered. An unknown key is an
+error, and so is a number in quotes: a setting that is not understood is never skipped. `verifygate init` writes a
+first file; `verifygate/docs/schemas/settings.schema.json` is the schema for editors.
+"""
+
+_CATALOGUE_HEAD = """\
+# The catalogue {name}: {title}
+
+{count} requirements that come with verifygate. A specification takes them over with `extends: {name}`, leaves some
+out or asks for more with `select` and `override`, and adds its own: [requirements.md](requirements.md) says how. Below
+each requirement stand the queries that verify it; `marked tests` are tests that carry its id.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Path below docs/ -> content, for every generated file."""
+    found = {f"schemas/{name}": json_schema(model) for name, model in SCHEMAS.items()}
+    found["schemas/settings.schema.json"] = json_schema(settings.FileSettings)
+    found["schemas/record.schema.json"] = json_schema(Statement)
+    found["schemas/lock.schema.json"] = json_schema(Lock)
+    found["config.md"] = config_page()
+    found["rules.md"] = rules_page()
+    for name in inherit.names():
+        found[f"{name}.md"] = catalogue_page(name)
+    for code, loaded in load_rules().items():
+        found[f"rules/{code}.md"] = rule_page(loaded)
+    return found
+
+
+def rule_page(loaded: LoadedRule) -> str:
+    """One rule: its record as a table, then its documentation."""
+    rule = loaded.rule
+    rows = {
+        "Name": f"`{rule.name}`",
+        "Severity": rule.severity.value,
+        "Seen by": ", ".join(rule.witnesses),
+        "Fix": rule.fix.value if rule.fix else "none",
+        "Since torch": rule.torch or "every version with torch.amp",
+        "Proof": f"`verifygate explain {rule.code} --prove`" if rule.proof else f"none: {rule.no_proof}",
+    }
+    table = "\n".join(["| | |", "|---|---|", *(f"| {label} | {value} |" for label, value in rows.items())])
+    return f"# {rule.code}: {rule.name}\n\n{table}\n\n{loaded.docs}\n"
+
+
+def rules_page() -> str:
+    """All rules in one table."""
+    rows = [
+        f"| [{code}](rules/{code}.md) | `{loaded.rule.name}` | {loaded.rule.severity.value} | {loaded.rule.summary} |"
+        for code, loaded in load_rules().items()
+    ]
+    head = ["# Rules", "", "`verifygate explain CODE` prints a page; `verifygate rules` prints this list.", ""]
+    return "\n".join([*head, "| Code | Name | Severity | What it is |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def catalogue_page(name: str) -> str:
+    """A catalogue of requirements: what each asks for, and by which queries it is verified."""
+    file = inherit.catalogue(name)
+    groups: dict[str, list[Requirement]] = {}
+    for requirement in file.requirements:
+        groups.setdefault(requirement.group, []).append(requirement)
+    parts = [_CATALOGUE_HEAD.format(name=name, title=file.title, count=len(file.requirements))]
+    for group, requirements in groups.items():
+        parts.append(f"## {group.replace('-', ' ').capitalize()}\n")
+        for each in requirements:
+            asked = "\n".join(f"- {query.words}" for query in each.verify)
+            about = f"{each.severity.value}, revision {each.revision}"
+            parts.append(f"### {each.id}: {each.title}\n\n{each.text} ({about})\n\n{asked}\n")
+    return "\n".join(parts)
+
+
+def config_page() -> str:
+    """Every table and key of the configuration, with type, default and meaning."""
+    parts = [_CONFIG_HEAD]
+    for name, field in settings.FileSettings.model_fields.items():
+        if (model := _model(field.annotation)) is not None:
+            parts.append(_table(model, f"[[{name}]]" if name == "waivers" else f"[{name}]"))
+    return "\n".join(parts)
+
+
+def _table(model: type[BaseModel], title: str) -> str:
+    said = _attribute_docs(model)
+    rows, inner = [], []
+    for name, field in model.model_fields.items():
+        nested = _model(field.annotation)
+        if nested is not None:
+            path = f"{title.strip('[]')}.{name}"
+            inner.append(_table(nested, f"[[{path}]]" if get_origin(field.annotation) is tuple else f"[{path}]"))
+            continue
+        meaning = " ".join(said.get(name, "").split())
+        rows.append(f"| `{field.alias or name}` | {_type(field.annotation)} | {_default(field)} | {meaning} |")
+    head = [f"## `{title}`", "", "| Key | Type | Default | Meaning |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows, "", *inner])
+
+
+def _attribute_docs(model: type[BaseModel]) -> dict[str, str]:
+    """The string below each field, read from the source of the class."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    said: dict[str, str] = {}
+    for field, text in pairwise(definition.body if isinstance(definition, ast.ClassDef) else ()):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(meaning))):
+                said[name] = meaning
+    return said
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for inner in get_args(annotation) if (model := _model(inner)) is not None), None)
+
+
+def _type(annotation: Any) -> str:
+    origin, inner = get_origin(annotation), [each for each in get_args(annotation) if each is not Ellipsis]
+    if origin is Literal:
+        return "text"
+    if origin is tuple:
+        return f"list of {_type(inner[0])}"
+    if origin is dict:
+        return f"table of {_type(inner[1])}"
+    if origin in (Union, UnionType):
+        return " or ".join(_type(each) for each in inner if each is not type(None))
+    if origin is not None:
+        return _type(inner[0])
+    names = {str: "text", float: "number", int: "whole number", bool: "true or false"}
+    return names.get(annotation, getattr(annotation, "__name__", str(annotation)).lower())
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value in ("", (), None, {}):
+        return "none"
+    return f"`{json.dumps(value, default=str)}`"
+
+
+def main() -> int:
+    """Write every generated page, and remove rule pages that no rule stands behind."""
+    made = pages()
+    for page in (DOCS / "rules").glob("*.md"):
+        if f"rules/{page.name}" not in made:
+            page.unlink()
+    for name, text in made.items():
+        path = DOCS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    print(f"wrote {len(made)} files below {DOCS.name}/")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

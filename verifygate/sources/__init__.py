@@ -1,0 +1,1 @@
+"""Source files: discovery, text, outline, git."""

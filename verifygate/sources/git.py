@@ -1,0 +1,106 @@
+"""Ask git, where there is one: what revision the audited files belong to, and what they were at another."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from verifygate.base.errors import UsageError
+from verifygate.sources.tree import SourceFile, speakable
+
+SECONDS = 60.0
+
+
+def describe(root: Path, paths: Sequence[str]) -> str:
+    """The revision of `root`, with `+changes` where the files at `paths` differ; `none` outside a repository."""
+    commit = _git(root, "rev-parse", "--verify", "HEAD")
+    if commit is None:
+        return "none"
+    changed = _git(root, "status", "--porcelain", "--", *paths)
+    text = commit.decode().strip()
+    return f"{text}+changes" if changed is None or changed.strip() else text
+
+
+def resolve(root: Path, revision: str, option: str = "--since") -> str:
+    """The full name of a commit. Raises UsageError, about `option`, where git knows none by that name."""
+    top(root, option)
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if commit is None:
+        raise UsageError(
+            f"git knows no revision `{revision}` here",
+            where=option,
+            remedy="name a commit, branch or tag that is there; a shallow clone may have to fetch it first",
+        )
+    return commit.decode().strip()
+
+
+def top(folder: Path, option: str) -> Path:
+    """The root of the repository that a folder is in. Raises UsageError, about `option`, where there is none."""
+    found = _git(folder, "rev-parse", "--show-toplevel")
+    if not found:
+        raise UsageError(
+            "there is no git repository here, or no git that runs or trusts it",
+            where=option,
+            remedy="`git status` says more",
+        )
+    return Path(found.decode("utf-8", "surrogateescape").rstrip("\n")).resolve()
+
+
+def files_at(folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",)) -> Iterator[SourceFile]:
+    """The files of a commit below `folder`, with paths relative to it; what the store lacks is left out."""
+    listed = _git(folder, "ls-tree", "-r", "-z", commit)
+    blobs: dict[str, str] = {}
+    for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
+        meta, _, path = entry.partition("\t")
+        if path.endswith(suffixes) and speakable(path):
+            blobs[path] = meta.split()[2]
+    wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
+    data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0
+    for path in blobs if data else ():
+        end = data.index(b"\n", position)
+        header = data[position:end].split()
+        position = end + 1
+        if header[-1] == b"missing":
+            continue
+        size = int(header[2])
+        yield SourceFile(path, data[position : position + size])
+        position += size + 1
+
+
+def file_at(folder: Path, commit: str, path: str) -> bytes | None:
+    """The bytes of a file of a commit, by its path below `folder`; None where there is none, or no git."""
+    return _git(folder, "cat-file", "blob", "--end-of-options", f"{commit}:./{path}")
+
+
+def export(folder: Path, commit: str, target: Path) -> None:
+    """Write what a commit holds below `folder` to `target`, a new folder. Raises UsageError where git cannot."""
+    packed = _git(folder, "archive", "--format=tar", commit)
+    if packed is None:
+        raise UsageError(
+            f"git cannot give out the files of `{commit}`", where="--against", remedy="fetch that revision whole"
+        )
+    try:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(target, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise UsageError(f"the files of `{commit}` cannot be written out: {error}", where="--against") from None
+
+
+def untracked(folder: Path) -> tuple[str, ...]:
+    """Paths below `folder` that git does not keep, ignored ones too; a folder of nothing else stands for its files."""
+    listed = _git(folder, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
+    names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
+    return tuple(sorted(name.rstrip("/") for name in names if name))
+
+
+def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:
+    """What git prints, or None where there is no git, no repository, or it refuses."""
+    command = ["git", "-C", str(folder), "-c", "core.quotepath=off", *arguments]
+    try:
+        ended = subprocess.run(command, input=given, capture_output=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ended.stdout if ended.returncode == 0 else None

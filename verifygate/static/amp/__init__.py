@@ -1,0 +1,1 @@
+"""The objects of mixed precision: scalers, optimizers, autocast regions, scaled losses."""

@@ -1,0 +1,135 @@
+"""Autocast regions as they stand in the source: what is written inside one, and which one is around it.
+
+The event graph knows what runs in a region, through calls; this index knows what is written in one, which is all
+that some rules ask: about variables, devices and contexts rather than about the protocol's events.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from verifygate.base.records import record
+from verifygate.static.amp.roles import Region, Roles
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function, Module
+from verifygate.static.syntax.exit_stacks import stacked
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Bound, Frame, Known
+
+
+@record(eq=False, slots=False)
+class WrittenRegion:
+    """A `with` over an autocast context, or a function that one decorates."""
+
+    region: Region
+    function: Function
+    """The function it is written in, or the one that is decorated."""
+    context: ast.expr
+    block: ast.AST
+    """The `with` statement, or the definition of the decorated function."""
+    around: WrittenRegion | None = None
+
+    @property
+    def place(self) -> Place:
+        return Place(self.function, self.context)
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node in the body, in the order of the source, but for the bodies of nested functions."""
+        if self.block is self.function.node:
+            return self.function.own_nodes
+        body = self.block.body  # type: ignore[attr-defined]
+        inside = {node for statement in body for node in walk(statement)}
+        return tuple(node for node in self.function.own_nodes if node in inside)
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, ast.Call))
+
+    @cached_property
+    def binds(self) -> frozenset[str]:
+        """The names that are bound in the body."""
+        return frozenset(
+            node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+
+    @property
+    def is_active(self) -> bool:
+        return self.region.active
+
+
+class WrittenRegions:
+    """All regions of some modules, each outer one before those inside it."""
+
+    def __init__(self, modules: list[Module], roles: Roles) -> None:
+        self.roles = roles
+        self.all = [region for module in modules for region in self._of_module(module)]
+
+    @property
+    def some_active(self) -> bool:
+        """Whether some region is ever on."""
+        return any(region.is_active for region in self.all)
+
+    def frame(self, function: Function) -> Frame:
+        return self.roles.evaluator.root_frame(function)
+
+    @cached_property
+    def by_function(self) -> dict[Function, list[WrittenRegion]]:
+        found: dict[Function, list[WrittenRegion]] = {}
+        for region in self.all:
+            found.setdefault(region.function, []).append(region)
+        return found
+
+    def half_types(self, region: WrittenRegion) -> frozenset[str]:
+        """The dtypes to which the region may cast; `?` among them where that cannot be told."""
+        written = region.region.dtype
+        if written is None:
+            device = region.region.device
+            on_cpu = device == "cpu" or (isinstance(device, Bound) and ast.unparse(device.expr) == "'cpu'")
+            return frozenset({"torch.bfloat16" if on_cpu else "torch.float16"})
+        values = self.roles.evaluator.values(written.expr, written.frame)
+        names = (value.name if isinstance(value, Known) else "?" for value in values)
+        return frozenset("torch.float16" if name == "torch.half" else name for name in names)
+
+    def _of_module(self, module: Module) -> Iterator[WrittenRegion]:
+        for function in module.all_functions:
+            yield from self._of_function(function)
+
+    def _of_function(self, function: Function) -> Iterator[WrittenRegion]:
+        outer: WrittenRegion | None = None
+        module = self.frame(function.module.body)
+        for decorator in getattr(function.node, "decorator_list", ()):
+            if isinstance(decorator, ast.Call) and (region := self._opened_by(decorator, module)):
+                outer = WrittenRegion(region, function, decorator, function.node, outer)
+                yield outer
+        open_regions = [outer] if outer else []
+        for node in function.withs:
+            for context, may_be_left in (*((item.context_expr, False) for item in node.items), *stacked(node)):
+                region = self.roles.region(context, self.frame(function))
+                if region is None or (may_be_left and not region.active):
+                    continue
+                if may_be_left:
+                    region = Region(True, region.enabled, region.made, region.instead, optional=True)
+                around = next((each for each in reversed(open_regions) if _holds(each, node)), None)
+                made = WrittenRegion(region, function, context, node, around)
+                open_regions.append(made)
+                yield made
+
+    def _opened_by(self, decorator: ast.Call, module: Frame) -> Region | None:
+        """The region of a function's calls. One whose inputs `custom_fwd` casts to float32 is an island."""
+        cast = next((word.value for word in decorator.keywords if word.arg == "cast_inputs"), None)
+        if cast is None:
+            return self.roles.region(decorator, module)
+        to_float32 = self.roles.known_name(cast, module) == "torch.float32"
+        forward = self.roles.known_name(decorator.func, module).endswith(".custom_fwd")
+        return Region(False) if to_float32 and forward else None
+
+
+def _holds(outer: WrittenRegion, node: ast.stmt) -> bool:
+    """Whether a statement stands in the body of a region (or is a further item of the same `with`)."""
+    if outer.block is outer.function.node or outer.block is node:
+        return True
+    end = getattr(outer.block, "end_lineno", None) or 0
+    return bool(outer.block.lineno < node.lineno <= end)  # type: ignore[attr-defined]

@@ -1,0 +1,111 @@
+"""Where the project builds its scalers, and what switches them on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from verifygate import torch_names
+from verifygate.base.records import record, replace
+from verifygate.static.amp.constructor_arguments import scaler_enabled
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Class, Function, Module
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Bound, ClassValue, Known, Made, called
+from verifygate.static.values.evaluator import Evaluator
+
+_GIVEN_TO = re.compile(rb"(\w+)[ \t]*(?::[^=]*)?=(?!=)")
+_NAME = b"GradScaler"
+
+
+@record(eq=False)
+class MadeScaler:
+    """One call that builds a GradScaler, or an object of a class derived from it."""
+
+    call: ast.Call
+    function: Function
+    enabled: Bound | None
+    """What `enabled` is given; None for the default, which is True."""
+    off: bool
+    """`enabled` is False whatever the configuration."""
+    sharded: bool = False
+    steps: bool = False
+    """An object of a library that holds a scaler, and scales, steps and updates where it is called."""
+    field_of: Class | None = None
+    """The class of which it is a field from the start."""
+
+    @property
+    def owner(self) -> Class | None:
+        """The class whose objects build it."""
+        return self.field_of or self.function.owner
+
+    @property
+    def place(self) -> Place:
+        return Place(self.function, self.call)
+
+
+def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler]:
+    """Every scaler that the modules build, in order of place."""
+    found = []
+    kept = {name for module in modules for name in _holding_the_class(module.file.data)}
+    for module in modules:
+        if b"caler" not in module.file.data and b"amp" not in module.file.data:
+            continue
+        for function in module.all_functions:
+            for node in function.calls:
+                if _may_make(node.func, kept) and (made := _made(node, function, evaluator)):
+                    found.append(made)
+        for each in module.classes.values():
+            fields = (_made(node, module.body, evaluator) for node in _in_fields(each))
+            found += [replace(made, field_of=each) for made in fields if made]
+    return sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column))
+
+
+def _holding_the_class(data: bytes) -> Iterator[str]:
+    """What is given the class itself, for others to call: `self.make = partial(GradScaler, "cuda")`."""
+    at = data.find(_NAME)
+    while at != -1:
+        end = at + len(_NAME)
+        start = data.rfind(b"\n", 0, at) + 1
+        given = _GIVEN_TO.search(data, start, at) if data[end : end + 1] != b"(" else None
+        if given is not None:
+            yield given[1].decode()
+        at = data.find(_NAME, end)
+
+
+def _may_make(func: ast.expr, kept: set[str]) -> bool:
+    """Whether a call may be of a class: `x.view(...)` is not, unless something of that name is given a scaler's class.
+
+    Finding out what `x` is takes long, and most calls are of methods.
+    """
+    if not isinstance(func, ast.Attribute):
+        return True
+    return func.attr[:1].isupper() or "caler" in func.attr or func.attr in kept
+
+
+def _in_fields(made: Class) -> Iterator[ast.Call]:
+    """The calls that build what a class, or each record of a dataclass, has from the start."""
+    for node in made.own_nodes:
+        if isinstance(node, ast.Call):
+            yield node
+            factories = [word.value for word in node.keywords if word.arg == "default_factory"]
+            for factory in factories:
+                inside = factory.body if isinstance(factory, ast.Lambda) else called(factory)
+                yield from (each for each in walk(inside) if isinstance(each, ast.Call))
+
+
+def _made(call: ast.Call, function: Function, evaluator: Evaluator) -> MadeScaler | None:
+    frame = evaluator.root_frame(function)
+    for value in evaluator.values(call.func, frame):
+        if isinstance(value, Known) and value.name in torch_names.GRAD_SCALERS:
+            enabled = scaler_enabled(Made(value.name, ((call, frame),)))
+            off = enabled is not None and evaluator.truth(enabled.expr, enabled.frame) is False
+            return MadeScaler(call, function, enabled, off, "Sharded" in value.name)
+        if isinstance(value, Known) and value.name in torch_names.STEPPING_SCALERS:
+            return MadeScaler(call, function, None, off=False, steps=True)
+        if isinstance(value, ClassValue):
+            bases = evaluator.outside_bases(value.made) & torch_names.GRAD_SCALERS
+            if bases:
+                return MadeScaler(call, function, None, False, any("Sharded" in base for base in bases))
+    return None

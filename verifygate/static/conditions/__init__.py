@@ -1,0 +1,1 @@
+"""Branch predicates: their normal form, and what holds at a point of the program."""

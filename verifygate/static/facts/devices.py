@@ -1,0 +1,106 @@
+"""Which types of device an expression may name: `torch.device("cuda" if torch.cuda.is_available() else "cpu")`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.roles import Roles, identifiers
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Frame, Literal, Made
+
+ANY = "?"
+"""Stands for a device that cannot be told from the source."""
+
+TYPES = frozenset({"cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla", "npu", "ipu", "meta"})
+_MOVES = frozenset({"to", "cuda", "xpu", "npu"})
+_MAX_FOLLOWED = 8
+
+
+class Devices:
+    """Answers by what the source writes down; a command line's or a configuration's device is ANY."""
+
+    def __init__(self, roles: Roles) -> None:
+        self.roles = roles
+
+    def types(self, expr: ast.expr, frame: Frame, followed: int = 0) -> frozenset[str]:
+        """The device types that `expr`, a device or the name of one, may stand for."""
+        if followed > _MAX_FOLLOWED:
+            return frozenset({ANY})
+        match expr:
+            case ast.IfExp():
+                return self.types(expr.body, frame, followed + 1) | self.types(expr.orelse, frame, followed + 1)
+            case ast.Attribute(attr="type"):
+                return self.types(expr.value, frame, followed + 1)
+            case ast.Call(args=[only]) if last_name(expr.func) == "str":
+                return self.types(only, frame, followed + 1)
+            case ast.Call(func=ast.Attribute(attr="get"), args=[_, default]):
+                return self.types(default, frame, followed + 1) | {ANY}
+            case ast.Name():
+                if found := self._of_name(expr, frame, followed):
+                    return found
+        return frozenset(self._of_values(expr, frame, followed))
+
+    def _of_name(self, expr: ast.Name, frame: Frame, followed: int) -> frozenset[str]:
+        bindings, home = self.roles.evaluator.lookup(expr.id, frame) or ([], frame)
+        if not bindings or any(each.kind != "value" or each.expr is None for each in bindings):
+            return frozenset()
+        found = [self.types(each.expr, home, followed + 1) for each in bindings if each.expr is not None]
+        return frozenset().union(*found)
+
+    def _of_values(self, expr: ast.expr, frame: Frame, followed: int) -> Iterator[str]:
+        for value in self.roles.evaluator.values(expr, frame):
+            match value:
+                case Literal(value=str(text)) if text.partition(":")[0] in TYPES:
+                    yield text.partition(":")[0]
+                case Literal(value=int(number)) if not isinstance(number, bool):
+                    yield "cuda"
+                case Made(name="torch.device", calls=((call, inner), *_)) if call.args:
+                    yield from self.types(call.args[0], inner, followed + 1)
+                case _:
+                    yield ANY
+
+    def placed(self, region: WrittenRegion, frame: Frame) -> list[tuple[ast.AST, frozenset[str]]]:
+        """What moves something that goes into a region, in its function, and to which types; not what comes out."""
+        used = frozenset(node.id for node in region.nodes if isinstance(node, ast.Name) and not _is_stored(node))
+        used |= {node.attr for node in region.nodes if isinstance(node, ast.Attribute)}
+        results = {node.id for node in region.nodes if isinstance(node, ast.Name) and _is_stored(node)}
+        end = getattr(region.block, "end_lineno", None) or 0
+        found: list[tuple[ast.AST, frozenset[str]]] = []
+        for node in region.function.own_nodes:
+            if getattr(node, "lineno", 0) > end:
+                continue
+            if isinstance(node, ast.Assign) and node not in region.nodes:
+                value = node.value.elt if isinstance(node.value, ast.ListComp) else node.value
+                targets = frozenset[str]().union(*(identifiers(target) for target in node.targets))
+                if isinstance(value, ast.Call) and targets & used and (types := self._placement(value, frame)):
+                    found.append((node, types))
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+                moved = node.func.value
+                if isinstance(moved, ast.Name | ast.Attribute) and last_name(moved) in used - results:
+                    types = self._placement(node, frame)
+                    # what goes to the CPU in the region goes out of it
+                    if types and (types != {"cpu"} or node not in region.calls):
+                        found.append((node, types))
+        return found
+
+    def _placement(self, call: ast.Call, frame: Frame) -> frozenset[str]:
+        """Where `x.to(device)`, `x.cuda()` and `torch.zeros(..., device=device)` put their result; empty if nowhere."""
+        keyword = next((word.value for word in call.keywords if word.arg == "device"), None)
+        if keyword is not None:
+            return self.types(keyword, frame)
+        if not isinstance(call.func, ast.Attribute):
+            return frozenset()
+        if call.func.attr in _MOVES - {"to"} and len(call.args) <= 1:
+            return frozenset({call.func.attr})
+        if call.func.attr != "to" or not call.args or self._is_dtype(call.args[0], frame):
+            return frozenset()
+        return self.types(call.args[0], frame)
+
+    def _is_dtype(self, expr: ast.expr, frame: Frame) -> bool:
+        return self.roles.known_name(expr, frame).startswith("torch.") or "dtype" in last_name(expr)
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)

@@ -1,0 +1,254 @@
+"""The keys a dict can have: where it is built, what is added later, and whether anything could add more unseen."""
+
+from __future__ import annotations
+
+import ast
+
+from verifygate.base.records import field, record
+from verifygate.static.facts.dict_writes import ADDERS, READERS, Written, fills, kept_by
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function, Module
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import UNKNOWN, DictLiteral, Frame, FunctionValue, Items, Known, Values, dict_items
+from verifygate.static.values.evaluator import Evaluator
+
+_MAY_BE_DICT = ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Dict
+
+
+@record(eq=False, frozen=False)
+class Shape:
+    """What is known of one dict."""
+
+    made_at: Place
+    keys: dict[str, Place] = field(default_factory=dict)
+    open: bool = False
+    """Something may add keys that the analysis does not see."""
+
+
+class Shapes:
+    def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
+        self.evaluator = evaluator
+        self.modules = modules
+        self._written = Written(evaluator)
+        self._read: set[Function] = set()
+        """Functions whose writes are noted."""
+        self._found: dict[ast.AST, Shape] = {}
+        """Dict expression -> the keys that statements elsewhere add to it."""
+        self._elsewhere: set[tuple[str, object]] = set()
+        self._kept: dict[ast.AST, set[str]] = {}
+        """Dict expression -> the attributes in which objects keep it that were handed it."""
+        self._open_ended: set[ast.AST] = set()
+        """Dicts being looked into: one that spreads itself may hold anything."""
+        self._put: set[tuple[ast.AST, str | None]] = set()
+        """A dict and a key, or any: something else than it is written with may be found there."""
+
+    def of(self, expr: ast.expr, frame: Frame) -> list[Shape] | None:
+        """The shapes that `expr` can have, or None where it may be anything else or its keys are open."""
+        if isinstance(expr, ast.Subscript) and self._is_put(expr, frame):
+            return None
+        shapes = []
+        for value in self.evaluator.values(expr, frame):
+            if not isinstance(value, DictLiteral):
+                return None
+            if value.node in self._open_ended:
+                return None
+            self._open_ended.add(value.node)
+            shape = self._shape(value)
+            self._open_ended.discard(value.node)
+            if shape.open:
+                return None
+            shapes.append(shape)
+        return shapes or None
+
+    def _is_put(self, expr: ast.Subscript, frame: Frame) -> bool:
+        """Whether a statement puts something into the place of a dict that an expression reads."""
+        self._read_all()
+        key = expr.slice.value if isinstance(expr.slice, ast.Constant) else None
+        nodes = [value.node for value in self.evaluator.values(expr.value, frame) if isinstance(value, DictLiteral)]
+        return any((node, each) in self._put for node in nodes for each in (key, None))
+
+    def lacking(self, key: str, expr: ast.expr, frame: Frame) -> list[Shape] | None:
+        """The shapes that `expr` can have if none has the key, nothing if one has; None where they are not known.
+
+        A key that a dict is written with is seen before all that the project puts into dicts is gone through.
+        """
+        values = self.evaluator.values(expr, frame)
+        if not all(isinstance(value, DictLiteral) for value in values):
+            return None
+        if any(isinstance(value, DictLiteral) and key in dict_items(value.node) for value in values):
+            return []
+        shapes = self.of(expr, frame)
+        return [] if shapes is not None and any(key in shape.keys for shape in shapes) else shapes
+
+    def written_elsewhere(self, name: str, key: str) -> bool:
+        """Whether the key is put into something of this name that cannot be followed: `trainer.env[key] = ...`."""
+        self._read_all()
+        return (name, key) in self._elsewhere
+
+    def _shape(self, value: DictLiteral) -> Shape:
+        self._read_all()
+        frame: Frame | None = value.frame
+        while frame is not None:  # also where a file was parsed only because a dict is built there, or handed on
+            for function in frame.function.module.holding(b""):
+                self._read_writes(function)
+            frame = frame.caller
+        added = self._found.get(value.node)
+        shape = Shape(Place(value.frame.function, value.node))
+        for key, item in dict_items(value.node).items():
+            shape.keys[key] = Place(value.frame.function, item)
+        shape.open = self._spreads_open(value, shape)
+        if added is not None:
+            shape.keys.update(added.keys)
+            shape.open = shape.open or added.open
+        kept = self._kept.get(value.node, ())
+        for name, written in self._elsewhere if kept else ():
+            if name in kept and isinstance(written, str):
+                shape.keys.setdefault(written, shape.made_at)
+            elif name in kept:
+                shape.open = True
+        return shape
+
+    def _spreads_open(self, value: DictLiteral, shape: Shape) -> bool:
+        """Take in the keys of `**other` and `dict(other)`; True where those are not known, or a key is computed."""
+        node = value.node
+        others: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            others = [*node.args, *(word.value for word in node.keywords if word.arg is None)]
+        else:
+            for key, item in zip(node.keys, node.values, strict=True):
+                if key is None:
+                    others.append(item)
+                elif not isinstance(key, ast.Constant):
+                    return True
+        for other in others:
+            inner = self.of(other, value.frame)
+            if inner is None:
+                return True
+            for each in inner:
+                shape.keys.update(each.keys)
+        return False
+
+    def _read_all(self) -> None:
+        """Note every write that rules look at, once."""
+        if not self._read:
+            for module in self.modules:
+                for function in module.all_functions:
+                    self._read_writes(function)
+
+    def _read_writes(self, function: Function) -> None:
+        """Note every write in a function, once."""
+        if function in self._read:
+            return
+        self._read.add(function)
+        frame = self.evaluator.root_frame(function)
+        for kind in (ast.Subscript, ast.AugAssign, ast.Call):
+            for node in function.of_kind(kind):
+                self._note(node, function, frame)
+        for node in function.of_kind(ast.Lambda):  # `patch(save, lambda path: seen.update(path=path))` writes
+            for inner in walk(node.body):  # when it is called
+                self._note(inner, function, frame)
+
+    def _note(self, node: ast.AST, function: Function, frame: Frame) -> None:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            values = self.evaluator.values(node.value, frame)
+            if UNKNOWN in values:
+                self._elsewhere.add((last_name(node.value), key))
+            self._add(values, key, Place(function, node))
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
+            self._open(self.evaluator.values(node.target, frame))
+        elif isinstance(node, ast.Call):
+            self._note_call(node, function, frame)
+
+    def _note_call(self, call: ast.Call, function: Function, frame: Frame) -> None:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ADDERS:
+            values = self.evaluator.values(call.func.value, frame)
+            place = Place(function, call)
+            if call.func.attr == "setdefault" and call.args and isinstance(call.args[0], ast.Constant):
+                self._add(values, call.args[0].value, place)
+            elif call.func.attr == "update" and not call.args:
+                for word in call.keywords:
+                    self._add(values, word.arg, place)
+            elif call.func.attr == "update" and len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
+                for key in call.args[0].keys:
+                    self._add(values, key.value if isinstance(key, ast.Constant) else None, place)
+            else:
+                self._open(values)
+            return
+        if last_name(call.func) in READERS:
+            return
+        handed = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
+        handed = [each for each in handed if isinstance(each, _MAY_BE_DICT)]
+        dicts = [values for each in handed if _holds_dict(values := self.evaluator.values(each, frame))]
+        if not dicts:
+            return  # nothing that could grow
+        if all(isinstance(value, Known) for value in self.evaluator.values(call.func, frame)):
+            if fills(call):
+                for values in dicts:
+                    self._open(values)
+            return  # a library reads
+        if own := self.evaluator.callees(call, frame):
+            for callee in own:  # what a function of the project writes is noted where it stands
+                for function in callee.function.module.beside(callee.function):
+                    self._read_writes(function)
+                self._note_handed(callee, call, frame)
+            return
+        for values in dicts:
+            self._open_all(values)
+
+    def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
+        """Dicts that a function of the project is handed and keeps, or puts keys into, or into dicts inside them."""
+        written, kept = self._written.by(callee.function), kept_by(callee.function)
+        entered = self.evaluator.enter(callee, call, frame) if written or kept else None
+        if entered is None:
+            return
+        for name, itself in sorted(written.items()):
+            if bound := entered.arguments.get(name):
+                self._open_all(self.evaluator.values(bound.expr, bound.frame), itself)
+        for name, attribute in kept:
+            if bound := entered.arguments.get(name):
+                for value in self.evaluator.values(bound.expr, bound.frame):
+                    if isinstance(value, DictLiteral):
+                        self._kept.setdefault(value.node, set()).add(attribute)
+
+    def _open_all(self, values: Values, itself: bool = True) -> None:
+        """Open the dicts inside these dicts, and, unless told otherwise, these."""
+        if itself:
+            self._open(values)
+        for value in values:
+            if isinstance(value, DictLiteral | Items):
+                self._open_within(value)
+
+    def _open_within(self, value: DictLiteral | Items, key: object = None) -> None:
+        """Open the dicts that are written inside a dict or a list: all, or the one at a key."""
+        parts = {} if isinstance(value, Items) else dict_items(value.node)
+        inner = value.elements if isinstance(value, Items) else parts.values()
+        for item in [parts[key]] if key in parts else inner if key is None else ():
+            if isinstance(item, ast.Dict):
+                self._open_all((DictLiteral(item, value.frame),))
+
+    def _add(self, values: Values, key: object, place: Place) -> None:
+        for value in values:
+            if isinstance(value, DictLiteral):
+                shape = self._found.setdefault(value.node, Shape(place))
+                if isinstance(key, str):
+                    shape.keys.setdefault(key, place)
+                elif key is None or not isinstance(key, int):
+                    shape.open = True
+                self._put.add((value.node, key if isinstance(key, str) else None))
+                self._open_within(value, key)
+
+    def _open(self, values: Values) -> None:
+        for value in values:
+            if isinstance(value, DictLiteral):
+                self._found.setdefault(value.node, Shape(Place(value.frame.function, value.node))).open = True
+                self._put.add((value.node, None))
+
+
+def _holds_dict(values: Values) -> bool:
+    return any(
+        isinstance(value, DictLiteral)
+        or (isinstance(value, Items) and any(isinstance(each, ast.Dict) for each in value.elements))
+        for value in values
+    )

@@ -1,0 +1,162 @@
+"""Which of its parameters a function may put keys into: by itself, by another name, or by handing them on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Known
+from verifygate.static.values.evaluator import Evaluator
+
+READERS = frozenset(
+    """print len list sorted str repr dict set tuple iter enumerate any all bool isinstance type id hash vars
+    zip map filter min max sum copy deepcopy dumps dump pprint save info debug warning log""".split()  # noqa: SIM905
+)
+"""Functions that are handed a dict and leave its keys alone."""
+_FILLING = re.compile(r"load|fill|update|merge|populate|collect|into|inplace|exec|^eval$")
+ADDERS = frozenset({"update", "setdefault", "__setitem__"})
+_LOOKS_INTO = frozenset({"get", "setdefault", "pop", "popitem", "values", "items", "copy"})
+_HANDS_ON = frozenset({"value", "item", "iteration", "entry", "context"})
+"""Bindings by which a name gets what an expression is, or something in it."""
+
+
+class Stands(Enum):
+    """How a name stands to a parameter."""
+
+    INSIDE = "inside"
+    """It is something in it, as in `inner = settings["vision"]`."""
+    SAME = "same"
+    AROUND = "around"
+    """It holds it, as in `both = [settings, other]`."""
+
+
+def fills(call: ast.Call) -> bool:
+    """Whether an outside function may put keys into a dict that it is handed, by its name: `load_state_dict(state)`."""
+    return _FILLING.search(last_name(call.func).lower()) is not None
+
+
+def kept_by(function: Function) -> list[tuple[str, str]]:
+    """The parameters that a function keeps as they are, and in attributes of which names: `self.seen = seen`."""
+    parameters = {each.arg for each in function.parameters}
+    return [
+        (node.value.id, target.attr)
+        for node in function.of_kind(ast.Assign)
+        if isinstance(node.value, ast.Name) and node.value.id in parameters
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    ]
+
+
+Names = dict[str, set[tuple[str, Stands]]]
+"""Name -> the parameters that it may stand for, hold, or be a part of."""
+
+
+class Written:
+    """Answers for each function once."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self._found: dict[Function, dict[str, bool]] = {}
+
+    def by(self, function: Function) -> dict[str, bool]:
+        """Parameter -> whether keys may be put into the dict itself (True), or only into dicts inside it (False)."""
+        if function not in self._found:
+            self._found[function] = {each.arg: True for each in function.parameters}  # while functions call in a circle
+            names = _names_of(function)
+            found: dict[str, bool] = {}
+            for expr, whole in self._writes(function, names):
+                for parameter, stands in _reaches(expr, names):
+                    itself = stands is Stands.AROUND or (whole and stands is Stands.SAME)
+                    found[parameter] = found.get(parameter, False) or itself
+            self._found[function] = found
+        return self._found[function]
+
+    def _writes(self, function: Function, names: Names) -> Iterator[tuple[ast.expr, bool]]:
+        """Each expression that keys are put into, and whether into itself or only into what is in it."""
+        for node in function.own_nodes:
+            match node:
+                case ast.Subscript(ctx=ast.Store() | ast.Del()):
+                    yield node.value, True
+                case ast.AugAssign(op=ast.BitOr()):
+                    yield node.target, True
+                case ast.Call():
+                    if (
+                        isinstance(node.func, ast.Attribute)
+                        and node.func.attr in ADDERS
+                        and (node.args or node.keywords)
+                    ):
+                        yield node.func.value, True
+                    yield from self._handed(node, function, names)
+
+    def _handed(self, call: ast.Call, function: Function, names: Names) -> Iterator[tuple[ast.expr, bool]]:
+        given = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
+        if last_name(call.func) in READERS or not any(True for each in given for _ in _reaches(each, names)):
+            return
+        frame = self.evaluator.root_frame(function)
+        callees = self.evaluator.values(call.func, frame)
+        if all(isinstance(value, Known) for value in callees) and not fills(call):
+            return
+        own = self.evaluator.callees(call, frame)
+        for callee in own:
+            entered = self.evaluator.enter(callee, call, frame)
+            written = self.by(callee.function)
+            for name, bound in entered.arguments.items() if entered else ():
+                if name in written:
+                    yield bound.expr, written[name]
+        if not own:
+            yield from ((each, True) for each in given)
+
+
+def _names_of(function: Function) -> Names:
+    """What the names in a function have to do with its parameters."""
+    names: Names = {parameter.arg: {(parameter.arg, Stands.SAME)} for parameter in function.parameters}
+    given = [
+        (name, binding.expr, _reaches if binding.kind == "value" else _inside)
+        for name, bindings in function.scope.names.items()
+        for binding in bindings
+        if binding.kind in _HANDS_ON and binding.expr is not None
+    ]
+    before = -1
+    while before != (before := sum(map(len, names.values()))):
+        for name, expr, look in given:
+            if found := set(look(expr, names)):
+                names.setdefault(name, set()).update(found)
+    return names
+
+
+def _reaches(expr: ast.expr, names: Names) -> Iterator[tuple[str, Stands]]:
+    """The parameters that an expression may be, hold or be a part of."""
+    match expr:
+        case ast.Name():
+            yield from names.get(expr.id, ())
+        case ast.Subscript() | ast.Attribute() | ast.Starred():
+            yield from _inside(expr.value, names)
+        case ast.NamedExpr() | ast.Await():
+            yield from _reaches(expr.value, names)
+        case ast.IfExp():
+            yield from _reaches(expr.body, names)
+            yield from _reaches(expr.orelse, names)
+        case ast.BoolOp():
+            for part in expr.values:
+                yield from _reaches(part, names)
+        case ast.List(elts=held) | ast.Tuple(elts=held) | ast.Set(elts=held) | ast.Dict(values=held):
+            for part in held:
+                yield from ((parameter, Stands.AROUND) for parameter, _ in _reaches(part, names))
+        case ast.Call(func=ast.Attribute(attr=attr)) if attr in _LOOKS_INTO:
+            yield from _inside(expr.func.value, names)  # type: ignore[attr-defined]
+        case ast.Call() if last_name(expr.func) in READERS:
+            for argument in expr.args:
+                yield from _inside(argument, names)
+        case ast.Call(func=called) if last_name(called) == "reduce":
+            for argument in expr.args:  # `reduce(getitem, keys, settings)`: something in it, or all of it
+                yield from _reaches(argument, names)
+
+
+def _inside(expr: ast.expr, names: Names) -> Iterator[tuple[str, Stands]]:
+    """The same of something in what `expr` is."""
+    for parameter, stands in _reaches(expr, names):
+        yield parameter, Stands.AROUND if stands is Stands.AROUND else Stands.INSIDE

@@ -1,0 +1,1 @@
+"""Recognisers for libraries and habits, each asked for by a few rules."""

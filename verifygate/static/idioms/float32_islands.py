@@ -1,0 +1,125 @@
+"""Whether a region that is off has its step to itself: nothing in it comes out of a region that is on, or enters one.
+
+A program may have autocast on in one step and off in another; an island of float32 in a step that is otherwise in half
+is no fault. So what the region reads is followed back, and what it calls down.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.analysis import Analysis
+from verifygate.static.facts.step_tensors import names_in
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.scopes import Binding
+
+_FOLLOWED = frozenset({"value", "item", "iteration", "entry"})
+_WORKED_OUT = frozenset({"value", "item", "changed"})
+_DEPTH = 2
+"""How far down a model is looked for: `self.train_step(batch)` calls `self.model.render(...)`."""
+
+
+def beside(region: WrittenRegion, taken: list[ast.expr]) -> frozenset[str] | None:
+    """What a value is worked out from beside the names that a region binds; None where it comes of none of those."""
+    found: set[str] = set()
+    queue = [name for each in taken for name in names_in(each)]
+    comes_of_it = False
+    while queue:
+        name = queue.pop()
+        if name in region.binds:
+            comes_of_it = True
+        elif name not in found:
+            found.add(name)
+            values = [each for each in region.function.scope.names.get(name, ()) if each.kind in _WORKED_OUT]
+            queue += [inner for each in values if each.expr is not None for inner in names_in(each.expr)]
+    return frozenset(found) if comes_of_it else None
+
+
+class Apart:
+    """The answers for the regions of one program."""
+
+    def __init__(self, analysis: Analysis, on: list[WrittenRegion]) -> None:
+        self.analysis = analysis
+        self.on = on
+        """The regions of the program that are ever on."""
+
+    def is_apart(self, region: WrittenRegion, loss: frozenset[str]) -> bool:
+        """Whether a region that is off runs a model, and nothing of it, or else of the `loss`, is under autocast."""
+        function = region.function
+        if self._hidden or function in self.analysis.covered.reached:
+            return False
+        if any(each.function is function and not each.binds.isdisjoint(loss) for each in self.on):
+            return False
+        if any(self._is_the_other_arm(region, each) for each in self.on):
+            return False  # a setting chooses between the two
+        if not any(self._runs_a_model(call, function, _DEPTH) for call in region.calls):
+            return False
+        seen: set[tuple[Function, str]] = {(function, name) for name in region.binds}
+        return not any(self._may_be_half(node, function, seen) for node in region.nodes)
+
+    def _is_the_other_arm(self, region: WrittenRegion, other: WrittenRegion) -> bool:
+        """Whether one of two regions runs where a condition holds, and the other where it does not."""
+        ours, theirs = (self.analysis.nesting.conditions(each.context, each.function) for each in (region, other))
+        return any(test is asked and holds is not holding for test, holds in ours for asked, holding in theirs)
+
+    def _runs_a_model(self, call: ast.Call, function: Function, depth: int) -> bool:
+        """Whether a call runs a model, or a method of one: `self.model.render(rays)`."""
+        ran = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        if any(self.analysis.hot.is_model(each, function) for each in (call.func, ran)):
+            return True
+        callees = self.analysis.callers.callees(call, function) if depth else ()
+        return any(self._runs_a_model(inner, callee, depth - 1) for callee in callees for inner in callee.calls)
+
+    @cached_property
+    def _entering(self) -> frozenset[Function]:
+        """The functions that enter a region, or call one that does."""
+        return frozenset().union(*(self.analysis.callers.above(each.function) for each in self.on))
+
+    @cached_property
+    def _hidden(self) -> bool:
+        """Whether a model enters a region in a method that nothing in sight calls: any call of a model may run it."""
+        return any(
+            made.owner is not None
+            and (made.name == "forward" or not self.analysis.callers.sites(made))
+            and any(base.startswith("torch.nn.") for base in self.analysis.evaluator.outside_bases(made.owner))
+            for made in self._entering
+        )
+
+    @cached_property
+    def _kept(self) -> frozenset[str]:
+        """The attributes that are set in regions that are on."""
+        return frozenset(
+            node.attr
+            for region in self.on
+            for node in region.nodes
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        )
+
+    def _may_be_half(self, node: ast.AST, function: Function, seen: set[tuple[Function, str]]) -> bool:
+        """Whether a call enters a region that is on, or what is read was bound in one."""
+        match node:
+            case ast.Call():
+                return not self._entering.isdisjoint(self.analysis.callers.callees(node, function))
+            case ast.Attribute(ctx=ast.Load(), attr=attr):
+                return attr in self._kept
+            case ast.Name(ctx=ast.Load(), id=name) if (function, name) not in seen:
+                seen.add((function, name))
+                if any(each.function is function and name in each.binds for each in self.on):
+                    return True
+                return any(
+                    self._is_bound_to_half(each, name, function, seen) for each in function.scope.names.get(name, ())
+                )
+        return False
+
+    def _is_bound_to_half(
+        self, binding: Binding, name: str, function: Function, seen: set[tuple[Function, str]]
+    ) -> bool:
+        if binding.kind == "parameter":
+            given = [(bound.expr, bound.frame.function) for _, bound in self.analysis.callers.given(name, function)]
+        elif binding.kind in _FOLLOWED and binding.expr is not None and not isinstance(binding.node, ast.comprehension):
+            given = [(binding.expr, function)]
+        else:
+            return False
+        return any(self._may_be_half(node, home, seen) for expr, home in given for node in ast.walk(expr))

@@ -1,0 +1,169 @@
+"""What is done to gradients that a framework's own scaler scales, before it has unscaled them.
+
+Accelerate and Fabric scale in their `backward` and unscale in their own clips. Lightning scales in `manual_backward`
+and before the hook `on_after_backward`, and unscales in the optimizer's step, before `on_before_optimizer_step`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import takewhile
+
+from verifygate.base.records import record
+from verifygate.model import Severity
+from verifygate.protocol import Event
+from verifygate.static.analysis import Analysis
+from verifygate.static.lowering.call_events import Signals
+from verifygate.static.lowering.event_graph import Signal
+from verifygate.static.rule import Match, statement_text
+from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Frame, FunctionValue, Made
+from verifygate.torch_names import CLIP_FUNCTIONS
+
+WORDS = ("manual_backward(", "on_after_backward", "accelerator.backward(", "fabric.backward(")
+"""What a file names that has such a framework run a backward."""
+_DEPTH = 2
+_HOOK = "on_after_backward"
+_END = frozenset({"step", "backward", "manual_backward"})
+
+
+@record
+class Framework:
+    """How one scales."""
+
+    makers: tuple[str, ...]
+    """Names of what is given the precision."""
+    unscales: frozenset[str]
+    """Its methods that unscale first."""
+    remedy: str
+
+
+_ACCELERATE = Framework(
+    ("accelerate.Accelerator",),
+    frozenset({"clip_grad_norm_", "clip_grad_value_", "unscale_gradients"}),
+    "call `accelerator.unscale_gradients()` first, or clip by `accelerator.clip_grad_norm_(...)`, which does",
+)
+_FABRIC = Framework(
+    ("lightning.Fabric", "lightning.fabric.Fabric", "lightning_fabric.Fabric"),
+    frozenset({"clip_gradients"}),
+    "clip by `fabric.clip_gradients(model, optimizer, max_norm=...)`, which unscales the gradients first",
+)
+_LIGHTNING = Framework(
+    ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer"),
+    frozenset(),
+    "do it in the hook `on_before_optimizer_step`: by then Lightning has unscaled the gradients",
+)
+_BY_NAME = {"accelerator": _ACCELERATE, "fabric": _FABRIC}
+
+
+def matches(event: Event, does: str, analysis: Analysis) -> Iterator[Match]:
+    """Every clip, or every reading, between a framework's backward and what unscales, in what may run in float16."""
+    search = _Search(analysis)
+    for function in analysis.functions:
+        for start, framework in _backwards(function, analysis):
+            scales = analysis.delegated.scales(framework.makers, function.module.path)
+            if scales is False or (scales is None and function.module.file.is_test):
+                continue
+            if (found := search.first(event, start, framework, function)) is not None:
+                place = Place(function, found)
+                unless = "" if scales else ", where it computes in float16"
+                yield Match(
+                    place,
+                    f"`{statement_text(place)}` {does} that are still multiplied by the framework's loss scale{unless}",
+                    certain=False,
+                    severity=None if scales else Severity.LOW,
+                    steps=((Place(function, start), "the framework's backward"), (place, "before it has unscaled")),
+                    remedy=framework.remedy,
+                )
+
+
+def _backwards(function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST, Framework]]:
+    """Where gradients that a framework has scaled come to be in a function: a call, or the entry of a hook."""
+    if not function.module.mentions(*(word.encode() for word in WORDS)):
+        return
+    if function.name == _HOOK and function.owner is not None:
+        yield function.node, _LIGHTNING
+    for call in function.calls:
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        if call.func.attr == "manual_backward":
+            yield call, _LIGHTNING
+        elif call.func.attr == "backward" and call.args:
+            framework = _of(call.func.value, analysis.evaluator.root_frame(function), analysis)
+            if framework is not None:
+                yield call, framework
+
+
+def _of(receiver: ast.expr, frame: Frame, analysis: Analysis) -> Framework | None:
+    """The framework whose object it is: by what made it, or by its name where that is not in sight."""
+    made = {value.name for value in analysis.evaluator.values(receiver, frame) if isinstance(value, Made)}
+    for framework in (_ACCELERATE, _FABRIC):
+        if made.intersection(framework.makers):
+            return framework
+    return None if made else _BY_NAME.get(last_name(receiver))
+
+
+class _Search:
+    """Goes through what comes after a backward, in the order in which it is written."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._signals = Signals(analysis.roles)
+
+    def first(self, event: Event, start: ast.AST, framework: Framework, function: Function) -> ast.Call | None:
+        """The first clip or reading that one run may come to, before the step and before what unscales."""
+        frame = self._analysis.evaluator.root_frame(function)
+        here = Place(function, start)
+        for call in sorted(function.calls, key=lambda each: (each.lineno, each.col_offset)):
+            if call is start or call.lineno < here.line or not self._analysis.held.agree(here, Place(function, call)):
+                continue
+            does = self._does(call, frame, framework, _DEPTH)
+            if does is event:
+                return call
+            if does in (Event.CLIP, Event.UNSCALE):
+                return None  # that a clip measures is no fault of its own
+        return None
+
+    def _does(self, call: ast.Call, frame: Frame, framework: Framework, depth: int) -> Event | None:
+        """Whether a call clips or reads gradients, or ends that by unscaling or by a step; itself, or what it runs."""
+        name = last_name(call.func)
+        if name in _END or "unscale" in name or (name in framework.unscales and self._is_its(call, framework, frame)):
+            return Event.UNSCALE
+        if name in CLIP_FUNCTIONS and _without_limit(call):
+            return Event.READ
+        meaning = self._signals.of_call(call, frame, guarded=False)
+        if meaning is not None:
+            is_taken = isinstance(meaning.on, Signal) and meaning.on.event in (Event.CLIP, Event.READ)
+            return meaning.on.event if is_taken else None  # type: ignore[union-attr]
+        callees = self._analysis.evaluator.callees(call, frame) if depth else ()
+        if not callees and name == "clip_gradients" and framework is _LIGHTNING:
+            return Event.CLIP  # the module's own, which clips what is there
+        found = {self._inside(callee, call, frame, framework, depth - 1) for callee in callees}
+        return next((event for event in (Event.UNSCALE, Event.CLIP, Event.READ) if event in found), None)
+
+    def _inside(
+        self, callee: FunctionValue, call: ast.Call, frame: Frame, framework: Framework, depth: int
+    ) -> Event | None:
+        """What a function of the project does to gradients: a clip that measures first is a clip."""
+        inside = self._analysis.evaluator.enter(callee, call, frame)
+        if inside is None:
+            return None
+        calls = (each for each in callee.function.calls if self._may_run(each, inside))
+        done = [does for each in calls if (does := self._does(each, inside, framework, depth)) is not None]
+        scaled = list(takewhile(lambda does: does is not Event.UNSCALE, done))
+        return Event.CLIP if Event.CLIP in scaled else next(iter(done), None)
+
+    def _is_its(self, call: ast.Call, framework: Framework, frame: Frame) -> bool:
+        return isinstance(call.func, ast.Attribute) and _of(call.func.value, frame, self._analysis) is framework
+
+    def _may_run(self, call: ast.Call, frame: Frame) -> bool:
+        conditions = self._analysis.held.conditions(Place(frame.function, call))
+        return all(self._analysis.evaluator.truth(test, frame) is not (not holds) for test, holds in conditions)
+
+
+def _without_limit(call: ast.Call) -> bool:
+    """Whether a clip is given None for its limit: it only measures."""
+    return len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and call.args[1].value is None

@@ -1,0 +1,34 @@
+"""Calls of an outside function that run in every turn of a loop that trains, or evaluates what its file trains."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.static.analysis import Analysis
+from verifygate.static.facts.hot_loops import HotLoop
+from verifygate.static.symbols.sites import Spot
+
+
+def calls_each_turn(analysis: Analysis, known: str) -> Iterator[tuple[Spot, bool]]:
+    """The calls, one per place, and whether each stands in a loop that trains, and not in what that calls."""
+    own: dict[Spot, bool] = {}
+    for loop in (*_evaluating(analysis), *analysis.hot.training):
+        for spot in loop.turns:
+            if isinstance(spot.node, ast.Call):
+                frame = analysis.evaluator.root_frame(spot.function)
+                if analysis.roles.known_name(spot.node.func, frame) == known:
+                    own[spot] = loop.trains and loop.node in spot.loops
+    for spot in analysis.hot.once_per_place(own):
+        yield spot, own[spot]
+
+
+def _evaluating(analysis: Analysis) -> list[HotLoop]:
+    """The loops over a loader that do not train, in files that do: an evaluation between two epochs.
+
+    What only infers may have its reasons to give memory back, or to wait.
+    """
+    trains = {loop.function.module for loop in analysis.hot.training}
+    return [
+        loop for loop in analysis.hot.loops if not loop.trains and loop.over_loader and loop.function.module in trains
+    ]

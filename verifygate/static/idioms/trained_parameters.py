@@ -1,0 +1,134 @@
+"""Whether an optimizer steps the parameters of a model, as far as the source tells what it was given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Bound, Frame, Made, Object
+from verifygate.static.values.evaluator import Evaluator
+
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_GIVE_THE_MODEL = frozenset({"half", "to", "cuda", "cpu", "train", "eval", "requires_grad_"})
+_FREEZE = frozenset({".eval()", ".requires_grad_(False)"})
+
+
+def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool | None:
+    """Whether `optimizer` was given parameters of what the function calls `model`; None where that cannot be told.
+
+    A model and what is made of it count as one: `core = model.module`, `model = DistributedDataParallel(model)`.
+    """
+    given: set[str] = set()
+    for models in _given(optimizer, frame, evaluator):
+        given.update(_as_called_in(frame, each, home) for each, home in models)
+        if not models:
+            return None
+    if "" in given:
+        return None
+    return any(_is_of(model, each, frame) for each in given)
+
+
+def is_built_for(model: str, function: Function, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool:
+    """Whether a function builds what `optimizer` is in `frame`, as far as it is known, with parameters of `model`."""
+    given = [models for models in _given(optimizer, frame, evaluator) if models]
+    return bool(given) and all(
+        any(home.function is function and _is_of(model, ast.unparse(each), home) for each, home in models)
+        for models in given
+    )
+
+
+def _is_of(model: str, given: str, frame: Frame) -> bool:
+    return model == given or given in _made_of(model, frame) or model in _made_of(given, frame)
+
+
+def _given(optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[list[tuple[ast.expr, Frame]]]:
+    """For each thing that an optimizer may be, the models whose parameters it was given, and where: none if unknown."""
+    for value in evaluator.values(optimizer, frame):
+        match value:
+            case Made(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
+                arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
+                yield [(model, home) for argument in arguments for model in _models(argument, home, evaluator)]
+            case _:
+                yield []
+
+
+def is_frozen(model: str, frame: Frame) -> bool:
+    """Whether the function only ever evaluates what it calls `model`."""
+    modes = {
+        ast.unparse(node).removeprefix(ast.unparse(node.func.value))
+        for node in frame.function.calls
+        if isinstance(node.func, ast.Attribute) and ast.unparse(model_of(node.func.value)) == model
+    }
+    return not modes.isdisjoint(_FREEZE) and not any(each.startswith(".train(") for each in modes)
+
+
+def _models(expr: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
+    """What an expression, or what its names were bound to, takes parameters of."""
+    queue = [expr]
+    seen: set[str] = set()
+    while queue:
+        for node in walk(queue.pop()):
+            match node:
+                case ast.Call(func=ast.Attribute(value=model, attr=attr)) if attr in _PARAMETERS:
+                    yield model
+                case ast.Call():
+                    yield from _sorted_by(node, frame, evaluator)
+                case ast.Name(id=name) if name not in seen:
+                    seen.add(name)
+                    queue += _bound_to(name, frame)
+
+
+def _sorted_by(call: ast.Call, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
+    """The models whose parameters a function of the project takes: `groups = without_decay(model)`."""
+    for callee in evaluator.callees(call, frame):
+        entered = evaluator.enter(callee, call, frame)
+        for node in callee.function.calls if entered is not None else ():
+            match node.func:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in _PARAMETERS:
+                    if (bound := entered.arguments.get(name)) is not None:  # type: ignore[union-attr]
+                        yield bound.expr
+
+
+def _as_called_in(frame: Frame, model: ast.expr, home: Frame) -> str:
+    """What the function of `frame` calls a model that another one was handed; empty where it has no name there.
+
+    An attribute has one name in all methods of a class.
+    """
+    while home.function is not frame.function:
+        if None is not home.function.owner is frame.function.owner and ast.unparse(model).startswith("self."):
+            return ast.unparse(model)
+        bound = home.arguments.get(model.id) if isinstance(model, ast.Name) else None
+        if bound is None:
+            return ""
+        model, home = bound.expr, bound.frame
+    return ast.unparse(model)
+
+
+def _made_of(model: str, frame: Frame) -> set[str]:
+    """The names that stand in what `model` was bound to, and in what those were bound to: but for a copy's."""
+    found: set[str] = set()
+    queue = [model]
+    while queue:
+        for expr in _bound_to(queue.pop(), frame):
+            if isinstance(expr, ast.Call) and last_name(expr.func) == "deepcopy":
+                continue
+            names = {ast.unparse(node) for node in walk(expr) if isinstance(node, ast.Name | ast.Attribute)} - found
+            found |= names
+            queue += names
+    return found
+
+
+def _bound_to(name: str, frame: Frame) -> list[ast.expr]:
+    """What a function binds a name to."""
+    bindings = frame.function.scope.names.get(name, ())
+    return [each.expr for each in bindings if each.kind == "value" and each.expr is not None]
+
+
+def model_of(chain: ast.expr) -> ast.expr:
+    """What a chain of calls begins with that each give the model: `model` of `model.cuda().half()`."""
+    while isinstance(chain, ast.Call) and isinstance(chain.func, ast.Attribute) and chain.func.attr in _GIVE_THE_MODEL:
+        chain = chain.func.value
+    return chain

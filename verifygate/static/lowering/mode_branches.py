@@ -1,0 +1,69 @@
+"""Which conditions choose how a program trains: one arm with the scaler, the other without.
+
+What such a condition reads may look as if it changed from turn to turn (`if config.uses_amp():`), but nobody changes
+over in the middle of a run: asked again, in this place or another, it comes out the same.
+"""
+
+from __future__ import annotations
+
+from verifygate.base.records import replace
+from verifygate.protocol import Event
+from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.lowering.event_graph import Assign, Backward, Branch, Graph, Node, Signal
+
+_PLAIN_STEPS = frozenset({Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
+
+
+def mode_chosen(nodes: list[Node], tested: range, body: range, otherwise: range) -> Atom | None:
+    """The one condition of an `if`, whose parts are ranges of nodes, where it chooses between the two ways to train."""
+    branches = [payload for number in tested if isinstance(payload := nodes[number].payload, Branch)]
+    if len(branches) != 1 or (atom := branches[0].atom).remainder is not None or atom.loop:
+        return None
+    arms = [[nodes[number] for number in part] for part in (body, otherwise)]
+    scaled = [any(map(_is_scaled, arm)) for arm in arms]
+    plain = [any(map(_is_plain, arm)) for arm in arms]
+    return atom if scaled[0] != scaled[1] and plain[scaled.index(False)] else None
+
+
+def settle(graph: Graph, modes: set[str]) -> None:
+    """Let the conditions that choose a mode, known by what they ask, stand for settings that never change.
+
+    But for those that hang together with another: an assignment says how they come out.
+    """
+    told = {
+        node.payload.target
+        for node in graph.nodes
+        if isinstance(node.payload, Assign) and node.payload.truth is not None
+    }
+    atoms = (node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch))
+    modes = modes - {atom.asks for atom in atoms if atom.mentions & told}
+    for node in graph.nodes if modes else ():
+        node.successors = [(number, _settled(fact, modes)) for number, fact in node.successors]
+        if isinstance(node.payload, Branch) and node.payload.atom.asks in modes:
+            node.payload = replace(node.payload, atom=_setting(node.payload.atom))
+
+
+def _settled(fact: Fact | None, modes: set[str]) -> Fact | None:
+    return (_setting(fact[0]), fact[1]) if fact is not None and fact[0].asks in modes else fact
+
+
+def _setting(atom: Atom) -> Atom:
+    return Atom(atom.asks, among=atom.among)
+
+
+def _is_scaled(node: Node) -> bool:
+    match node.payload:
+        case Signal(scaler=scaler):
+            return bool(scaler)
+        case Backward(scaled=scaled) | Assign(scaled=scaled):
+            return scaled
+    return False
+
+
+def _is_plain(node: Node) -> bool:
+    match node.payload:
+        case Signal(event=event):
+            return event in _PLAIN_STEPS
+        case Backward(scaled=scaled):
+            return not scaled
+    return False

@@ -1,0 +1,200 @@
+"""Collections of optimizers: which loop goes over one, over which of its members, and who asks for the turn."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+
+from verifygate.static.amp.roles import Roles
+from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.symbols.scopes import Binding
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Bound, Frame, Literal
+
+_MAX_NAMES = 8
+Loop = ast.For | ast.AsyncFor
+_NAMED = ast.Name | ast.Attribute | ast.Subscript
+_MAX_WRITTEN = 4
+_FILTERED = ast.ListComp | ast.SetComp | ast.GeneratorExp
+
+
+def members(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
+    """Canonical paths of the collections of optimizers of which each turn of the loop is about one member.
+
+    That is so by the variable of the loop (`for o in optimizers`), or by what it is the key of (`optimizers[name]`).
+    """
+    names = [part for part in walk(loop.target) if isinstance(part, ast.Name)]
+    keys = {name.id for name in names}
+    stepped, subscripts = _stepped(loop)
+    parts: list[ast.expr] = [name for name in names if _is_member(name, frame, roles, name.id in stepped)]
+    if not parts:
+        parts = [
+            node
+            for node in subscripts
+            if isinstance(node.slice, ast.Name) and node.slice.id in keys and _is_member(node, frame, roles)
+        ]
+    return list(dict.fromkeys(roles.path(part, frame) for part in parts))
+
+
+def _is_member(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False) -> bool:
+    return roles.path(expr, frame).endswith("[*]") and (stepped or roles.is_optimizer(expr, frame))
+
+
+@lru_cache(maxsize=128)  # a loop is followed again from each call of its function
+def _stepped(loop: Loop) -> tuple[set[str], list[ast.Subscript]]:
+    """Names that the body of a loop hands to a `step` or an `unscale_`, as only optimizers are; and its subscripts."""
+    stepped, subscripts = set(), []
+    for statement in loop.body:
+        for node in walk(statement):
+            if node.__class__ is ast.Subscript:
+                subscripts.append(node)
+            elif node.__class__ is ast.Call and last_name(node.func) in ("step", "unscale_") and node.args:
+                stepped |= {node.args[0].id} if isinstance(node.args[0], ast.Name) else set()
+    return stepped, subscripts
+
+
+def selection(iterable: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, Frame] | None:
+    """The condition that picks what a loop goes over (`[k for k in names if k in due]`); None where it takes all."""
+    expr, home = followed(iterable, frame, roles)
+    if isinstance(expr, _FILTERED):
+        conditions = [condition for generator in expr.generators for condition in generator.ifs]
+        if len(conditions) == 1:
+            return conditions[0], home
+    return None
+
+
+def followed(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, Frame]:
+    """What a name surely stands for: the argument for a parameter, its value where it is bound once."""
+    for _ in range(_MAX_NAMES):
+        binding, home = _only_binding(expr, frame, roles)
+        if binding is None:
+            break
+        if binding.kind == "parameter":
+            name = binding.node.arg  # type: ignore[attr-defined]
+            default = home.function.default(name)
+            if bound := home.arguments.get(name):
+                expr, frame = bound.expr, bound.frame
+            elif home.caller is not None and default is not None:
+                expr, frame = default, roles.evaluator.module_frame(home.function.module)
+            else:
+                break
+        elif binding.kind == "value" and binding.expr is not None:
+            expr, frame = binding.expr, home
+        else:
+            break
+    return expr, frame
+
+
+def _only_binding(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[Binding | None, Frame]:
+    """The binding of a name, and the frame it belongs to; of several the innermost loop's that the name stands in."""
+    found = roles.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
+    if found is None:
+        return None, frame
+    bindings, home = found
+    if len(bindings) > 1:
+        bindings = [each for each in bindings if isinstance(each.node, Loop) and _holds(each.node, expr)][-1:]
+    return (bindings[0], home) if bindings else (None, home)
+
+
+def _holds(loop: Loop, expr: ast.expr) -> bool:
+    return loop.lineno <= expr.lineno <= (loop.end_lineno or 0)
+
+
+def written_out(loop: Loop, frame: Frame, roles: Roles) -> list[dict[str, Bound]]:
+    """What the variables of a loop are in each turn, where it goes over a few optimizers that are written out."""
+    match loop.target, loop.iter:
+        case ast.Name(id=name), ast.expr() as source:
+            sources = {name: source}
+        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=args) if len(parts) == len(args):
+            sources = {part.id: each for part, each in zip(parts, args, strict=True) if isinstance(part, ast.Name)}
+        case _:
+            return []
+    found = {name: _written(source, frame, roles) for name, source in sources.items()}
+    lengths = {len(elements) for elements in found.values()}
+    if len(lengths) != 1 or not 2 <= (length := lengths.pop()) <= _MAX_WRITTEN:
+        return []
+    if not any(all(roles.is_optimizer(each.expr, each.frame) for each in elements) for elements in found.values()):
+        return []
+    return [{name: elements[turn] for name, elements in found.items()} for turn in range(length)]
+
+
+def _written(source: ast.expr, frame: Frame, roles: Roles) -> list[Bound]:
+    """The elements of a list that is written out here, or in the only value of a name that nothing adds to."""
+    home = frame
+    if isinstance(source, ast.Name):
+        name = source.id
+        binding, home = _only_binding(source, frame, roles)
+        if binding is None or binding.kind != "value" or binding.expr is None or _grows(name, home):
+            return []
+        source = binding.expr
+    if not isinstance(source, ast.List | ast.Tuple) or not all(isinstance(each, _NAMED) for each in source.elts):
+        return []
+    return [Bound(each, home) for each in source.elts]
+
+
+def _grows(name: str, home: Frame) -> bool:
+    """Whether a method of the list is called that changes it."""
+    return any(
+        isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == name
+        for node in home.function.calls
+    )
+
+
+# -- which turn it is ----------------------------------------------------------------------------------------------
+
+
+def turn_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
+    """The first or the last turn of a loop, where a condition asks for it: `i == 0`, `i + 1 == len(optimizers)`."""
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.NotEq)):
+        return None
+    wanted = isinstance(test.ops[0], ast.Eq)
+    for one, other in ((test.left, test.comparators[0]), (test.comparators[0], test.left)):
+        number, ahead, home = _shifted(one, frame, roles)
+        binding, _ = _only_binding(number, home, roles)
+        if binding is None or not (counted := _counted(binding)):
+            continue
+        loop = binding.node
+        index = roles.path(number, home)
+        end, short, there = _shifted(other, frame, roles)
+        text = f"{index} of line {getattr(loop, 'lineno', 0)}"
+        if isinstance(end, ast.Constant):
+            first = Atom(f"first {text}", frozenset({f"first {text}"}), loop=id(loop))
+            return (first, wanted) if end.value == ahead - short else None
+        if ahead - short == 1 and _is_length(end, there, counted, home, roles):
+            return Atom(f"last {text}", frozenset({index}), loop=id(loop)), wanted
+    return None
+
+
+def _shifted(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, int, Frame]:
+    """`i + 1` as i and 1, and the frame of i."""
+    expr, frame = followed(expr, frame, roles)
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add | ast.Sub):
+        amounts = {value.value for value in roles.evaluator.values(expr.right, frame) if isinstance(value, Literal)}
+        if len(amounts) == 1 and isinstance(amount := amounts.pop(), int):
+            inner, more, home = _shifted(expr.left, frame, roles)
+            return inner, more + (amount if isinstance(expr.op, ast.Add) else -amount), home
+    return expr, 0, frame
+
+
+def _counted(binding: Binding) -> ast.expr | None:
+    """What the turns of a loop are counted by: the collection of an `enumerate`, the argument of a `range`."""
+    if not isinstance(binding.node, Loop):
+        return None
+    if binding.kind == "index":
+        return binding.expr
+    match binding.expr:
+        case ast.Call(func=ast.Name(id="range"), args=[end]) if binding.kind == "iteration":
+            return end
+    return None
+
+
+def _is_length(end: ast.expr, frame: Frame, counted: ast.expr, home: Frame, roles: Roles) -> bool:
+    """Whether `end` is how many turns there are: `len` of the collection, or the same number as in `range`."""
+    counted, home = followed(counted, home, roles)
+    if isinstance(end, ast.Call) and last_name(end.func) == "len" and len(end.args) == 1:
+        length, frame = end.args[0], frame
+        if isinstance(counted, ast.Call) and last_name(counted.func) == "len" and len(counted.args) == 1:
+            counted = counted.args[0]
+        return roles.path(length, frame) == roles.path(counted, home)
+    return isinstance(end, ast.Name | ast.Attribute) and roles.path(end, frame) == roles.path(counted, home)

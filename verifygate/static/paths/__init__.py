@@ -1,0 +1,1 @@
+"""Path-sensitive exploration of event graphs, and how certain a violation is."""

@@ -1,0 +1,86 @@
+"""Which decided conditions still matter at each node of a graph: those that a branch ahead asks for again.
+
+A walk that forgets the others meets far fewer states, and loses nothing: what no branch asks for decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from verifygate.static.conditions.predicates import Atom, Fact, is_below
+from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Node
+
+
+def ended(graph: Graph) -> list[frozenset[Atom]]:
+    """For each node, the conditions that it makes void: those that read what it assigns."""
+    atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
+    readers: dict[str, frozenset[Atom]] = {}
+
+    def reading(target: str) -> frozenset[Atom]:
+        if target not in readers:
+            readers[target] = frozenset(atom for atom in atoms if any(is_below(path, target) for path in atom.mentions))
+        return readers[target]
+
+    nothing: frozenset[Atom] = frozenset()
+    return [reading(node.payload.target) if isinstance(node.payload, Assign) else nothing for node in graph.nodes]
+
+
+def next_turns(graph: Graph) -> dict[Atom, Atom]:
+    """The question for the last turn of a window -> the one for the first: the answer to it, one turn later."""
+    asked = {
+        (remainder.text, remainder.closes): node.payload.atom
+        for node in graph.nodes
+        if isinstance(node.payload, Branch) and (remainder := node.payload.atom.remainder)
+    }
+    return {atom: asked[text, False] for (text, closes), atom in asked.items() if closes and (text, False) in asked}
+
+
+def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
+    """What the answer to a question about constants answers beside it: a value that equals one equals no other."""
+    atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
+    by_asked: dict[str, list[tuple[Atom, frozenset[str]]]] = {}
+    for atom in atoms:
+        if atom.among:
+            by_asked.setdefault(atom.among.asked, []).append((atom, atom.among.constants))
+    found: dict[Fact, frozenset[Fact]] = {}
+    for asked in by_asked.values():
+        for atom, own in asked:
+            others = [each for each in asked if each[0] is not atom]
+            apart = {(other, False) for other, constants in others if not own & constants}
+            found[atom, True] = frozenset(apart | {(other, True) for other, constants in others if own <= constants})
+            found[atom, False] = frozenset((other, False) for other, constants in others if constants <= own)
+    return found
+
+
+def counts(node: Node, asked: Atom) -> bool:
+    """Whether a node sets the counter that a question about a window reads to its next value."""
+    assign = node.payload
+    counter = asked.remainder.counter if asked.remainder else ""
+    return isinstance(assign, Assign) and assign.counts and is_below(counter, assign.target)
+
+
+def live(graph: Graph, voids: list[frozenset[Atom]]) -> list[frozenset[Atom]]:
+    """For each node, the conditions that a branch at or after it asks for before anything makes them void."""
+    following = next_turns(graph)
+    before: list[list[int]] = [[] for _ in graph.nodes]
+    for number, node in enumerate(graph.nodes):
+        for successor, _ in node.successors:
+            before[successor].append(number)
+    found: list[frozenset[Atom]] = [frozenset()] * len(graph.nodes)
+    queue = deque(range(len(graph.nodes) - 1, -1, -1))
+    waiting = set(queue)
+    while queue:
+        number = queue.popleft()
+        waiting.discard(number)
+        node = graph.nodes[number]
+        after = frozenset().union(*(found[successor] for successor, _ in node.successors))
+        own = {node.payload.atom} if isinstance(node.payload, Branch) and not node.payload.atom.opaque else set()
+        earlier_turn = {last for last, first in following.items() if first in after and counts(node, last)}
+        now = (after - voids[number]) | own | earlier_turn
+        if now != found[number]:
+            found[number] = now
+            for earlier in before[number]:
+                if earlier not in waiting:
+                    waiting.add(earlier)
+                    queue.append(earlier)
+    return found

@@ -1,0 +1,82 @@
+"""Whose scale the gradients carry: each scaler divides by its own, whichever multiplied the loss.
+
+Only scalers that can be told apart count. One that may be one of several, by a condition or an index, may be any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from verifygate.protocol import Event, Window
+from verifygate.static.amp.roles import HANDED_IN
+from verifygate.static.lowering.event_graph import Assign, Backward, ForeignBackward, Graph, Signal
+from verifygate.static.paths.optimizer_state import Track
+
+_DIVIDES = frozenset({Event.UNSCALE, Event.SCALER_STEP})
+_ANY = frozenset({""})
+
+
+def scaled_by(graph: Graph) -> dict[int, frozenset[str]]:
+    """Node with a backward -> the scalers that may have scaled its loss; nothing where there are no two of them."""
+    payloads = [node.payload for node in graph.nodes]
+    told = {each.which for each in payloads if isinstance(each, Signal | Backward | Assign) and each.which}
+    if len(told) < 2:
+        return {}
+    assigns = [each for each in payloads if isinstance(each, Assign)]
+    found = dict.fromkeys((n for n, each in enumerate(payloads) if isinstance(each, ForeignBackward)), _ANY)
+    for number, payload in enumerate(payloads):
+        if isinstance(payload, Backward):
+            direct = payload.scaled and not payload.idle
+            found[number] = frozenset({payload.which}) if direct else _by_way_of(payload.roots, assigns)
+    return found
+
+
+def _by_way_of(roots: frozenset[str], assigns: list[Assign]) -> frozenset[str]:
+    """The scalers of the scaled values that may flow into these variables, on any path."""
+    names, more = set(roots), set(roots)
+    while more:
+        more = {source for each in assigns if each.target in more for source in each.sources.paths} - names
+        names |= more
+    return frozenset(each.which for each in assigns if each.scaled and each.target in names) or _ANY
+
+
+def noted(tracks: tuple[tuple[str, Track], ...], more: frozenset[str] | None) -> tuple[tuple[str, Track], ...]:
+    """The tracks after a backward that these scalers may have scaled: it may have reached any optimizer."""
+    if not more:
+        return tracks
+    return tuple((name, track._replace(scales=track.scales | more)) for name, track in tracks)
+
+
+def is_anothers(track: Track, signal: Signal) -> bool:
+    """Whether a scaler is to divide gradients that only other scalers have multiplied."""
+    if signal.event not in _DIVIDES or not signal.which or not track.scales or "[*]" in signal.optimizer:
+        return False
+    kinds = {each.startswith(HANDED_IN) for each in (signal.which, *track.scales)}  # one may be given the other
+    return "" not in track.scales and signal.which not in track.scales and len(kinds) == 1
+
+
+def has_its_own(others: Iterable[tuple[tuple[str, Track], ...]], optimizer: str, divides: object) -> bool:
+    """Whether on other ways to an unscale or a step its scaler has scaled the loss of some backward.
+
+    Beside other optimizers this one then has a backward of its own: a way around that leaves nothing to divide.
+    """
+    if not isinstance(divides, Signal):
+        return False
+    ways = (dict(tracks)[optimizer] for tracks in others if len(tracks) > 1)
+    return any(divides.which in track.scales for track in ways)
+
+
+def served_by(
+    update: Signal, tracks: tuple[tuple[str, Track], ...], scalers: Mapping[str, set[str]], of_several: set[str]
+) -> list[str]:
+    """The optimizers that a scaler's update is about: not those that only other scalers are seen to serve.
+
+    One that has been stepped is also served by what may be the same scaler under another name.
+    """
+    served = []
+    for name, track in tracks:
+        own = scalers.get(name, {update.scaler})
+        may_be_one = track.state.window is Window.STEPPED and (update.is_any or bool(own & of_several))
+        if update.scaler in own or may_be_one:
+            served.append(name)
+    return served

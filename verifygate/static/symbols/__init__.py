@@ -1,0 +1,1 @@
+"""The symbol table: programs, modules, scopes, bindings, import resolution."""

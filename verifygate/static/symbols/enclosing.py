@@ -1,0 +1,84 @@
+"""What stands around a node inside its function: loops, conditions and which arm of them, contexts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.base.records import record
+from verifygate.static.symbols.own_nodes import CLOSED
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.exit_stacks import stacked
+from verifygate.static.syntax.traversal import FIELDS, is_script
+
+Loop = ast.For | ast.AsyncFor | ast.While
+
+
+@record
+class Around:
+    """One node around another, and the field of it that leads there (`body`, `orelse`, `test`, ...)."""
+
+    node: ast.AST
+    part: str
+
+
+class Nesting:
+    """Answers for every function; the map of a function is made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Function, dict[ast.AST, tuple[ast.AST, str]]] = {}
+
+    def around(self, node: ast.AST, function: Function) -> Iterator[Around]:
+        """What stands around the node, innermost first, up to the function's own definition."""
+        if function not in self._parents:
+            self._parents[function] = dict(_edges(function.node))
+        parents = self._parents[function]
+        while (outer := parents.get(node)) is not None:
+            yield Around(*outer)
+            node = outer[0]
+
+    def parent(self, node: ast.AST, function: Function) -> ast.AST | None:
+        """The node right above; None for the function itself, and for what does not stand in its body."""
+        return next((each.node for each in self.around(node, function)), None)
+
+    def loops(self, node: ast.AST, function: Function) -> list[Loop]:
+        """The loops whose turns run the node, innermost first; an iterable or an `else` runs once."""
+        return [
+            each.node
+            for each in self.around(node, function)
+            if isinstance(each.node, Loop) and (each.part == "body" or isinstance(each.node, ast.While))
+        ]
+
+    def conditions(self, node: ast.AST, function: Function) -> list[tuple[ast.expr, bool]]:
+        """The conditions that hold where the node runs, innermost first: the test, and whether it holds.
+
+        Whether the file runs as a script decides nothing between two parts of a run.
+        """
+        return [
+            (each.node.test, each.part == "body")
+            for each in self.around(node, function)
+            if isinstance(each.node, ast.If | ast.IfExp) and each.part != "test" and not is_script(each.node.test)
+        ]
+
+    def contexts(self, node: ast.AST, function: Function) -> list[ast.expr]:
+        """What the `with` statements around the node enter, innermost first."""
+        found: list[ast.expr] = []
+        for each in self.around(node, function):
+            if isinstance(each.node, ast.With | ast.AsyncWith) and each.part == "body":
+                found += reversed([context for context, may_be_left in stacked(each.node) if not may_be_left])
+                found += [item.context_expr for item in reversed(each.node.items)]
+        return found
+
+
+def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, tuple[ast.AST, str]]]:
+    """Each node below a function, but for what stands in functions inside it, with what is right above it."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        for part in FIELDS[node.__class__] if node is not root else ("body",):
+            value = getattr(node, part)
+            for child in value if isinstance(value, list) else (value,):
+                if child is not None:
+                    yield child, (node, part)
+                    if child.__class__ not in CLOSED:
+                        stack.append(child)

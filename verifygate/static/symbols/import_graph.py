@@ -1,0 +1,199 @@
+"""Which files run together: an entry point and everything that it imports.
+
+The imports are read from the bytes of the files, so that asking parses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Set
+from functools import cached_property, lru_cache, reduce
+from operator import or_
+
+from verifygate.sources.tree import SourceFile, Sources
+
+_NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
+_MAX_ENTRIES = 60
+_LOADING = (b"import_module(", b"__import__(")
+_IMPORTS = b"import "
+_FIRST_GOES_FIRST = str.maketrans("01", "10")
+"""Of two programs the one that has the first file in which they differ goes first."""
+
+
+class Files(Set[str]):
+    """Some of the files under audit, one bit for each: there are many programs, and they share most of their files."""
+
+    __slots__ = ("_places", "bits")
+
+    def __init__(self, places: dict[str, int], bits: int) -> None:
+        self._places = places
+        """Path of every file -> its place in order; the same dict for all."""
+        self.bits = bits
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._places and bool(self.bits >> self._places[path] & 1)
+
+    def __iter__(self) -> Iterator[str]:
+        return (path for path, bit in zip(self._places, reversed(f"{self.bits:b}"), strict=False) if bit == "1")
+
+    def __len__(self) -> int:
+        return self.bits.bit_count()
+
+    def __hash__(self) -> int:
+        return hash(self.bits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Files) and self.bits == other.bits
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Where they stand among others: fewer files first, then as the lists of their paths would be sorted."""
+        there = f"{self.bits:0{len(self._places)}b}"
+        return len(self), there[::-1].translate(_FIRST_GOES_FIRST)
+
+    @classmethod
+    def _from_iterable(cls, paths: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(paths)
+
+    def joined(self, others: Iterable[Files]) -> Files:
+        """These files and all of the others."""
+        return Files(self._places, reduce(or_, (each.bits for each in others), self.bits))
+
+
+class Companions:
+    """The import graph of the files, and the programs in it."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self._places = {file.path: place for place, file in enumerate(sources)}
+        self._paths = {_place(file.path): file.path for file in reversed(sources.files)}
+        """Where an import finds a file -> the file; `a/b.py` goes before `a/b/__init__.py`."""
+        self._parts = {part for place in self._paths for part in place.split("/")}
+        """Names of files and folders: an import that begins with another one leads out of the project."""
+        self._imports = {file.path: self._imported(file) for file in sources}
+        self._importers: dict[str, set[str]] = {}
+        for path, targets in self._imports.items():
+            for target in targets:
+                self._importers.setdefault(target, set()).add(path)
+        self._closures: dict[str, Files] = {}
+        self._programs: dict[str, list[Files]] = {}
+        self._together: dict[str, Files] = {}
+        self._with_loaded: dict[str, Files] = {}
+        self._entries: dict[str, bool] = {}
+
+    def programs(self, path: str) -> list[Files]:
+        """The files of each program that the file is part of: one for every entry point that leads to it."""
+        if path not in self._programs:
+            leading = _reach(path, self._importers)
+            entries = sorted(each for each in leading if self._is_entry(each)) or [path]
+            found = {self.closure(entry) for entry in entries[:_MAX_ENTRIES]}
+            self._programs[path] = sorted(found, key=lambda files: files.order)
+        return self._programs[path]
+
+    def together(self, path: str) -> Files:
+        """The files of all programs that the file is part of."""
+        if path not in self._together:
+            self._together[path] = Files(self._places, 0).joined(self.programs(path))
+        return self._together[path]
+
+    def with_loaded(self, path: str) -> Files:
+        """The same and, where one of them loads modules by name, what it may load.
+
+        Those are the files that nothing imports and that are no scripts, with all that they import.
+        """
+        if path not in self._with_loaded:
+            files = self.together(path)
+            loads = any(word in file.data for file in self.sources.each(files) for word in _LOADING)
+            self._with_loaded[path] = files.joined([self._loadable]) if loads else files
+        return self._with_loaded[path]
+
+    @cached_property
+    def _loadable(self) -> Files:
+        modules = (file for file in self.sources if not self._importers.get(file.path) and not file.is_script)
+        return Files(self._places, 0).joined(self.closure(file.path) for file in modules if _IMPORTS in file.data)
+
+    def closure(self, entry: str) -> Files:
+        """The file and everything that it imports, directly or not.
+
+        What is known of a file is not walked again, so the one that most files import is made known first.
+        """
+        if entry not in self._closures:
+            hub = max(self._imports[entry], key=lambda path: (len(self._importers[path]), path), default=entry)
+            for path in (hub, entry):
+                self._closures[path] = self._closures.get(path) or self._walked(path)
+        return self._closures[entry]
+
+    def _walked(self, start: str) -> Files:
+        bits = 0
+        stack = [start]
+        while stack:
+            path = stack.pop()
+            bit = 1 << self._places[path]
+            for each in self._imports[path] if not bits & bit else ():
+                if each in self._closures:
+                    bits |= self._closures[each].bits
+                else:
+                    stack.append(each)
+            bits |= bit
+        return Files(self._places, bits)
+
+    def _is_entry(self, path: str) -> bool:
+        if path not in self._entries:
+            file = self.sources.get(path)
+            starts = file is not None and file.is_script
+            self._entries[path] = starts or not self._importers.get(path, set()) - {path}
+        return self._entries[path]
+
+    def _imported(self, file: SourceFile) -> set[str]:
+        found: set[str] = set()
+        for source, names in file.imports:
+            text = names.decode("ascii", "replace")
+            if source is None:
+                for part in text.split(","):
+                    if (words := part.split()) and words[0].partition(".")[0] in self._parts:
+                        found |= self._find(file.path, words[0], 0, [])
+                continue
+            dotted = source.decode("ascii", "replace")
+            below = dotted.lstrip(".")
+            if not below or below.partition(".")[0] in self._parts:
+                found |= self._find(file.path, below, len(dotted) - len(below), re.findall(_NAME, text))
+        return found - {file.path}
+
+    def _find(self, importer: str, dotted: str, level: int, names: list[str]) -> set[str]:
+        parts = [part for part in dotted.split(".") if part]
+        for base in self._bases(importer.rpartition("/")[0], level):
+            here = "/".join([base, *parts]) if base else "/".join(parts)
+            inner = {found for name in names if (found := self._paths.get(f"{here}/{name}" if here else name))}
+            own = self._paths.get(here)
+            if own or inner:
+                prefix = [base] if base else []
+                outer = ("/".join([*prefix, *parts[:number], "__init__"]) for number in range(1, len(parts) + 1))
+                packages = {path for each in outer if self.sources.get(path := f"{each}.py")}
+                return inner | packages | ({own} if own else set())
+        return set()
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - an analysis lives as long as its process needs it
+    def _bases(self, folder: str, level: int) -> tuple[str, ...]:
+        """Where an import may start: next to the file and upwards, or so many folders up."""
+        above = [folder]
+        while folder:
+            folder = folder.rpartition("/")[0]
+            above.append(folder)
+        if level:
+            return tuple(above[level - 1 : level])
+        return tuple(each for outer in above for each in (outer, f"{outer}/src" if outer else "src"))
+
+
+def _place(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__")
+
+
+def _reach(start: str, edges: dict[str, set[str]]) -> set[str]:
+    seen = {start}
+    stack = [start]
+    while stack:
+        for following in edges.get(stack.pop(), ()):
+            if following not in seen:
+                seen.add(following)
+                stack.append(following)
+    return seen

@@ -1,0 +1,39 @@
+"""Names that a file has from others by `from x import *`."""
+
+from __future__ import annotations
+
+from verifygate.static.symbols.program import Module, Program
+
+
+class Stars:
+    """Tells which file binds a global name: asked for every builtin, so only files with a star look further."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._binders: dict[tuple[str, Module], Module | None] = {}
+
+    def binder(self, name: str, module: Module) -> Module | None:
+        """The file that binds a name which is global in a module: itself, or one of which it imports everything."""
+        if name in module.body.scope.names:
+            return module
+        if "*" not in module.body.scope.names or name.startswith("_"):
+            return None
+        key = (name, module)
+        if key not in self._binders:
+            self._binders[key] = None  # files may import everything of each other
+            self._binders[key] = self._among_stars(name, module)
+        return self._binders[key]
+
+    def _among_stars(self, name: str, module: Module) -> Module | None:
+        """Of the files of which everything is imported, the one that binds the name: the last hides the others."""
+        for binding in reversed(module.body.scope.names["*"]):
+            source = binding.target.partition(":")[0]
+            dotted = source.lstrip(".")
+            path = self.program.imports.located(dotted, module.file, len(source) - len(dotted))
+            if path is None or path == module.path or not self.program.imports.may_bind(path, name):
+                continue
+            inside = self.program.module(path)
+            found = self.binder(name, inside) if inside is not None else None
+            if found is not None:
+                return found
+        return None

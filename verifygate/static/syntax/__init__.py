@@ -1,0 +1,1 @@
+"""Parsing, tree traversal, and the memory that trees take."""

@@ -1,0 +1,98 @@
+"""What a call hands to the parameters of a function, also through `*args` and `**kwargs` that are passed on.
+
+What a function takes by `**kwargs` is kept under the names it was given by, and what it takes by `*args` under
+positions: neither can be the name of a parameter, so both lie beside the parameters.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from verifygate.static.values.domain import Bound, DictLiteral, Frame, Items, dict_items
+
+if TYPE_CHECKING:
+    from verifygate.static.values.evaluation import Evaluation
+
+_POSITION = "*{}"
+
+
+def hand_over(call: ast.Call, entered: Frame, frame: Frame, evaluator: Evaluation) -> None:
+    """Bind the parameters of the function that is entered to what a call in `frame` gives them."""
+    function, found = entered.function, entered.arguments
+    if isinstance(function.node, ast.Module):
+        return
+    takes = function.node.args
+    by_position = takes.posonlyargs + takes.args
+    first = 1 if entered.receiver is not None else 0
+    if any(map(_is_star, call.args)):
+        positional = list(_positional(call, frame, evaluator))
+    else:
+        positional = [Bound(argument, frame) for argument in call.args]
+    for number, bound in enumerate(positional, first):
+        if number < len(by_position):
+            found[by_position[number].arg] = bound
+        elif takes.vararg is not None:
+            found[_POSITION.format(number - len(by_position))] = bound
+    if not call.keywords:
+        return
+    names = None if takes.kwarg is not None else {argument.arg for argument in function.parameters}
+    spread = []
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            spread.append(keyword.value)
+        elif names is None or keyword.arg in names:
+            found[keyword.arg] = Bound(keyword.value, frame)
+    for expr in spread:
+        for name, bound in _spread(expr, frame, evaluator):
+            if names is None or name in names:
+                found.setdefault(name, bound)
+
+
+def passes_on(call: ast.Call) -> bool:
+    """Whether a call hands on what stands in a tuple or a dict."""
+    return any(map(_is_star, call.args)) or any(each.arg is None for each in call.keywords)
+
+
+def _is_star(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Starred)
+
+
+def _positional(call: ast.Call, frame: Frame, evaluator: Evaluation) -> Iterator[Bound]:
+    """The positional arguments, up to the first that may stand for any number of them."""
+    for argument in call.args:
+        if not isinstance(argument, ast.Starred):
+            yield Bound(argument, frame)
+            continue
+        if home := _own_star(argument.value, frame, evaluator):
+            names = (_POSITION.format(number) for number in range(len(home.arguments)))
+            yield from (home.arguments[name] for name in names if name in home.arguments)
+        else:
+            values = evaluator.values(argument.value, frame)
+            only = values[0]
+            if len(values) != 1 or not isinstance(only, Items) or any(map(_is_star, only.elements)):
+                return
+            yield from (Bound(each, only.frame) for each in only.elements)
+        if argument is not call.args[-1]:
+            return  # who was entered from nowhere in particular may have been given more
+
+
+def _spread(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Iterator[tuple[str, Bound]]:
+    """What `**expr` gives, by name, as far as it is known."""
+    if home := _own_star(expr, frame, evaluator):
+        own = {argument.arg for argument in home.function.parameters}
+        yield from ((name, each) for name, each in home.arguments.items() if name not in own and name[0] != "*")
+        return
+    for value in evaluator.values(expr, frame):
+        if isinstance(value, DictLiteral):
+            yield from ((name, Bound(item, value.frame)) for name, item in dict_items(value.node).items())
+
+
+def _own_star(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Frame | None:
+    """The frame whose function takes `expr` by a star, where it is nothing else."""
+    found = evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
+    if found is None or len(found[0]) != 1 or isinstance(found[1].function.node, ast.Module):
+        return None
+    stars = found[1].function.node.args
+    return found[1] if found[0][0].node in (stars.vararg, stars.kwarg) else None

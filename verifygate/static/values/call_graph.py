@@ -1,0 +1,86 @@
+"""Who calls a function of the project, as far as its calls can be followed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from verifygate.base.records import record
+from verifygate.static.symbols.program import Function, Module
+from verifygate.static.values.domain import Bound, Frame
+from verifygate.static.values.evaluator import Evaluator
+
+
+@record
+class Site:
+    """A call, and the function in which it stands."""
+
+    call: ast.Call
+    caller: Function
+
+
+class Callers:
+    """The call graph of the modules, both ways. Down it is followed call by call; up, all calls have to be known."""
+
+    def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
+        self._evaluator = evaluator
+        self._modules = modules
+        self._callees: dict[ast.Call, tuple[Function, ...]] = {}
+        self._above: dict[Function, frozenset[Function]] = {}
+
+    def sites(self, function: Function) -> list[Site]:
+        """The calls that may run the function."""
+        return self._sites.get(function, [])
+
+    def callees(self, call: ast.Call, caller: Function) -> tuple[Function, ...]:
+        """The project's functions that a call, which stands in `caller`, may run."""
+        if call not in self._callees:
+            frame = self._evaluator.root_frame(caller)
+            self._callees[call] = tuple(callee.function for callee in self._evaluator.callees(call, frame))
+        return self._callees[call]
+
+    def entries(self, function: Function) -> Iterator[tuple[Site, Frame]]:
+        """The calls that may run the function, each with the frame in which it does."""
+        for site in self.sites(function):
+            for entered in self.entered(site.call, site.caller):
+                if entered.function is function:
+                    yield site, entered
+
+    def entered(self, call: ast.Call, caller: Function) -> Iterator[Frame]:
+        """The frames in which a call, which stands in `caller`, runs the project's functions."""
+        home = self._evaluator.root_frame(caller)
+        for callee in self._evaluator.callees(call, home):
+            if (entered := self._evaluator.enter(callee, call, home)) is not None:
+                yield entered
+
+    def given(self, parameter: str, function: Function) -> Iterator[tuple[Site, Bound]]:
+        """What the calls of a function give for one of its parameters."""
+        for site, entered in self.entries(function):
+            if bound := entered.arguments.get(parameter):
+                yield site, bound
+
+    @cached_property
+    def _sites(self) -> dict[Function, list[Site]]:
+        found: dict[Function, list[Site]] = {}
+        for module in self._modules:
+            for function in module.all_functions:
+                for call in function.calls:
+                    for callee in self.callees(call, function):
+                        found.setdefault(callee, []).append(Site(call, function))
+        return found
+
+    def above(self, function: Function) -> frozenset[Function]:
+        """The function, the functions around it, and everything that calls any of them."""
+        if function not in self._above:
+            seen = {function}
+            stack = [function]
+            while stack:
+                here = stack.pop()
+                outer = {site.caller for site in self.sites(here)}
+                if here.enclosing is not None and here.enclosing.symbol:
+                    outer.add(here.enclosing)
+                stack += outer - seen
+                seen |= outer
+            self._above[function] = frozenset(seen)
+        return self._above[function]

@@ -1,0 +1,254 @@
+"""What an expression can be: an abstract value for each way in which the source binds it.
+
+An expression may have several, as a name may be bound twice (`scaler = GradScaler() if amp else None`): each once, in
+the order in which they are found, because what hangs on that order must not differ from run to run. It is evaluated in
+a frame: the function it stands in, and what the caller at hand passed to it. A frame holds expressions, not values, so
+nothing is evaluated until something asks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+
+from verifygate.base.records import field, record
+from verifygate.static.symbols.program import Class, Function, Module
+
+
+class Unknown:
+    """Anything. There is one, UNKNOWN."""
+
+    __slots__ = ()
+
+
+@record
+class Literal:
+    value: object
+
+
+@record
+class Known:
+    """A name outside the project, for example `torch.cuda.amp.GradScaler`."""
+
+    name: str
+
+
+@record(eq=False)
+class Made:
+    """What a call of an outside name gives, for example a GradScaler; `calls` has the partial's call first."""
+
+    name: str
+    calls: tuple[tuple[ast.Call, Frame], ...]
+
+
+@record(eq=False)
+class Partial:
+    """`functools.partial` of an outside name."""
+
+    name: str
+    calls: tuple[tuple[ast.Call, Frame], ...]
+
+
+@record
+class ModuleValue:
+    module: Module
+
+
+@record
+class ClassValue:
+    made: Class
+
+
+@record
+class FunctionValue:
+    """A function of the project; `receiver` is what its first parameter is bound to, for a method."""
+
+    function: Function
+    receiver: Bound | None = None
+    home: Frame | None = field(default=None, compare=False)
+    """The frame around a nested function, where that is known: a factory as it was called."""
+
+
+@record
+class Object:
+    """An instance of a class of the project."""
+
+    made: Class
+    call: Bound | None = field(default=None, compare=False)
+    """The call of the class that made it, where that is known."""
+
+
+@record(eq=False)
+class Items:
+    """A tuple or list written out."""
+
+    elements: tuple[ast.expr, ...]
+    frame: Frame
+
+
+@record(eq=False)
+class DictLiteral:
+    """A dict written out, as `{...}` or `dict(key=...)`."""
+
+    node: ast.Dict | ast.Call
+    frame: Frame
+
+
+Value = (
+    Unknown | Literal | Known | Made | Partial | ModuleValue | ClassValue | FunctionValue | Object | Items | DictLiteral
+)
+UNKNOWN = Unknown()
+Values = tuple[Value, ...]
+READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
+"""Stands for the call that reading a property makes."""
+
+
+@record(eq=False)
+class Bound:
+    """An expression and the frame to evaluate it in."""
+
+    expr: ast.expr
+    frame: Frame
+
+
+@record(eq=False, frozen=False)
+class Frame:
+    """A function as entered from one place: what its parameters are bound to there."""
+
+    function: Function
+    arguments: dict[str, Bound] = field(default_factory=dict)
+    receiver: Bound | None = None
+    receiver_class: Class | None = None
+    """The class of `self`, which may derive from the one that defines the method."""
+    caller: Frame | None = None
+    call: ast.Call | None = None
+    """The caller's call by which it was entered."""
+    enclosing: Frame | None = None
+    """Frame of the function around a nested function, where that is being walked."""
+    fixed: dict[str, Bound] = field(default_factory=dict)
+    """What the variables of a loop are in the turn at hand, where its turns are told apart."""
+    memo: dict[Hashable, Values] = field(default_factory=dict)
+    callees: dict[ast.Call, tuple[FunctionValue, ...]] = field(default_factory=dict)
+    """What is known of values, and of the functions that calls run, in this frame."""
+
+    @property
+    def depth(self) -> int:
+        return 1 + self.caller.depth if self.caller else 0
+
+    def forget(self) -> None:
+        """Let go of what is known: values hold frames, and those what they know."""
+        self.memo.clear()
+        self.callees.clear()
+
+    def entered(self, function: Function) -> bool:
+        """Whether the function is already being walked, here or in a caller."""
+        return self.running(function) is not None
+
+    def running(self, function: Function) -> Frame | None:
+        """The nearest frame of a function, here or among the callers; None where it is not being walked."""
+        frame: Frame | None = self
+        while frame is not None and frame.function is not function:
+            frame = frame.caller
+        return frame
+
+
+def truth_of(value: Value) -> bool | None:
+    """Whether a value counts as true in a condition, where that can be told."""
+    match value:
+        case Literal():
+            return bool(value.value)
+        case FunctionValue() | ClassValue() | ModuleValue():
+            return True
+        case Made(name=name) if name.endswith(("GradScaler", "autocast")) or name.startswith("torch.optim."):
+            return True
+        case _:
+            return None
+
+
+def is_switch(expr: ast.expr) -> bool:
+    """Whether an expression is True or False and nothing else, as a setting is written that somebody may edit."""
+    return isinstance(expr, ast.Constant) and isinstance(expr.value, bool)
+
+
+def may_end(op: ast.boolop, value: Value) -> bool:
+    """Whether `and` or `or` may come to a value that is not the last of its operands."""
+    return truth_of(value) is not isinstance(op, ast.And)
+
+
+def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
+    """The constant text keys of a dict written out."""
+    if isinstance(node, ast.Call):
+        return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+    pairs = zip(node.keys, node.values, strict=True)
+    return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+
+
+def called(factory: ast.expr) -> ast.Call:
+    """A call of something that is handed over to be called with nothing, as the `default_factory` of a field."""
+    return ast.copy_location(ast.Call(func=factory, args=[], keywords=[]), factory)
+
+
+def whole(value: Value) -> list[Bound]:
+    """The values of a dict that is written out as `{...}`, all of it; none of any other."""
+    if not isinstance(value, DictLiteral) or not isinstance(value.node, ast.Dict) or None in value.node.keys:
+        return []
+    return [Bound(item, value.frame) for item in value.node.values]
+
+
+def elements_of(value: Value, of_mapping: bool) -> tuple[ast.expr, ...]:
+    """What a loop over a tuple or list written out gets, or one over the values of a dict written out."""
+    if isinstance(value, Items):
+        return () if of_mapping else value.elements
+    return tuple(dict_items(value.node).values()) if of_mapping and isinstance(value, DictLiteral) else ()
+
+
+def given_field(value: Value, name: str) -> Bound | None:
+    """What a field of a dataclass, a named tuple or a namespace was given when the object was made."""
+    match value:
+        case Object(made=made, call=Bound(expr=ast.Call() as call, frame=frame)) if made.fields:
+            positional = dict(zip(made.fields, call.args, strict=False))
+        case Made(name="types.SimpleNamespace" | "argparse.Namespace", calls=[(call, frame)]):
+            positional = {}
+        case _:
+            return None
+    given = positional | {word.arg: word.value for word in call.keywords if word.arg is not None}
+    return Bound(given[name], frame) if name in given else None
+
+
+def compared(lefts: Values, op: ast.cmpop, rights: Values) -> bool | None:
+    """Whether a comparison with a constant holds, where all values on the left agree on it."""
+    if len(rights) != 1 or not isinstance(constant := next(iter(rights)), Literal):
+        return None
+    results: set[bool | None] = set()
+    for value in lefts:
+        same: bool | None
+        if isinstance(value, Literal):
+            same = value.value == constant.value and type(value.value) is type(constant.value)
+        else:
+            same = None if constant.value is not None or _may_be_none(value) else False
+        if isinstance(op, ast.Is | ast.Eq):
+            results.add(same)
+        elif isinstance(op, ast.IsNot | ast.NotEq):
+            results.add(None if same is None else not same)
+        else:
+            return None
+    return results.pop() if len(results) == 1 else None
+
+
+def _may_be_none(value: Value) -> bool:
+    """Whether a value that is no literal may be None: an outside function (`re.match`) may give it, a class cannot."""
+    if isinstance(value, Made):
+        return not value.name.startswith(("torch.", "builtins.")) and value.name.rpartition(".")[2][:1].islower()
+    return isinstance(value, Unknown)
+
+
+def same(expr: ast.expr) -> Hashable:
+    """The memo key of an expression: names with the same bindings share one; any other node is its own key.
+
+    The node itself and not its `id`: the key keeps it alive, so that no later node takes its address and its answer.
+    """
+    if expr.__class__ is ast.Name:
+        return expr.id
+    if expr.__class__ is ast.Attribute and expr.value.__class__ is ast.Name:
+        return expr.value.id, expr.attr
+    return expr

@@ -1,0 +1,34 @@
+"""What the parts of the evaluator ask of it: one Protocol, so that none of them imports the evaluator."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Protocol
+
+from verifygate.static.symbols.program import Class, Function, Module, Program
+from verifygate.static.symbols.scopes import Binding
+from verifygate.static.values.domain import Frame, FunctionValue, Values
+
+
+class Evaluation(Protocol):
+    """Abstract interpretation on demand. `values.evaluator.Evaluator` is the one that answers."""
+
+    program: Program
+    modules: Sequence[Module]
+    cuts: int
+    """Number of depth cut-offs so far: an UNKNOWN that one of them caused must not be cached."""
+
+    def values(self, expr: ast.expr, frame: Frame) -> Values: ...
+
+    def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None: ...
+
+    def linearised(self, made: Class) -> tuple[Class, ...]: ...
+
+    def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]: ...
+
+    def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None: ...
+
+    def root_frame(self, function: Function) -> Frame: ...
+
+    def module_frame(self, module: Module) -> Frame: ...

@@ -1,0 +1,449 @@
+"""Find the values of expressions, and the project's function behind a call.
+
+Nothing is asked as often as this: kinds of nodes and of values are told by their class alone, the frequent ones first,
+and lists are built where generators would read better.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Sequence
+
+from verifygate.static.symbols.generators import handed_back
+from verifygate.static.symbols.program import Class, Function, Module, Program
+from verifygate.static.symbols.scopes import Binding, Scope
+from verifygate.static.symbols.star_imports import Stars
+from verifygate.static.values.call_binding import hand_over
+from verifygate.static.values.domain import (
+    READ,
+    UNKNOWN,
+    Bound,
+    ClassValue,
+    DictLiteral,
+    Frame,
+    FunctionValue,
+    Items,
+    Known,
+    Literal,
+    Made,
+    ModuleValue,
+    Object,
+    Partial,
+    Value,
+    Values,
+    called,
+    compared,
+    elements_of,
+    given_field,
+    is_switch,
+    may_end,
+    same,
+    truth_of,
+)
+from verifygate.static.values.overrides import Overrides
+from verifygate.static.values.parameters import Parameters
+from verifygate.static.values.subscripts import Subscripts
+from verifygate.static.values.super_lookup import Inherited
+from verifygate.torch_names import PARALLEL
+
+MAX_DEPTH = 24
+MAX_STEPS = 500
+"""Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
+
+_NOTHING_KNOWN: Values = (UNKNOWN,)
+_GIVE_THE_MODULE = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "requires_grad_"})
+"""Methods of a module that return it."""
+
+
+class Evaluator:
+    """Finds the values of expressions, and the project's function behind a call."""
+
+    def __init__(self, program: Program, modules: Sequence[Module] = (), *, settings_hold: bool = True) -> None:
+        """`settings_hold`: whether a switch that a file sets for good, `USE_AMP = False`, stays as it is."""
+        self.program = program
+        self.modules = modules
+        self._settings_hold = settings_hold
+        self._module_frames: dict[Module, Frame] = {}
+        self._method_frames: dict[Function, Frame] = {}
+        self._heirs_frames: dict[tuple[Function, Class], Frame] = {}
+        self._busy: set[tuple[Hashable, int]] = set()
+        self._importing: set[tuple[str, str]] = set()
+        self._steps = 0
+        self.cuts = 0
+        """How often an answer was cut short: an unknown that comes of it is none for good."""
+        self._bases: dict[Class, tuple[Class, ...]] = {}
+        self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), Stars(program)
+        self._inherited, self._subscripts = Inherited(self), Subscripts(self)
+
+    def forget(self) -> None:
+        """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
+        for frame in (*self._module_frames.values(), *self._method_frames.values(), *self._heirs_frames.values()):
+            frame.forget()
+        vars(self).clear()
+
+    def module_frame(self, module: Module) -> Frame:
+        if (frame := self._module_frames.get(module)) is None:
+            frame = self._module_frames[module] = Frame(module.body)
+        return frame
+
+    def root_frame(self, function: Function) -> Frame:
+        """A frame for a function entered from nowhere in particular."""
+        if (frame := self._method_frames.get(function)) is None:
+            if function.node is function.module.tree:
+                return self.module_frame(function.module)
+            enclosing = function.enclosing
+            outer = self.root_frame(enclosing) if enclosing and enclosing.symbol else None
+            frame = self._method_frames[function] = Frame(function, receiver_class=function.owner, enclosing=outer)
+        return frame
+
+    def heirs_frame(self, method: Function, made: Class | None) -> Frame:
+        """A frame for a method entered from nowhere in particular, on an object of a class that may derive from its."""
+        if made is None or made is method.owner:
+            return self.root_frame(method)
+        frame = self._heirs_frames.get((method, made))
+        if frame is None:
+            frame = self._heirs_frames[method, made] = Frame(method, receiver_class=made)
+        return frame
+
+    # -- expressions -------------------------------------------------------------------------------------------
+
+    def values(self, expr: ast.expr, frame: Frame) -> Values:
+        """All that `expr` can be in `frame`; UNKNOWN among them where that cannot be told."""
+        what = same(expr)
+        known = frame.memo.get(what)
+        if known is not None:
+            return known
+        key = (what, id(frame))
+        if not self._busy:
+            self._steps = 0
+        self._steps += 1
+        if key in self._busy or len(self._busy) > MAX_DEPTH or self._steps > MAX_STEPS:
+            self.cuts += 1
+            return _NOTHING_KNOWN
+        self._busy.add(key)
+        cuts = self.cuts
+        try:
+            found = self._evaluate(expr, frame)
+        finally:
+            self._busy.discard(key)
+        result = tuple(found) if len(found) == 1 else tuple(dict.fromkeys(found)) or _NOTHING_KNOWN
+        if self.cuts == cuts or not self._busy or UNKNOWN not in result:
+            frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
+        return result
+
+    def _evaluate(self, expr: ast.expr, frame: Frame) -> Sequence[Value]:
+        kind = expr.__class__
+        if kind is ast.Name:
+            return self._name(expr.id, frame)  # type: ignore[attr-defined]
+        if kind is ast.Attribute:
+            base, name = expr.value, expr.attr  # type: ignore[attr-defined]
+            return [value for each in self.values(base, frame) for value in self.attribute(each, name, base, frame)]
+        match expr:
+            case ast.Call(func=ast.Attribute(attr=name) as func) if name in _GIVE_THE_MODULE:
+                found: list[Value] = []
+                for base in self.values(func.value, frame):
+                    if self._is_module_without(base, name):
+                        found.append(base)
+                    else:
+                        callees = self.attribute(base, name, func.value, frame)
+                        found += [value for callee in callees for value in self._called(callee, expr, frame)]
+                return found
+            case ast.Call():
+                called = self.values(expr.func, frame)
+                return [value for callee in called for value in self._called(callee, expr, frame)]
+            case ast.Constant():
+                return [Literal(expr.value)]
+            case ast.IfExp():
+                test = self.truth(expr.test, frame)
+                yes = self.values(expr.body, frame) if test is not False else ()
+                return yes + self.values(expr.orelse, frame) if test is not True else yes
+            case ast.BoolOp():
+                each = ((part, value) for part in expr.values for value in self.values(part, frame))
+                return [value for part, value in each if part is expr.values[-1] or may_end(expr.op, value)]
+            case ast.NamedExpr() | ast.Await() | ast.Starred():
+                return self.values(expr.value, frame)
+            case ast.Tuple() | ast.List():
+                return [Items(tuple(expr.elts), frame)]
+            case ast.Dict():
+                return [DictLiteral(expr, frame)]
+            case ast.Subscript():
+                return self._subscripts.of(expr, frame)
+            case ast.BinOp(op=ast.Mod(), right=length) if self._settings_hold:
+                return [Literal(0)] if self.values(length, frame) == (Literal(1),) else _NOTHING_KNOWN
+            case ast.UnaryOp(op=ast.Not()) | ast.Compare():
+                truth = self.truth(expr, frame)
+                return [UNKNOWN if truth is None else Literal(truth)]
+        return _NOTHING_KNOWN
+
+    def truth(self, test: ast.expr, frame: Frame) -> bool | None:
+        """Whether a condition holds, where its values decide it."""
+        match test:
+            case ast.UnaryOp(op=ast.Not()):
+                inner = self.truth(test.operand, frame)
+                return None if inner is None else not inner
+            case ast.BoolOp():
+                parts = [self.truth(part, frame) for part in test.values]
+                stop = isinstance(test.op, ast.Or)
+                if stop in parts:
+                    return stop
+                return None if None in parts else not stop
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return compared(self.values(left, frame), op, self.values(right, frame))
+        truths = {truth_of(value) for value in self.values(test, frame)}
+        return truths.pop() if len(truths) == 1 else None
+
+    def _name(self, name: str, frame: Frame) -> Sequence[Value]:
+        found = self.lookup(name, frame)
+        if found is None:
+            return [Known(f"builtins.{name}")]
+        bindings, home = found
+        return [value for binding in bindings for value in self.given_by(binding, home)]
+
+    def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None:
+        """The bindings of a name and the frame they belong to; None for a builtin or an unbound name."""
+        here: Frame | None = frame
+        while here is not None:
+            if here.fixed and (bound := here.fixed.get(name)):
+                return [Binding("value", bound.expr, bound.expr)], bound.frame
+            scope: Scope = here.function.scope
+            if name in scope.names and name not in scope.outer:
+                return scope.names[name], here
+            here = here.enclosing
+        module = self._stars.binder(name, frame.function.module)
+        return (module.body.scope.names[name], self.module_frame(module)) if module else None
+
+    def given_by(self, binding: Binding, frame: Frame) -> Sequence[Value]:
+        """The values that one binding gives a name."""
+        module = frame.function.module
+        match binding.kind:
+            case "value" if binding.expr is not None:
+                if not self._settings_hold and is_switch(binding.expr):
+                    return _NOTHING_KNOWN
+                return self.values(binding.expr, frame)
+            case "parameter":
+                return self._parameters.of(binding.node.arg, frame)  # type: ignore[attr-defined]
+            case "member":
+                return self._imported_member(binding.target, module)
+            case "elsewhere" if binding.expr is not None:
+                return self.values(binding.expr, self.root_frame(module.binders[binding]))
+            case "item" if binding.expr is not None:
+                return self._subscripts.item(binding.expr, binding.position, frame)
+            case "function":
+                home = frame if frame.function.symbol else None
+                return [FunctionValue(module.function(binding.node), home=home)]  # type: ignore[arg-type]
+            case "class":
+                return [ClassValue(module.made(binding.node))]  # type: ignore[arg-type]
+            case "module":
+                inside = self.program.imported(binding.target, module)
+                return [ModuleValue(inside) if inside else Known(binding.target)]
+            case "context" if binding.expr is not None:
+                return [value for value in self.values(binding.expr, frame) if isinstance(value, Object)]
+            case "iteration" | "entry" if binding.expr is not None:
+                elements: list[Value] = []
+                for value in self.values(binding.expr, frame):
+                    if not isinstance(value, Items | DictLiteral):
+                        elements.append(UNKNOWN)
+                    for element in elements_of(value, binding.kind == "entry"):
+                        elements += self.values(element, value.frame)  # type: ignore[union-attr]
+                return elements
+            case "index":
+                return [Made("builtins.int", ())]
+        return _NOTHING_KNOWN
+
+    def _imported_member(self, target: str, importer: Module) -> Sequence[Value]:
+        source, name = target.split(":")
+        dotted = source.lstrip(".")
+        level = len(source) - len(dotted)
+        inside = self.program.imported(dotted, importer, level)
+        submodule = self.program.imported(f"{dotted}.{name}" if dotted else name, importer, level)
+        if inside is None:  # a folder without `__init__.py` is a package, too
+            return [ModuleValue(submodule) if submodule else UNKNOWN if level else Known(f"{dotted}.{name}")]
+        key = (inside.path, name)
+        if self._stars.binder(name, inside) and key not in self._importing:
+            self._importing.add(key)  # a name may be handed on in a circle, or a file import its own namesake
+            try:
+                return self._name(name, self.module_frame(inside))
+            finally:
+                self._importing.discard(key)
+        return [ModuleValue(submodule) if submodule is not None else UNKNOWN]
+
+    # -- attributes, items, calls ------------------------------------------------------------------------------
+
+    def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Sequence[Value]:
+        """What `base.name` can be."""
+        if base is UNKNOWN:
+            return _NOTHING_KNOWN
+        if given := given_field(base, name):
+            return self.values(given.expr, given.frame)
+        match base:
+            case Known():
+                return [Known(f"{base.name}.{name}")]
+            case Object() | ClassValue():
+                made = base.made if isinstance(base, Object) else None
+                found = self._member(self.linearised(base.made), name, Bound(base_expr, frame), made)
+                methods = self._overrides.of(base, name)
+                return [*found, *(FunctionValue(method, Bound(base_expr, frame)) for method in methods)]
+            case ModuleValue():
+                if self._stars.binder(name, base.module):
+                    return self._name(name, self.module_frame(base.module))
+                package = base.module if base.module.path.endswith("__init__.py") else None
+                inside = self.program.imported(name, package, level=1) if package is not None else None
+                return [ModuleValue(inside) if inside is not None else UNKNOWN]
+            case Made(name="builtins.super", calls=[(call, home)]):
+                asked = self._inherited.of(call, home)
+                return [value for bases, this, made in asked for value in self._member(bases, name, this, made)]
+        return _NOTHING_KNOWN
+
+    def _member(self, bases: tuple[Class, ...], name: str, receiver: Bound, made: Class | None) -> Sequence[Value]:
+        """What the classes have by a name; `made` is the class of the object, where one is asked."""
+        found: list[Value] = []
+        bound = False
+        for base in bases:
+            if method := base.methods.get(name):
+                value = FunctionValue(method, receiver if made and not method.is_static else None)
+                is_read = made is not None and method.is_property
+                return [*found, *(self._called(value, READ, receiver.frame) if is_read else (value,))]
+            for binding, owner in base.attributes.get(name, ()):
+                bound = True
+                home = self.heirs_frame(owner, made) if owner else self.module_frame(base.module)
+                if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
+                    home = receiver.frame
+                found += self.given_by(binding, home)
+                is_field = owner is None and isinstance(binding.node, ast.AnnAssign)
+                if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made or base)):
+                    found.append(UNKNOWN)  # a default: a dataclass's constructor, or a loop over names, may set it
+        return found if bound else _NOTHING_KNOWN
+
+    def linearised(self, made: Class) -> tuple[Class, ...]:
+        """The class and the project's classes it derives from, nearest first."""
+        if made not in self._bases:
+            self._bases[made] = (made,)
+            order = [made]
+            for base in made.node.bases:
+                for value in self.values(base, self.module_frame(made.module)):
+                    if isinstance(value, ClassValue):
+                        order += [each for each in self.linearised(value.made) if each not in order]
+            self._bases[made] = tuple(order)
+        return self._bases[made]
+
+    def below(self, made: Class) -> list[Class]:
+        """The class, and the project's classes that derive from it."""
+        classes = (each for module in self.modules for each in module.classes.values())
+        return [each for each in classes if made in self.linearised(each)]
+
+    def may_be_of_one_object(self, one: Function, other: Function) -> bool:
+        """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
+        if one.owner is None or other.owner is None:
+            return False
+        return one.owner in self.linearised(other.owner) or other.owner in self.linearised(one.owner)
+
+    def outside_bases(self, made: Class) -> frozenset[str]:
+        """Names outside the project that the class derives from, directly or not."""
+        bases = ((base, self.module_frame(each.module)) for each in self.linearised(made) for base in each.node.bases)
+        values = (value for base, home in bases for value in self.values(base, home))
+        return frozenset(value.name for value in values if isinstance(value, Known))
+
+    def _is_module_without(self, value: Value, name: str) -> bool:
+        """Whether a value is a module of torch, or one of the project that has torch's method of a name."""
+        match value:
+            case Made():
+                return value.name.startswith("torch.nn.") and value.name.rpartition(".")[2][:1].isupper()
+            case Object():
+                own = any(name in each.methods for each in self.linearised(value.made))
+                return not own and any(base.startswith("torch.nn.") for base in self.outside_bases(value.made))
+        return False
+
+    def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
+        if callee is UNKNOWN:
+            return _NOTHING_KNOWN
+        match callee:
+            case Known(name="functools.partial") if call.args:
+                inner = ast.Call(func=call.args[0], args=call.args[1:], keywords=call.keywords)
+                ast.copy_location(inner, call)
+                return [
+                    Partial(value.name, ((inner, frame),)) if isinstance(value, Known) else value
+                    for value in self.values(call.args[0], frame)
+                ]
+            case Known(name="dataclasses.field"):
+                made = [word.value for word in call.keywords if word.arg == "default_factory"]
+                return [
+                    value
+                    for each in made
+                    for value in self.values(each.body if isinstance(each, ast.Lambda) else called(each), frame)
+                ]
+            case Known(name="builtins.dict"):
+                return [DictLiteral(call, frame)]
+            case Known(name="builtins.getattr") if len(call.args) > 1:
+                return self._by_name(call, frame) or [Made(callee.name, ((call, frame),))]
+            case Known():
+                return [Made(callee.name, ((call, frame),))]
+            case FunctionValue():
+                inside = self.enter(callee, call, frame)
+                if inside is None:
+                    return _NOTHING_KNOWN
+                return [value for result in handed_back(callee.function) for value in self.values(result, inside)]
+            case ClassValue():
+                return [Object(callee.made, Bound(call, frame))]
+            case Partial():
+                return [Made(callee.name, (*callee.calls, (call, frame)))]
+        return _NOTHING_KNOWN
+
+    def _by_name(self, call: ast.Call, frame: Frame) -> list[Value]:
+        """What `getattr` gives where the source tells the names and the project the attributes; else nothing."""
+        names = {value.value for value in self.values(call.args[1], frame) if isinstance(value, Literal)}
+        bases = [value for value in self.values(call.args[0], frame) if isinstance(value, Object)] if names else []
+        found = [
+            value
+            for base in bases
+            for name in sorted(map(str, names))
+            for value in self.attribute(base, name, call.args[0], frame)
+        ]
+        return [*found, *(value for each in call.args[2:] for value in self.values(each, frame))] if found else []
+
+    def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
+        """A frame for the function as this call enters it; None where it is being walked already (recursion)."""
+        function = callee.function
+        if frame.entered(function) or frame.depth > MAX_DEPTH:
+            return None
+        entered = Frame(function, caller=frame, call=call)
+        if function.enclosing is not None and function.enclosing.symbol:
+            home = frame.running(function.enclosing) or callee.home
+            entered.enclosing = home or self.root_frame(function.enclosing)
+        receiver = callee.receiver if function.owner is not None and not function.is_static else None
+        if receiver is not None and function.parameters:
+            entered.receiver = receiver
+            receivers = self.values(receiver.expr, receiver.frame)
+            made = {value.made: None for value in receivers if isinstance(value, Object)}
+            heirs = [each for each in made if function.owner in self.linearised(each)]  # the others have their own
+            entered.receiver_class = heirs[0] if len(heirs) == 1 else function.owner
+        hand_over(call, entered, frame, self)
+        return entered
+
+    def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
+        """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
+        if (known := frame.callees.get(call)) is not None:
+            return known
+        found: dict[Function, FunctionValue] = {}
+        cuts = self.cuts
+        for value in self.values(call.func, frame):
+            match value:
+                case FunctionValue():
+                    found.setdefault(value.function, value)
+                case ClassValue():
+                    self._add_method(found, value.made, Bound(call, frame), "__init__")
+                case Object():
+                    self._add_method(found, value.made, Bound(call.func, frame), "__call__", "forward")
+                case Made(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
+                    for model in self.values(made.args[0], home):
+                        if isinstance(model, Object):
+                            self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")
+        callees = tuple(found.values())
+        if not self._busy or self.cuts == cuts:  # cut short inside a cycle, there may be more to it
+            frame.callees[call] = callees
+        return callees
+
+    def _add_method(self, found: dict[Function, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
+        """Add the method of the first of these names that the class has."""
+        methods = (base.methods.get(name) for name in names for base in self.linearised(made))
+        if method := next(filter(None, methods), None):
+            found.setdefault(method, FunctionValue(method, receiver))

@@ -1,0 +1,79 @@
+"""What a parameter can be: what the call at hand gives it, what other calls do, or what its annotation promises."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from verifygate.static.syntax.names import simple_name
+from verifygate.static.values.call_contexts import Entries
+from verifygate.static.values.domain import UNKNOWN, ClassValue, Frame, Known, Literal, Made, Object, Value
+
+if TYPE_CHECKING:
+    from verifygate.static.values.evaluation import Evaluation
+
+
+_ANY_MODEL = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"})
+"""Classes that promise no more than a model: which one it is, the calls say."""
+
+
+class Parameters:
+    def __init__(self, evaluator: Evaluation) -> None:
+        self._evaluator = evaluator
+        self._entries = Entries(evaluator)
+
+    def of(self, name: str, frame: Frame) -> Sequence[Value]:
+        """All that a parameter can be in a frame of its function."""
+        function = frame.function
+        first = function.parameters[0].arg if function.parameters else ""
+        if function.owner is not None and name == first and not function.is_static:
+            if frame.receiver_class is not None:
+                return [Object(frame.receiver_class)]
+            if frame.receiver is not None:
+                return self._evaluator.values(frame.receiver.expr, frame.receiver.frame)
+            return [Object(function.owner)]
+        if bound := frame.arguments.get(name):
+            return self._evaluator.values(bound.expr, bound.frame)
+        default = function.default(name) if frame.caller is not None else None
+        if default is not None:
+            return self._evaluator.values(default, self._evaluator.module_frame(function.module))
+        annotation = next((arg.annotation for arg in function.parameters if arg.arg == name), None)
+        if frame.caller is None and annotation is None:
+            return [*self._passed(name, frame), UNKNOWN]
+        promised = self._annotated(annotation, frame)
+        if frame.caller is None and all(isinstance(each, Made) and each.name in _ANY_MODEL for each in promised):
+            return [*self._passed(name, frame), *promised]
+        return promised
+
+    def _passed(self, name: str, frame: Frame) -> Iterator[Value]:
+        """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
+        made, function = frame.receiver_class, frame.function
+        for entered in self._entries.of(function):
+            of = entered.receiver_class or function.owner
+            if made is not function.owner and of is not None and made not in self._evaluator.linearised(of):
+                continue  # that is an object of another class with the same base
+            if bound := entered.arguments.get(name):
+                yield from self._evaluator.values(bound.expr, bound.frame)
+
+    def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Sequence[Value]:
+        """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""
+        match annotation:
+            case None:
+                return (UNKNOWN,)
+            case ast.BinOp(op=ast.BitOr()):
+                return [*self._annotated(annotation.left, frame), *self._annotated(annotation.right, frame)]
+            case ast.Subscript() if simple_name(annotation.value).endswith("Optional"):
+                return [*self._annotated(annotation.slice, frame), Literal(None)]
+            case ast.Name() | ast.Attribute():
+                return [_promised(value) for value in self._evaluator.values(annotation, frame)]
+            case ast.Constant(value=None):
+                return [Literal(None)]
+        return (UNKNOWN,)
+
+
+def _promised(annotation: Value) -> Value:
+    """What an annotation of this value promises."""
+    if isinstance(annotation, Known):
+        return Made(annotation.name, ())
+    return Object(annotation.made) if isinstance(annotation, ClassValue) else UNKNOWN

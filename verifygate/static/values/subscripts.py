@@ -1,0 +1,64 @@
+"""What an item of a tuple, a list or a dict can be that is written out somewhere."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from verifygate.static.values.domain import (
+    UNKNOWN,
+    ClassValue,
+    DictLiteral,
+    Frame,
+    Items,
+    Literal,
+    Value,
+    Values,
+    dict_items,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from verifygate.static.values.evaluation import Evaluation
+
+
+class Subscripts:
+    def __init__(self, evaluator: Evaluation) -> None:
+        self._evaluator = evaluator
+
+    def item(self, expr: ast.expr, position: int, frame: Frame) -> Sequence[Value]:
+        """What a variable gets that unpacks an expression, by its position."""
+        found: list[Value] = []
+        for value in self._evaluator.values(expr, frame):
+            if isinstance(value, Items) and position < len(value.elements):
+                found += self._evaluator.values(value.elements[position], value.frame)
+            else:
+                found.append(UNKNOWN)
+        return found
+
+    def of(self, expr: ast.Subscript, frame: Frame) -> Sequence[Value]:
+        """What `held[key]` can be."""
+        values = self._evaluator.values
+        asked = values(expr.slice, frame)
+        if len(asked) != 1 or not isinstance(asked[0], Literal):
+            return self._by_any_key(expr.value, frame)
+        key = asked[0].value
+        found: list[Value] = []
+        for value in values(expr.value, frame):
+            if isinstance(value, Items) and isinstance(key, int) and -len(value.elements) <= key < len(value.elements):
+                found += values(value.elements[key], value.frame)
+            elif isinstance(value, DictLiteral) and isinstance(key, str):
+                item = dict_items(value.node).get(key)
+                found += values(item, value.frame) if item is not None else (UNKNOWN,)
+            else:
+                found.append(UNKNOWN)
+        return found
+
+    def _by_any_key(self, table: ast.expr, frame: Frame) -> Sequence[Value]:
+        """What a key that nobody knows may pick from a dict written out; from one that has a name, only a class."""
+        values = self._evaluator.values
+        written = isinstance(table, ast.Dict)
+        tables: Values = (DictLiteral(table, frame),) if isinstance(table, ast.Dict) else values(table, frame)
+        found = [value for each in tables for item in whole(each) for value in values(item.expr, item.frame)]
+        return found if written or all(isinstance(value, ClassValue) for value in found) else [UNKNOWN]
