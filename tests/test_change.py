@@ -55,7 +55,7 @@ def test_what_stood_before_is_open_and_does_not_block(repository: Path, capsys: 
     assert [finding["line"] for finding in changes["open"]] == [10]
     assert not changes["new"]
     assert "not new       1 finding (1 critical) stood before this change" in capsys.readouterr().out
-    page = (repository / "reports/latest/run.md").read_text(encoding="utf-8")
+    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
     head = page[: page.index("| Stage |")]
     assert "**Stood before this change, and do not block:** 1 finding (1 critical), against the source at" in head
     assert "[old.py:10](../../old.py#L10) AMP201" in head
@@ -131,7 +131,7 @@ def test_a_rule_with_suppressed_findings_is_partial(repository: Path, capsys: py
     told = checks["static.AMP201"]["actual"]
     assert told.startswith("none, 1 suppressed (old.py:8, ")
     assert f"not shown     static.AMP201 is PARTIAL: {told}" in capsys.readouterr().out
-    page = (repository / "reports/latest/run.md").read_text(encoding="utf-8")
+    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
     assert "`static.AMP201` (**PARTIAL**, not required)" in page[: page.index("| Stage |")]
 
 

@@ -37,7 +37,7 @@ def bench() -> None:
 @config_option
 @format_option
 def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fmt: str) -> int:
-    """Measure, and judge by the targets; or by an earlier git. Exit code 1 where one is missed or not measured."""
+    """Measure, and judge by the targets; or by an earlier revision. Exit code 1 where one is missed or not measured."""
     settings = _settings(config)
     if not against:
         measured = _measured(settings)

@@ -24,7 +24,7 @@ from verifygate.requirements import Specification, read_specification
 from verifygate.sources import git
 
 SUFFIXES = (".toml", ".yaml", ".yml")
-"""Of files that policy is written in; only these are taken from the git."""
+"""Of files that policy is written in; only these are taken from the revision."""
 SHOWN = 160
 
 

@@ -2,7 +2,7 @@
 
 This is the only place that starts a process of the project. Output goes to files, never to pipes, so a grandchild
 that outlives its parent cannot hold the gate up; when the child ends or its time is over, its whole group is killed,
-and what left the group as well (verifygate/orphans.py).
+and what left the group as well (verifygate/process/orphans.py).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _CONFIG_HEAD = """\
 `verifygate.toml` in the project's root, or the same tables below `[tool.verifygate]` in `pyproject.toml`. Everything
 has a default, and with no file at all the sources, the tests and the interpreter are discovered. An unknown key is an
 error, and so is a number in quotes: a setting that is not understood is never skipped. `verifygate init` writes a
-first file; `verifygate/docs/schemas/settings.schema.json` is the schema for editors.
+first file; `verifygate/docs/schemas/config.schema.json` is the schema for editors.
 """
 
 _CATALOGUE_HEAD = """\
@@ -51,7 +51,7 @@ each requirement stand the queries that verify it; `marked tests` are tests that
 def pages() -> dict[str, str]:
     """Path below docs/ -> content, for every generated file."""
     found = {f"schemas/{name}": json_schema(model) for name, model in SCHEMAS.items()}
-    found["schemas/settings.schema.json"] = json_schema(settings.FileSettings)
+    found["schemas/config.schema.json"] = json_schema(settings.FileSettings)
     found["schemas/record.schema.json"] = json_schema(Statement)
     found["schemas/lock.schema.json"] = json_schema(Lock)
     found["config.md"] = config_page()

@@ -439,10 +439,8 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     files = analysis.program.sources.each(analysis.companions.together(use.function.module.path))
     of_one = of_one_object(use.scaler.enabled, enabled, files, analysis.precision)
     ours, theirs = of_one or (words_of(texts[0]), words_of(texts[1]))
-    if ours & theirs or not speak_of_precision(ours, theirs):
-        return None
-    if theirs & SCALERS:
-        return None  # on where there is a scaler: `enabled=scaler is not None`
+    if ours & theirs or theirs & SCALERS or not speak_of_precision(ours, theirs):
+        return None  # `enabled=scaler is not None`: on where there is a scaler
     return Match(
         Place(use.function, use.call),
         "the scaler and the region whose loss it scales are switched by different settings",
