@@ -9,21 +9,24 @@ from typing import TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.model import NotFollowed
-from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
+from verifygate.static.amp.autocast_regions import WrittenRegions
 from verifygate.static.amp.roles import Roles
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.amp.scalers import MadeScaler, made_scalers
 from verifygate.static.conditions.path_conditions import Held
 from verifygate.static.facts.accelerators import Accelerators
 from verifygate.static.facts.checkpoints import Checkpoints
+from verifygate.static.facts.condition_texts import ConditionTexts
+from verifygate.static.facts.constants import Constants
 from verifygate.static.facts.delegation import Delegated
-from verifygate.static.facts.devices import ANY, Devices
+from verifygate.static.facts.devices import Devices
 from verifygate.static.facts.dict_keys import Shapes
-from verifygate.static.facts.dtypes import Dtype
-from verifygate.static.facts.half_values import Halves
+from verifygate.static.facts.dtype_values import DtypeValues
 from verifygate.static.facts.hot_loops import Hot
 from verifygate.static.facts.region_coverage import Covered
-from verifygate.static.facts.region_precision import Precision
+from verifygate.static.facts.region_dtypes import RegionDtypes
+from verifygate.static.facts.scaler_regions import ScalerRegions
+from verifygate.static.facts.tensor_dtypes import TensorDtypes
 from verifygate.static.paths.entry_points import Walks
 from verifygate.static.paths.exploration import Hit
 from verifygate.static.symbols.enclosing import Nesting
@@ -56,7 +59,8 @@ class Analysis:
         self.shapes = Shapes(self.evaluator, self.modules)
         self.nesting = Nesting()
         self.held = Held(self.roles, self.nesting)
-        self.halves = Halves(self.roles)
+        self.constants = Constants(self.evaluator)
+        self.tensor_dtypes = TensorDtypes(self.roles)
         self.not_followed: list[NotFollowed] = []
 
     @shared
@@ -107,9 +111,24 @@ class Analysis:
         return Checkpoints(self.program.sources, self.roles, self.nesting, self.functions)
 
     @shared
-    def precision(self) -> Precision:
-        """Which dtype regions compute in, and which of them a scaler serves."""
-        return Precision(self.roles, self.written_regions, self.callers, self.companions, self.nesting)
+    def dtype_values(self) -> DtypeValues:
+        """Which dtypes an expression may stand for."""
+        return DtypeValues(self.roles, self.callers)
+
+    @shared
+    def region_dtypes(self) -> RegionDtypes:
+        """Which dtypes a region may compute in."""
+        return RegionDtypes(self.written_regions, self.dtype_values, self.devices)
+
+    @shared
+    def condition_texts(self) -> ConditionTexts:
+        """Branch conditions as texts, with the definitions of their names."""
+        return ConditionTexts(self.roles, self.dtype_values, self.callers, self.nesting)
+
+    @shared
+    def scaler_regions(self) -> ScalerRegions:
+        """Which regions a scaler serves."""
+        return ScalerRegions(self.written_regions, self.condition_texts, self.callers, self.companions)
 
     @shared
     def covered(self) -> Covered:
@@ -129,33 +148,12 @@ class Analysis:
     @shared
     def accelerators(self) -> Accelerators:
         """Which regions may run on accelerators that their scaler is not for."""
-        return Accelerators(self.precision, self.devices, self.companions, self.program.sources)
-
-    def region_devices(self, region: WrittenRegion) -> frozenset[str]:
-        """The device types that a region is for; `?` stands for one that the source does not tell."""
-        device = region.region.device
-        if device is None:
-            return frozenset({"?"})
-        if isinstance(device, str):
-            return frozenset({device})
-        return self.devices.types(device.expr, device.frame)
-
-    def region_dtypes(self, region: WrittenRegion, *, anywhere: bool = False) -> frozenset[Dtype]:
-        """The dtypes that a region may compute in: float16, too, where it names none and may run on CUDA.
-
-        With `anywhere` that is so, too, where the source does not tell the device.
-        """
-        found = self.precision.of_region(region)
-        on_cuda = {"cuda", ANY} if anywhere else {"cuda"}
-        if found != {Dtype.UNKNOWN} or not on_cuda & self.region_devices(region):
-            return found
-        return found | {Dtype.FLOAT16} if self.precision.goes_by_device(region) else found
+        return Accelerators(self.scaler_regions, self.region_dtypes, self.program.sources)
 
     @shared
     def may_be_float16(self) -> bool:
         """Whether some region that is ever on may compute in float16, wherever it runs."""
-        regions = (region for region in self.written_regions.all if region.is_active)
-        return any(Dtype.FLOAT16 in self.region_dtypes(region, anywhere=True) for region in regions)
+        return self.region_dtypes.may_be_float16()
 
     @shared
     def scaler_calls(self) -> list[ScalerCall]:

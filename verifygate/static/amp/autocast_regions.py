@@ -16,7 +16,7 @@ from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.exit_stacks import stacked
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, Frame, Known
+from verifygate.static.values.domain import Frame
 
 
 @record(eq=False, slots=False)
@@ -81,17 +81,6 @@ class WrittenRegions:
         for region in self.all:
             found.setdefault(region.function, []).append(region)
         return found
-
-    def half_types(self, region: WrittenRegion) -> frozenset[str]:
-        """The dtypes to which the region may cast; `?` among them where that cannot be told."""
-        written = region.region.dtype
-        if written is None:
-            device = region.region.device
-            on_cpu = device == "cpu" or (isinstance(device, Bound) and ast.unparse(device.expr) == "'cpu'")
-            return frozenset({"torch.bfloat16" if on_cpu else "torch.float16"})
-        values = self.roles.evaluator.values(written.expr, written.frame)
-        names = (value.name if isinstance(value, Known) else "?" for value in values)
-        return frozenset("torch.float16" if name == "torch.half" else name for name in names)
 
     def _of_module(self, module: Module) -> Iterator[WrittenRegion]:
         for function in module.all_functions:

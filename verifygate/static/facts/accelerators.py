@@ -10,10 +10,10 @@ from verifygate import torch_names
 from verifygate.sources.byte_patterns import Alternatives, whole
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.autocast_regions import WrittenRegion
-from verifygate.static.facts.devices import ANY, Devices
-from verifygate.static.facts.dtypes import Dtype
-from verifygate.static.facts.region_precision import Precision, Use
-from verifygate.static.symbols.import_graph import Companions
+from verifygate.static.facts.devices import ANY
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.region_dtypes import RegionDtypes
+from verifygate.static.facts.scaler_regions import ScalerRegions, Use
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Bound, Frame, Made
@@ -40,10 +40,13 @@ _TURNED_ROUND = r"\bnot\b|!=|\bnot in\b"
 class Accelerators:
     """Answers for one scaler and one region whose losses it scales."""
 
-    def __init__(self, precision: Precision, devices: Devices, companions: Companions, sources: Sources) -> None:
-        self.precision = precision
-        self.devices = devices
-        self.companions = companions
+    def __init__(self, scaler_regions: ScalerRegions, region_dtypes: RegionDtypes, sources: Sources) -> None:
+        self.scaler_regions = scaler_regions
+        self.region_dtypes = region_dtypes
+        self.devices = region_dtypes.devices
+        self.texts = scaler_regions.texts
+        self.roles = scaler_regions.roles
+        self.companions = scaler_regions.companions
         self.sources = sources
         self._foreseen: dict[str, bool] = {}
 
@@ -54,10 +57,10 @@ class Accelerators:
             return False
         types = self.devices.types(device.expr, device.frame)
         if not types & OTHERS:
-            told = set(re.findall(r"\w+", self.precision.explained(device.expr, device.frame)))
+            told = set(re.findall(r"\w+", self.texts.with_definitions(device.expr, device.frame)))
             if ANY not in types or told & OTHERS or not self._foresees_others(region.function):
                 return False  # one that is named on the way is led elsewhere: `"cpu" if device == "mps" else device`
-        if region.region.dtype is not None and Dtype.FLOAT16 not in self.precision.of_region(region):
+        if region.region.dtype is not None and Dtype.FLOAT16 not in self.region_dtypes.of(region):
             return False
         return not any(re.search(_ASKS_FOR_CUDA, text) for text in self._switches(region))
 
@@ -65,7 +68,7 @@ class Accelerators:
         """Whether conditions let the scaler be built, or be on, where the device is CUDA and nowhere else."""
         return any(
             holds and re.search(_ASKS_FOR_CUDA, text) and not re.search(_TURNED_ROUND, text.partition(" ; ")[0])
-            for text, holds in self.precision.conditions(use)
+            for text, holds in self.scaler_regions.conditions(use)
         )
 
     def is_for_cuda(self, use: Use) -> bool:
@@ -74,10 +77,10 @@ class Accelerators:
         Not one that an older torch gets, whose scalers are all for CUDA: `except TypeError:` behind another.
         """
         call = use.scaler.call
-        around = (each.node for each in self.precision.nesting.around(call, use.scaler.function))
+        around = (each.node for each in self.texts.nesting.around(call, use.scaler.function))
         if any(isinstance(each, ast.ExceptHandler) and _is_for_an_older_torch(each) for each in around):
             return False
-        name = self.precision.roles.known_name(call.func, self._frame(use.scaler.function))
+        name = self.roles.known_name(call.func, self._frame(use.scaler.function))
         if name not in torch_names.GRAD_SCALERS or "sharded" in name:
             return False
         if ".cuda." in name:
@@ -100,7 +103,7 @@ class Accelerators:
         return known == OTHERS or not any(unknown.search(file.data) for file in files)
 
     def _frame(self, function: Function) -> Frame:
-        return self.precision.evaluator.root_frame(function)
+        return self.roles.evaluator.root_frame(function)
 
     def _foresees_others(self, function: Function) -> bool:
         """Whether the program has anything to say about another accelerator."""
@@ -112,14 +115,14 @@ class Accelerators:
 
     def _switches(self, region: WrittenRegion) -> Iterator[str]:
         """What is asked before the region is entered, or its context is made, each explained."""
-        explained = self.precision.explained
+        with_definitions = self.texts.with_definitions
         if region.region.enabled is not None:
-            yield explained(region.region.enabled.expr, region.region.enabled.frame)
+            yield with_definitions(region.region.enabled.expr, region.region.enabled.frame)
         places = [(region.context, region.function)]
         places += [(call, frame.function) for call, frame in self._made(region.region.made)]
         for node, function in places:
-            for test, _ in self.precision.nesting.conditions(node, function):
-                yield explained(test, self._frame(function))
+            for test, _ in self.texts.nesting.conditions(node, function):
+                yield with_definitions(test, self._frame(function))
 
     @staticmethod
     def _made(made: Made | None) -> Iterator[tuple[ast.Call, Frame]]:

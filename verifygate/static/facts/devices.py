@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.static.amp.autocast_regions import WrittenRegion
-from verifygate.static.amp.roles import Roles, identifiers
+from verifygate.static.amp.roles import Region, Roles, identifiers
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Frame, Literal, Made
 
@@ -41,6 +41,13 @@ class Devices:
                 if found := self._of_name(expr, frame, followed):
                     return found
         return frozenset(self._of_values(expr, frame, followed))
+
+    def of(self, region: Region) -> frozenset[str]:
+        """The device types that a region is for: ANY alone where the call that opens it is not in sight."""
+        device = region.device
+        if device is None:
+            return frozenset({ANY})
+        return frozenset({device}) if isinstance(device, str) else self.types(device.expr, device.frame)
 
     def _of_name(self, expr: ast.Name, frame: Frame, followed: int) -> frozenset[str]:
         bindings, home = self.roles.evaluator.lookup(expr.id, frame) or ([], frame)

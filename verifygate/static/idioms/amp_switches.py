@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from verifygate.sources.tree import SourceFile
-    from verifygate.static.facts.region_precision import Precision
+    from verifygate.static.facts.condition_texts import ConditionTexts
 
 SCALERS = frozenset({"scaler", "scalar"})
 SPEAK_OF_PRECISION = SCALERS | frozenset("amp fp half mixed precision float autocast scaling scale 16".split())  # noqa: SIM905
@@ -38,7 +38,7 @@ def speak_of_precision(*settings: set[str]) -> bool:
 
 
 def of_one_object(
-    scalers: Bound | None, regions: Bound, files: Iterable[SourceFile], precision: Precision
+    scalers: Bound | None, regions: Bound, files: Iterable[SourceFile], texts: ConditionTexts
 ) -> tuple[set[str], set[str]] | None:
     """The words of two settings of one object, without those of the object: `args.fp16` and `args.amp`.
 
@@ -49,20 +49,20 @@ def of_one_object(
         return None
     holders = [(each.expr.value, each.frame) for each in (scalers, regions)]  # type: ignore[attr-defined]
     same_text = len({ast.unparse(holder) for holder, _ in holders}) == 1
-    if not same_text and len({precision.roles.path(*each) for each in holders}) > 1:
+    if not same_text and len({texts.roles.path(*each) for each in holders}) > 1:
         return None
     one, other = scalers.expr.attr, regions.expr.attr
     in_step = rf"\b(?:{one}\W*=(?!=).*\b{other}|{other}\W*=(?!=).*\b{one})\b".encode()
     if any(re.search(in_step, file.data) for file in files):
         return None
-    ours, theirs = _own_words(scalers, precision), _own_words(regions, precision)
+    ours, theirs = _own_words(scalers, texts), _own_words(regions, texts)
     return None if ours & _FOR_SCALERS else (ours, theirs)
 
 
-def _own_words(setting: Bound, precision: Precision) -> set[str]:
+def _own_words(setting: Bound, texts: ConditionTexts) -> set[str]:
     """The words of an attribute and of what it was given, but for those of the object that has it."""
     expr = setting.expr
     assert isinstance(expr, ast.Attribute)  # noqa: S101 - asked before
-    _, *given = precision.explained(expr, setting.frame).split(" ; ")
-    of_the_object = precision.explained(expr.value, setting.frame).split(" ; ")
+    _, *given = texts.with_definitions(expr, setting.frame).split(" ; ")
+    of_the_object = texts.with_definitions(expr.value, setting.frame).split(" ; ")
     return words_of(" ; ".join([expr.attr, *(each for each in given if each not in of_the_object)]))

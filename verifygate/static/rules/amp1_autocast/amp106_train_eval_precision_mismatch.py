@@ -82,7 +82,9 @@ from verifygate.base.records import record
 from verifygate.model import Severity
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.hot_loops import HotLoop
+from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.step_tensors import is_loss_call
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
@@ -175,10 +177,10 @@ def _match(trained: _Forward, measured: _Forward, analysis: Analysis) -> Match |
     """What differs between the two, where anything does."""
     text = statement_text(measured.place)
     if trained.region is not None and measured.region is not None:
-        dtypes = [analysis.written_regions.half_types(each) for each in (trained.region, measured.region)]
-        if dtypes[0] & dtypes[1] or "?" in dtypes[0] | dtypes[1]:
+        dtypes = [analysis.region_dtypes.of(each, AssumedDevice.CUDA) for each in (trained.region, measured.region)]
+        if dtypes[0] & dtypes[1] or Dtype.UNKNOWN in dtypes[0] | dtypes[1]:
             return None
-        one, other = (" or ".join(sorted(each)) for each in dtypes)
+        one, other = (" or ".join(sorted(f"torch.{dtype}" for dtype in each)) for each in dtypes)
         message = f"`{text}` evaluates in {other}, the same model is trained in {one}"
     elif trained.region is not None:
         message = f"`{text}` evaluates outside autocast, the same model is trained inside"

@@ -72,6 +72,7 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
 from verifygate.static.syntax.names import last_name
@@ -99,9 +100,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if not region.is_active:
             continue
         frame = analysis.evaluator.root_frame(region.function)
-        is_bfloat16 = region.region.dtype is not None and analysis.written_regions.half_types(region) == {
-            "torch.bfloat16"
-        }
+        dtypes = analysis.region_dtypes.of(region) if region.region.dtype is not None else frozenset()
+        is_bfloat16 = dtypes == {Dtype.BFLOAT16}
         for call in region.calls:
             text = statement_text(Place(region.function, call))
             work = _handed_over(call, frame, analysis)

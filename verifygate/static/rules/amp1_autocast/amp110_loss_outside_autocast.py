@@ -64,6 +64,7 @@ from collections.abc import Iterable
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Nesting
 from verifygate.static.symbols.location import Place
@@ -111,7 +112,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
     found: dict[ast.Call, Match] = {}
     for region in analysis.written_regions.all:
         if region.is_active and region.around is None and region.block is not region.function.node:
-            if analysis.written_regions.half_types(region) == {"torch.bfloat16"}:
+            # without `**options`: a region that gets bfloat16 in them is reported, as it is where they are not told
+            if analysis.region_dtypes.of(region, reads_options=False) == {Dtype.BFLOAT16}:
                 continue
             for call, name in _losses_after(region, analysis):
                 text = statement_text(Place(region.function, call))

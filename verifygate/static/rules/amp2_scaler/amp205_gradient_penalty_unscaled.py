@@ -71,7 +71,8 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
@@ -212,7 +213,7 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
     """The node, or the calls that lead to it, where they stand in a float16 region."""
     for region in reversed(analysis.written_regions.by_function.get(function, [])):
         if node in region.nodes:
-            is_half = region.is_active and analysis.written_regions.half_types(region) == {"torch.float16"}
+            is_half = region.is_active and _is_float16(region, analysis)
             is_half = is_half and not _may_contradict(region.context, node, function, analysis)
             return [Place(function, node)] if is_half else []
     sites = [site for site in analysis.callers.sites(function) if not _scales(site.call)] if depth else []
@@ -235,11 +236,7 @@ def _made_in_half(call: ast.Call, function: Function, analysis: Analysis) -> Pla
     outputs = call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "outputs"), None)
     names = {node.id for node in walk(outputs) if isinstance(node, ast.Name)} if outputs is not None else set()
     made = {binding.node for name in names for binding in function.scope.names.get(name, ())}
-    half = [
-        region
-        for region in regions
-        if region.is_active and analysis.written_regions.half_types(region) == {"torch.float16"}
-    ]
+    half = [region for region in regions if region.is_active and _is_float16(region, analysis)]
     places = [Place(function, node) for region in half for node in region.nodes if node in made]
     return places[0] if places and len(places) == len(made) else None
 
@@ -253,7 +250,11 @@ def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenR
         return None  # what is in sight of it needs no penalty
     if any(_scales(site.call) for site in analysis.callers.sites(function)):
         return None
-    return cover.region if analysis.precision.of_region(cover.region) == {Dtype.FLOAT16} else None
+    return cover.region if _is_float16(cover.region, analysis) else None
+
+
+def _is_float16(region: WrittenRegion, analysis: Analysis) -> bool:
+    return analysis.region_dtypes.of(region, AssumedDevice.CUDA) == {Dtype.FLOAT16}
 
 
 def _may_contradict(context: ast.expr, node: ast.AST, function: Function, analysis: Analysis) -> bool:

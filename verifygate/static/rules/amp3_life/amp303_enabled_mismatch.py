@@ -72,8 +72,9 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtypes import Dtype
-from verifygate.static.facts.region_precision import Use
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.dtype_predicates import mentions_dtype
+from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.idioms.amp_switches import (
     SCALERS,
     SPEAK_OF_PRECISION,
@@ -112,7 +113,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are off, or may be, where the region is on."""
     told = set()
     for scaler in analysis.made_scalers:
-        for use in analysis.precision.use_of(scaler):
+        for use in analysis.scaler_regions.uses(scaler):
             for region in use.regions:
                 if match := _mismatch(use, region, analysis):
                     if match.place.node not in told:
@@ -125,8 +126,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     if not use.scaler.off and (match := _stale(use, region, analysis) or _elsewhere(use, region, analysis)):
         return match
-    dtypes = analysis.precision.of_region(region)
-    by_device = Dtype.UNKNOWN in dtypes and analysis.precision.goes_by_device(region)  # on CUDA that is float16
+    dtypes = analysis.region_dtypes.of(region)
+    by_device = Dtype.UNKNOWN in dtypes and analysis.region_dtypes.follows_device(region)  # on CUDA that is float16
     if use.scaler.off and (by_device or Dtype.FLOAT16 in dtypes):
         return _off(use, region, analysis)
     if Dtype.FLOAT16 not in dtypes:
@@ -184,7 +185,7 @@ def _stale(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
 def _computed(enabled: Bound, use: Use, analysis: Analysis) -> Iterator[tuple[ast.AST, ast.expr, Function]]:
     """Where the scaler's switch is worked out: in the call itself, or in the one assignment to what it is given."""
     yield use.scaler.call, enabled.expr, use.scaler.function
-    for binding, home in analysis.precision.dtypes.bindings(enabled.expr, enabled.frame):
+    for binding, home in analysis.dtype_values.bindings(enabled.expr, enabled.frame):
         if binding.kind == "value" and binding.expr is not None:
             yield binding.node, binding.expr, home.function
 
@@ -197,21 +198,20 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     """A scaler that the source switches off wherever the float16 region is on, or by a condition where it always is."""
     if use.function.module.file.is_test and not region.function.module.file.is_test:
         return None  # what switches the region is the test's own to set
-    precision = analysis.precision
     around = _conditions(region.context, region.function, analysis)
     asked = set(_spelled_out(region.context, region.function, analysis))
     if (enabled := region.region.enabled) is not None:
-        asked.add((analysis.precision.spelled_out(enabled.expr, enabled.frame), True))
+        asked.add((analysis.condition_texts.with_copies_propagated(enabled.expr, enabled.frame), True))
     own = _conditions(use.call, use.function, analysis)
     spelled = _spelled_out(use.call, use.function, analysis)
     alone = [text for (text, _), each in zip(own, spelled, strict=True) if each not in asked]
-    if any(re.search(_ASKS_FOR_DEVICE, text) or precision.asks_for_dtype(text) for text in alone):
+    if any(re.search(_ASKS_FOR_DEVICE, text) or mentions_dtype(text) for text in alone):
         return None  # where there is no CUDA, the region is off as well; another dtype needs no scaler
     always = (
         not around
         and region.region.enabled is None
         and not region.region.optional
-        and precision.of_region(region) == {Dtype.FLOAT16}
+        and analysis.region_dtypes.of(region) == {Dtype.FLOAT16}
     )
     if alone and not always:
         return None
@@ -227,14 +227,14 @@ def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[t
     """What holds where a node runs, explained, and whether it does."""
     frame = analysis.evaluator.root_frame(function)
     tests = analysis.nesting.conditions(node, function)
-    return [(analysis.precision.explained(test, frame, _ONE_STEP), holds) for test, holds in tests]
+    return [(analysis.condition_texts.with_definitions(test, frame, _ONE_STEP), holds) for test, holds in tests]
 
 
 def _spelled_out(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:
     """The same, each by what its names stand for: `prec == "amp"` is a question to the settings."""
     frame = analysis.evaluator.root_frame(function)
     tests = analysis.nesting.conditions(node, function)
-    return [(analysis.precision.spelled_out(test, frame), holds) for test, holds in tests]
+    return [(analysis.condition_texts.with_copies_propagated(test, frame), holds) for test, holds in tests]
 
 
 def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
@@ -242,7 +242,7 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
     enabled = region.region.enabled
     if enabled is None or isinstance(enabled.expr, ast.Constant):
         return None
-    text = analysis.precision.explained(enabled.expr, enabled.frame)
+    text = analysis.condition_texts.with_definitions(enabled.expr, enabled.frame)
     if re.search(_ASKS_FOR_DEVICE, text) or words_of(text) & SCALERS or not _may_be_on_alone(use, enabled, analysis):
         return None
     if isinstance(enabled.expr, ast.Compare | ast.BoolOp) and not words_of(text) & SPEAK_OF_PRECISION:
@@ -272,10 +272,10 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
         return None
     if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
         return None
-    text = analysis.precision.explained(enabled.expr, enabled.frame, _ONE_STEP)
+    text = analysis.condition_texts.with_definitions(enabled.expr, enabled.frame, _ONE_STEP)
     if re.search(_ASKS_FOR_DEVICE, text) or not (words := words_of(text)) & SPEAK_OF_PRECISION:
         return None
-    if analysis.precision.of_region(region) != {Dtype.FLOAT16}:
+    if analysis.region_dtypes.of(region) != {Dtype.FLOAT16}:
         return None
     near = {region.function, use.function, *(site.caller for site in analysis.callers.sites(region.function))}
     branches = (node for function in near for node in (*function.of_kind(ast.If), *function.of_kind(ast.IfExp)))
@@ -293,11 +293,11 @@ def _without_one(use: Use, region: WrittenRegion, analysis: Analysis) -> Match |
     """A float16 region that is always on, whose loss goes backward as it is where a setting builds no scaler."""
     if region.region.enabled is not None or region.region.optional or region.region.instead:
         return None
-    precision, nesting, function = analysis.precision, analysis.nesting, region.function
-    conditions = precision.conditions(use)
+    nesting, function = analysis.nesting, region.function
+    conditions = analysis.scaler_regions.conditions(use)
     if len(conditions) != 1 or nesting.conditions(region.context, function):
         return None
-    if precision.of_region(region) != {Dtype.FLOAT16} or re.search(_ASKS_FOR_DEVICE, text := conditions[0][0]):
+    if analysis.region_dtypes.of(region) != {Dtype.FLOAT16} or re.search(_ASKS_FOR_DEVICE, text := conditions[0][0]):
         return None
     if not speak_of_precision(words_of(text)):
         return None
@@ -330,13 +330,12 @@ def _is_left_out_for_a_device(region: WrittenRegion, analysis: Analysis) -> bool
     frame = analysis.evaluator.root_frame(region.function)
     made = [(region.context, frame)]
     if isinstance(region.context, ast.Name | ast.Attribute):
-        bindings = analysis.precision.dtypes.bindings(region.context, frame)
+        bindings = analysis.dtype_values.bindings(region.context, frame)
         made = [(binding.expr, home) for binding, home in bindings if binding.expr is not None]
     choices = [(expr, home) for expr, home in made if isinstance(expr, ast.IfExp)]
     return len(choices) == len(made) > 0 and all(
-        re.search(_ASKS_FOR_DEVICE, text := analysis.precision.explained(expr.test, home, _ONE_STEP)) is not None
-        and not words_of(text) & SPEAK_OF_PRECISION
-        for expr, home in choices
+        re.search(_ASKS_FOR_DEVICE, text) and not words_of(text) & SPEAK_OF_PRECISION
+        for text in (analysis.condition_texts.with_definitions(expr.test, home, _ONE_STEP) for expr, home in choices)
     )
 
 
@@ -429,15 +428,15 @@ def _scaled_of(region: WrittenRegion, analysis: Analysis) -> frozenset[str] | No
 def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     """Two settings with nothing in common, neither of which asks for the device."""
     enabled = region.region.enabled
-    conditions = [text for text, _ in analysis.precision.conditions(use) if text != "True"]
+    conditions = [text for text, _ in analysis.scaler_regions.conditions(use) if text != "True"]
     if enabled is None or len(conditions) != 1:
         return None
     there = re.sub(_IS_THERE, "", conditions[0])
-    texts = (there, analysis.precision.explained(enabled.expr, enabled.frame))
+    texts = (there, analysis.condition_texts.with_definitions(enabled.expr, enabled.frame))
     if any(re.search(_ASKS_FOR_DEVICE, text) for text in texts):
         return None
     files = analysis.program.sources.each(analysis.companions.together(use.function.module.path))
-    of_one = of_one_object(use.scaler.enabled, enabled, files, analysis.precision)
+    of_one = of_one_object(use.scaler.enabled, enabled, files, analysis.condition_texts)
     ours, theirs = of_one or (words_of(texts[0]), words_of(texts[1]))
     if ours & theirs or theirs & SCALERS or not speak_of_precision(ours, theirs):
         return None  # `enabled=scaler is not None`: on where there is a scaler

@@ -69,8 +69,15 @@ from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.constructor_arguments import built_by
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtypes import Dtype
-from verifygate.static.facts.region_precision import Precision, Use
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.dtype_predicates import (
+    allows_bfloat16,
+    mentions_dtype,
+    offers_bfloat16,
+    requires_bfloat16,
+    requires_float16,
+)
+from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Place
 from verifygate.static.values.domain import Frame
@@ -95,28 +102,29 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler that may be on for bfloat16."""
     for scaler in analysis.made_scalers:
         if not scaler.off:
-            for use in analysis.precision.use_of(scaler):
+            for use in analysis.scaler_regions.uses(scaler):
                 yield from _judge(use, analysis)
 
 
 def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
-    precision = analysis.precision
     place = Place(use.function, use.call)
-    conditions = precision.conditions(use)
-    regions = use.regions or precision.in_models_of(use)
-    dtypes = [precision.of_region(region) for region in regions]
+    conditions = analysis.scaler_regions.conditions(use)
+    regions = use.regions or analysis.scaler_regions.in_models_of(use)
+    dtypes = [analysis.region_dtypes.of(region) for region in regions]
     steps = ((place, "the scaler"), *((region.place, "the region") for region in regions))
-    misnamed = {*dtypes} == {frozenset({Dtype.FLOAT16})} and all(map(precision.is_on_for_bfloat16_only, regions))
-    if not misnamed and any(precision.asks_for_bfloat16_only(text, holds) for text, holds in conditions):
+    misnamed = {*dtypes} == {frozenset({Dtype.FLOAT16})} and all(
+        analysis.condition_texts.is_on_for_bfloat16_only(region) for region in regions
+    )
+    if not misnamed and any(requires_bfloat16(text, holds) for text, holds in conditions):
         yield Match(place, "the scaler is on for bfloat16, which needs none", steps=steps)
         return
-    for_float16 = any(precision.asks_for_float16_only(text, holds) for text, holds in conditions)
-    if any(precision.asks_for_either(text, holds) for text, holds in conditions) and not for_float16:
+    for_float16 = any(requires_float16(text, holds) for text, holds in conditions)
+    if any(offers_bfloat16(text, holds) for text, holds in conditions) and not for_float16:
         yield Match(place, "the scaler is on for bfloat16 as well, which needs none", certain=False, steps=steps)
         return
-    allowed = not for_float16 and any(precision.allows_bfloat16(text, holds) for text, holds in conditions)
+    allowed = not for_float16 and any(allows_bfloat16(text, holds) for text, holds in conditions)
     asked = _compares_with_float16(conditions) or any(
-        precision.asks_for_dtype(text)
+        mentions_dtype(text)
         for text, _ in (() if allowed else conditions)
         if not _is_mere_switch(text) and not _switches_all(text, regions, analysis)
     )
@@ -152,12 +160,12 @@ def _chooses_float16(
     asked = {(text.partition(" ; ")[0], holds) for text, holds in conditions}
     for region in regions:
         dtype = region.region.dtype
-        bindings = analysis.precision.dtypes.bindings(dtype.expr, dtype.frame) if dtype is not None else []
+        bindings = analysis.dtype_values.bindings(dtype.expr, dtype.frame) if dtype is not None else []
         exprs = [*(each.expr for each, _ in bindings), dtype.expr if dtype is not None else None]
         choices = [each for each in exprs if isinstance(each, ast.IfExp)]
         if not any(
             any(_is_one_question(ast.unparse(each.test), text) and holds is so for text, so in asked)
-            and Precision.asks_for_float16_only(ast.unparse(chosen), True)
+            and requires_float16(ast.unparse(chosen), True)
             for each in choices
             for chosen, holds in ((each.body, True), (each.orelse, False))
         ):
@@ -174,7 +182,7 @@ def _scales_float16_only(use: Use, analysis: Analysis) -> bool:
         for each in analysis.scaler_calls
         if each.method == "scale" and each.place.path in files and (not each.is_built or each.scaler.which == own)
     ]
-    return bool(calls) and all(analysis.precision.rules_out_bfloat16(each.call, each.function) for each in calls)
+    return bool(calls) and all(analysis.condition_texts.excludes_bfloat16(each.call, each.function) for each in calls)
 
 
 def _chosen_together(use: Use, regions: Sequence[WrittenRegion], analysis: Analysis) -> bool:
@@ -196,7 +204,7 @@ def _chosen_together(use: Use, regions: Sequence[WrittenRegion], analysis: Analy
 
 def _drawn(expr: ast.expr, frame: Frame, analysis: Analysis, depth: int = 2) -> Iterator[tuple[ast.Call, int, Frame]]:
     """The calls whose results an expression is a part of, also where it was handed in: with position and frame."""
-    for binding, home in analysis.precision.dtypes.bindings(expr, frame):
+    for binding, home in analysis.dtype_values.bindings(expr, frame):
         if binding.kind == "item" and isinstance(binding.expr, ast.Call):
             yield binding.expr, binding.position, home
         elif binding.kind == "parameter" and isinstance(expr, ast.Name) and depth:
@@ -212,7 +220,7 @@ def _is_off_for_bfloat16(call: ast.Call, dtype: int, switch: int, frame: Frame, 
         isinstance(each, ast.Tuple)
         and len(each.elts) > max(dtype, switch)
         and (
-            Dtype.BFLOAT16 not in analysis.precision.dtypes.of(each.elts[dtype], inside)
+            Dtype.BFLOAT16 not in analysis.dtype_values.of(each.elts[dtype], inside)
             or analysis.evaluator.truth(each.elts[switch], inside) is False
         )
         for each, inside in given
@@ -227,7 +235,7 @@ def _is_one_question(test: str, other: str) -> bool:
 def _compares_with_float16(conditions: Sequence[tuple[str, bool]]) -> bool:
     """Whether a condition asks if the dtype is float16, where the region asks the same."""
     firsts = [(text.partition(" ; ")[0], holds) for text, holds in conditions]
-    return any(Precision.asks_for_float16_only(*each) and re.search(r"==|\bis\b", each[0]) for each in firsts)
+    return any(requires_float16(*each) and re.search(r"==|\bis\b", each[0]) for each in firsts)
 
 
 def _is_mere_switch(text: str) -> bool:
@@ -241,7 +249,8 @@ def _switches_all(text: str, regions: Sequence[WrittenRegion], analysis: Analysi
     It says if there is mixed precision then, and not in which dtype.
     """
     switches = [region.region.enabled for region in regions]
-    theirs = [analysis.precision.explained(each.expr, each.frame) if each is not None else "" for each in switches]
+    explained = analysis.condition_texts.with_definitions
+    theirs = [explained(each.expr, each.frame) if each is not None else "" for each in switches]
     return bool(theirs) and all(
         each and (each == text or _ends_in(text, each) or _ends_in(each, text) or _is_same_option(text, each))
         for each in theirs

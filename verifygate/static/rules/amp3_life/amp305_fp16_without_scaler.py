@@ -68,8 +68,10 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtypes import Dtype
-from verifygate.static.facts.region_precision import Precision, Use
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.dtype_predicates import requires_bfloat16
+from verifygate.static.facts.region_dtypes import AssumedDevice
+from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.facts.step_tensors import is_loss_call, names_in
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
@@ -106,7 +108,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     seen: set[Function] = set()
     for region in analysis.written_regions.all:
         function = region.function
-        dtypes = analysis.region_dtypes(region)
+        dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
         if not _steps(function, analysis) or (found := _backward(region, analysis)) is None:
@@ -135,7 +137,8 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
         function = region.function
         if not region.is_active or region.block is not function.node or function.name != "forward":
             continue
-        if _without_gradients(region, analysis) or analysis.region_dtypes(region) != {Dtype.FLOAT16}:
+        dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
+        if _without_gradients(region, analysis) or dtypes != {Dtype.FLOAT16}:
             continue
         for files in analysis.companions.programs(function.module.path):
             if (backward := _plain_backward(files, function, analysis)) is not None:
@@ -317,15 +320,15 @@ def _names_a_scaler(module: Module) -> bool:
 
 def _inverted(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are on for bfloat16 only, over regions that may compute in float16."""
-    precision = analysis.precision
     for scaler in analysis.made_scalers:
-        for use in [] if scaler.off else precision.use_of(scaler):
-            if not _is_for_bfloat16(use, precision) or any(
-                not _is_for_bfloat16(other, precision) for other in _built_beside(scaler, analysis)
+        for use in [] if scaler.off else analysis.scaler_regions.uses(scaler):
+            if not _is_for_bfloat16(use, analysis) or any(
+                not _is_for_bfloat16(other, analysis) for other in _built_beside(scaler, analysis)
             ):
                 continue
             for region in use.regions:
-                if Dtype.FLOAT16 in precision.of_region(region) and not precision.is_on_for_bfloat16_only(region):
+                may_be_float16 = Dtype.FLOAT16 in analysis.region_dtypes.of(region)
+                if may_be_float16 and not analysis.condition_texts.is_on_for_bfloat16_only(region):
                     yield Match(
                         Place(use.function, use.call),
                         "the scaler is off for float16, in which the region may compute: small gradients become zero",
@@ -335,22 +338,22 @@ def _inverted(analysis: Analysis) -> Iterable[Match]:
                     break
 
 
-def _is_for_bfloat16(use: Use, precision: Precision) -> bool:
-    return any(precision.asks_for_bfloat16_only(text, holds) for text, holds in precision.conditions(use))
+def _is_for_bfloat16(use: Use, analysis: Analysis) -> bool:
+    return any(requires_bfloat16(text, holds) for text, holds in analysis.scaler_regions.conditions(use))
 
 
 def _built_beside(scaler: MadeScaler, analysis: Analysis) -> Iterator[Use]:
     """The other scalers that the same function builds: for float16 there may be one of its own."""
     for other in analysis.made_scalers:
         if other.function is scaler.function and other is not scaler and not other.off:
-            yield from analysis.precision.use_of(other)
+            yield from analysis.scaler_regions.uses(other)
 
 
 def _for_cuda_only(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are built for CUDA alone, over regions in float16 for every device."""
     seen: set[ast.Call] = set()
     for scaler in analysis.made_scalers:
-        for use in [] if scaler.off else analysis.precision.use_of(scaler):
+        for use in [] if scaler.off else analysis.scaler_regions.uses(scaler):
             if use.call in seen or not use.regions or not analysis.accelerators.built_for_cuda_only(use):
                 continue
             if any(not analysis.accelerators.built_for_cuda_only(each) for each in _built_beside(scaler, analysis)):

@@ -106,7 +106,7 @@ def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]
     frame = analysis.evaluator.root_frame(scaler.function)
     values = analysis.evaluator.values(argument, frame)
     only = next(iter(values)) if len(values) == 1 else None
-    literal = only.value if isinstance(only, Literal) else analysis.halves.number(argument, frame)
+    literal = only.value if isinstance(only, Literal) else analysis.constants.number(argument, frame)
     text = ast.unparse(argument)
     name = getattr(argument, "attr", getattr(argument, "id", ""))
     if old and isinstance(literal, bool | str):
@@ -130,7 +130,7 @@ def _keywords(scaler: MadeScaler, old: list[bool]) -> Iterable[Match]:
 def _factors(scaler: MadeScaler, analysis: Analysis) -> Iterable[Match]:
     frame = analysis.evaluator.root_frame(scaler.function)
     for word in scaler.call.keywords:
-        number = analysis.halves.number(word.value, frame)
+        number = analysis.constants.number(word.value, frame)
         if number is None or scaler.enabled is not None:
             continue
         if word.arg == "growth_factor" and number <= 1:

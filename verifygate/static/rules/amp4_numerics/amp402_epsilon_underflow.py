@@ -65,8 +65,9 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtypes import Dtype
-from verifygate.static.facts.half_values import SMALLEST
+from verifygate.static.facts.dtype_lattice import FLOAT16_UNDERFLOW, Dtype
+from verifygate.static.facts.region_dtypes import AssumedDevice
+from verifygate.static.facts.tensor_dtypes import UNKNOWN_SIGMOIDS
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
@@ -105,11 +106,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
         return
     for node, function in (*analysis.of_kind(ast.BinOp), *analysis.calls):
         for subject, what in _guarded(node, function, analysis):
-            sure = analysis.halves.is_half(subject, function)
+            sure = analysis.tensor_dtypes.is_half(subject, analysis.evaluator.root_frame(function))
             if not sure and not _may_be_half(subject, function, analysis):
                 continue
             cover = analysis.covered.cover(node, function)
-            dtypes = analysis.region_dtypes(cover.region, anywhere=True) if cover else frozenset()
+            dtypes = analysis.region_dtypes.of(cover.region, AssumedDevice.CUDA_IF_POSSIBLE) if cover else frozenset()
             if cover is None or Dtype.FLOAT16 not in dtypes:
                 continue
             place = Place(function, node)
@@ -156,12 +157,14 @@ def _clamped(
 
 def _may_be_half(subject: ast.expr, function: Function, analysis: Analysis) -> bool:
     """Whether a sigmoid may make the tensor half, in the function itself or in what its calls hand it."""
-    if analysis.halves.is_half(subject, function, squashed=True):
+    frame = analysis.evaluator.root_frame(function)
+    if analysis.tensor_dtypes.is_half(subject, frame, UNKNOWN_SIGMOIDS):
         return True
     names = {each.id for each in walk(subject) if isinstance(each, ast.Name)}
     if not names & {*function.scope.names}:
         return False
-    return any(analysis.halves.may_be_half(subject, entered) for _, entered in analysis.callers.entries(function))
+    entries = (entered for _, entered in analysis.callers.entries(function))
+    return any(analysis.tensor_dtypes.is_half(subject, entered, UNKNOWN_SIGMOIDS) for entered in entries)
 
 
 def _is_parameter(name: ast.Name, function: Function) -> bool:
@@ -171,7 +174,7 @@ def _is_parameter(name: ast.Name, function: Function) -> bool:
 
 def _is_tiny(expr: ast.expr | None, function: Function, analysis: Analysis) -> bool:
     number = _number(expr, function, analysis)
-    return number is not None and 0 < number <= SMALLEST
+    return number is not None and 0 < number <= FLOAT16_UNDERFLOW
 
 
 def _is_one(expr: ast.expr | None, function: Function, analysis: Analysis) -> bool:
@@ -183,9 +186,9 @@ def _is_one(expr: ast.expr | None, function: Function, analysis: Analysis) -> bo
 def _number(expr: ast.expr | None, function: Function, analysis: Analysis) -> float | None:
     """A number that the source says; of a parameter its default, which is there for the calls that leave it out."""
     frame = analysis.evaluator.root_frame(function)
-    number = analysis.halves.number(expr, frame)
+    number = analysis.constants.number(expr, frame)
     if number is None and isinstance(expr, ast.Name) and _is_parameter(expr, function):
-        number = analysis.halves.number(function.default(expr.id), frame)
+        number = analysis.constants.number(function.default(expr.id), frame)
     if number is None and isinstance(expr, ast.Attribute):
         number = _kept(expr, function, analysis)
     if number is None and isinstance(expr, ast.Call | ast.Name):

@@ -70,8 +70,9 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.delegation import WORDS
-from verifygate.static.facts.dtypes import Dtype
-from verifygate.static.facts.half_values import LARGEST
+from verifygate.static.facts.dtype_lattice import FLOAT16_MAX, Dtype
+from verifygate.static.facts.region_dtypes import AssumedDevice
+from verifygate.static.facts.tensor_dtypes import UNKNOWN_LAYERS
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
@@ -127,8 +128,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
     if not looks_beside(analysis):
         return
     for node, function, subject in _candidates(analysis):
-        sure = analysis.halves.is_half(subject, function)
-        if not sure and not analysis.halves.is_half(subject, function, layers=True):
+        frame = analysis.evaluator.root_frame(function)
+        sure = analysis.tensor_dtypes.is_half(subject, frame)
+        if not sure and not analysis.tensor_dtypes.is_half(subject, frame, UNKNOWN_LAYERS):
             continue
         if under := _region(node, function, analysis):
             region, certain = under
@@ -146,7 +148,7 @@ def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Plac
     """The float16 region in which a node runs, and whether it surely does: one of the project's, or a framework's."""
     cover = analysis.covered.cover(node, function)
     if cover is not None:
-        dtypes = analysis.region_dtypes(cover.region, anywhere=True)
+        dtypes = analysis.region_dtypes.of(cover.region, AssumedDevice.CUDA_IF_POSSIBLE)
         return (cover.region.place, cover.certain and dtypes == {Dtype.FLOAT16}) if Dtype.FLOAT16 in dtypes else None
     if analysis.covered.written_around(node, function) is not None:
         return None
@@ -238,5 +240,5 @@ def _overflowing(call: ast.Call, function: Function, analysis: Analysis) -> ast.
 
 
 def _too_large(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
-    number = analysis.halves.number(expr, analysis.evaluator.root_frame(function))
-    return number is not None and LARGEST < abs(number) < float("inf")
+    number = analysis.constants.number(expr, analysis.evaluator.root_frame(function))
+    return number is not None and FLOAT16_MAX < abs(number) < float("inf")

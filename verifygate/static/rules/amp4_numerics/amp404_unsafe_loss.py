@@ -101,7 +101,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for node in function.calls:
             if (unsafe := _is_unsafe(node, function, analysis)) is not None:
                 cover = analysis.covered.cover(node, function)
-                devices = analysis.region_devices(cover.region) if cover else frozenset()
+                devices = analysis.devices.of(cover.region.region) if cover else frozenset()
                 if cover is None or not devices & {"cuda", "?"} or _is_island_by_default(cover.region, analysis):
                     continue
                 place = Place(function, node)

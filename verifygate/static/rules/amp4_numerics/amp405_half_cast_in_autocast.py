@@ -60,7 +60,7 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtypes import Dtype
+from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.step_tensors import is_loss_call
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
@@ -85,7 +85,7 @@ _HALF = frozenset({"torch.float16", "torch.half"})
 def check(analysis: Analysis) -> Iterable[Match]:
     """Casts of what a model or a loss is called on, and casts of all inputs of a module's method."""
     for region in analysis.written_regions.all:
-        if not region.is_active or Dtype.FLOAT16 not in analysis.precision.of_region(region):
+        if not region.is_active or Dtype.FLOAT16 not in analysis.region_dtypes.of(region):
             continue
         for call in region.calls:
             if analysis.covered.written_around(call, region.function) is not region:

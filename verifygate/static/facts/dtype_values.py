@@ -1,40 +1,29 @@
-"""The dtypes that an expression may be: through names, attributes, tables, options and what calls hand over."""
+"""Value-set analysis of dtypes: which dtypes an expression may stand for.
+
+`torch.bfloat16 if ok else torch.float16` is {BFLOAT16, FLOAT16}; so is `DTYPES[name]` of a table of the two, and
+`getattr(torch, args.dtype)` where the option has these two for choices. Names, attributes, fields of records and
+arguments are followed.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from enum import StrEnum
 from functools import cached_property
 
 from verifygate.static.amp.roles import Roles
+from verifygate.static.facts.dtype_lattice import Dtype, named
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.call_graph import Callers
 from verifygate.static.values.domain import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items, given_field
 
-
-class Dtype(StrEnum):
-    FLOAT16 = "float16"
-    BFLOAT16 = "bfloat16"
-    OTHER = "other"
-    UNKNOWN = "unknown"
-
-
-_NAMES = {
-    "torch.float16": Dtype.FLOAT16,
-    "torch.half": Dtype.FLOAT16,
-    "torch.bfloat16": Dtype.BFLOAT16,
-    "torch.float32": Dtype.OTHER,
-    "torch.float": Dtype.OTHER,
-    "torch.float64": Dtype.OTHER,
-}
 _MAX_STEPS = 5
 
 
-class Dtypes:
+class DtypeValues:
     """Answers for one set of modules."""
 
     def __init__(self, roles: Roles, callers: Callers) -> None:
@@ -43,37 +32,42 @@ class Dtypes:
         self.callers = callers
 
     def of(self, expr: ast.expr, frame: Frame, steps: int = 0) -> frozenset[Dtype]:
-        """The dtypes that an expression may be, through names, attributes and tables of dtypes."""
+        """The dtypes that an expression may stand for; UNKNOWN is one of them where the source does not tell all."""
         if steps > _MAX_STEPS:
             return frozenset({Dtype.UNKNOWN})
-        if isinstance(expr, ast.IfExp):
-            return self.of(expr.body, frame, steps + 1) | self.of(expr.orelse, frame, steps + 1)
-        if (asked := _asked_for_items(expr)) is not None:
-            tables = [value for value in self.evaluator.values(asked, frame) if isinstance(value, DictLiteral)]
-            items = [(item, table.frame) for table in tables for item in dict_items(table.node).values()]
-            if items:
-                return frozenset().union(*(self.of(item, home, steps + 1) for item, home in items))
-        if names := self._looked_up(expr, frame):
-            return frozenset(_NAMES.get(f"torch.{name}", Dtype.OTHER) for name in names)
-        found: set[Dtype] = set()
-        for value in self.evaluator.values(expr, frame):
-            match value:
-                case Known(name=name):
-                    found.add(_NAMES.get(name, Dtype.OTHER if name.startswith("torch.") else Dtype.UNKNOWN))
-                case Literal(value=None):
-                    pass
-                case _:
-                    found.add(Dtype.UNKNOWN)
-        if Dtype.UNKNOWN in found:
-            bound = list(self.bindings(expr, frame))
-            handed = self._fields_given(expr, frame)
-            if bound or handed:
-                found.discard(Dtype.UNKNOWN)
-            for given in handed:
-                found |= self.of(given.expr, given.frame, steps + 1)
-            for binding, home in bound:
-                found |= self._of_binding(binding, home, steps + 1)
-        return frozenset(found or {Dtype.UNKNOWN})
+        match expr:
+            case ast.IfExp():
+                return self.of(expr.body, frame, steps + 1) | self.of(expr.orelse, frame, steps + 1)
+            case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[_, *_]):
+                if items := self._items(table, frame):
+                    return frozenset().union(*(self.of(each.expr, each.frame, steps + 1) for each in items))
+        if names := self._choices_of(expr, frame):
+            return frozenset(named(f"torch.{name}") for name in names)
+        found = self._evaluated(expr, frame)
+        if Dtype.UNKNOWN in found and (defined := self._by_definitions(expr, frame, steps)):
+            return (found - {Dtype.UNKNOWN}) | defined
+        return found or frozenset({Dtype.UNKNOWN})
+
+    def _evaluated(self, expr: ast.expr, frame: Frame) -> frozenset[Dtype]:
+        """What the evaluator finds; None stands for no dtype."""
+        values = self.evaluator.values(expr, frame)
+        tensors = (each for each in values if not (isinstance(each, Literal) and each.value is None))
+        return frozenset(named(each.name) if isinstance(each, Known) else Dtype.UNKNOWN for each in tensors)
+
+    def _items(self, table: ast.expr, frame: Frame) -> list[Bound]:
+        """The values of a table of dtypes that is written out: `DTYPES = {"fp16": torch.float16, ...}`."""
+        return [
+            Bound(item, value.frame)
+            for value in self.evaluator.values(table, frame)
+            if isinstance(value, DictLiteral)
+            for item in dict_items(value.node).values()
+        ]
+
+    def _by_definitions(self, expr: ast.expr, frame: Frame, steps: int) -> frozenset[Dtype]:
+        """What the definitions of a name or an attribute come to; empty where there are none in sight."""
+        passed = [self.of(each.expr, each.frame, steps + 1) for each in self._fields_given(expr, frame)]
+        bound = [self._of_binding(binding, home, steps + 1) for binding, home in self.bindings(expr, frame)]
+        return frozenset().union(*passed, *bound)
 
     def _of_binding(self, binding: Binding, home: Frame, steps: int) -> frozenset[Dtype]:
         if binding.kind == "value" and binding.expr is not None:
@@ -85,7 +79,7 @@ class Dtypes:
         return frozenset({Dtype.UNKNOWN})
 
     def _parameter_given(self, name: str, home: Frame) -> list[Bound]:
-        """What the calls of a function give for a parameter, tests aside; nothing where one of them leaves it out."""
+        """The arguments that calls pass for a parameter, tests aside; none where one leaves it to the default."""
         if (bound := home.arguments.get(name)) is not None:
             return [bound]
         if home.caller is not None or not _speaks_of_dtype(name):
@@ -95,7 +89,7 @@ class Dtypes:
         return [each for each in given if each is not None] if None not in given else []
 
     def _fields_given(self, expr: ast.expr, frame: Frame) -> list[Bound]:
-        """What the calls that make a record of the project give for a field of it."""
+        """The arguments that the constructor calls of a dataclass or named tuple pass for a field of it."""
         if not isinstance(expr, ast.Attribute) or not _speaks_of_dtype(expr.attr):
             return []
         records = [each.made for each in self.evaluator.values(expr.value, frame) if isinstance(each, Object)]
@@ -109,7 +103,7 @@ class Dtypes:
 
     @cached_property
     def _records(self) -> dict[Class, list[Object]]:
-        """The records that the project makes, tests aside, by class."""
+        """The allocation sites of dataclasses and named tuples, tests aside, by class."""
         found: dict[Class, list[Object]] = {}
         names = {made.node.name for module in self.evaluator.modules for made in module.classes.values() if made.fields}
         for module in self.evaluator.modules:
@@ -121,8 +115,8 @@ class Dtypes:
                                 found.setdefault(value.made, []).append(value)
         return found
 
-    def _looked_up(self, expr: ast.expr, frame: Frame) -> frozenset[str]:
-        """The names among which an option chooses that torch is asked for: `getattr(torch, args.dtype)`."""
+    def _choices_of(self, expr: ast.expr, frame: Frame) -> frozenset[str]:
+        """The choices of the option that names an attribute of torch: `getattr(torch, args.dtype)`."""
         match expr:
             case ast.Call(func=ast.Name(id="getattr"), args=[torch, ast.Name() | ast.Attribute() as name, *_]):
                 if self.roles.known_name(torch, frame) == "torch":
@@ -131,17 +125,17 @@ class Dtypes:
 
     @cached_property
     def _choices(self) -> dict[str, frozenset[str]]:
-        """Name of an option of a command line -> what it may be given, where that is written out."""
+        """Name of a command line option -> its `choices`, where they are written out."""
         found: dict[str, frozenset[str]] = {}
         for module in self.evaluator.modules:
             for function in module.all_functions:
                 for call in function.calls:
-                    if last_name(call.func) == "add_argument" and (named := _option(call)):
-                        found[named[0]] = named[1] | found.get(named[0], frozenset())
+                    if last_name(call.func) == "add_argument" and (option := _option(call)):
+                        found[option[0]] = option[1] | found.get(option[0], frozenset())
         return found
 
     def bindings(self, expr: ast.expr, frame: Frame) -> Iterator[tuple[Binding, Frame]]:
-        """How a name or an attribute gets its value, and where."""
+        """The definitions of a name or an attribute, each with the frame to evaluate it in."""
         if isinstance(expr, ast.Name) and (found := self.evaluator.lookup(expr.id, frame)):
             yield from ((binding, found[1]) for binding in found[0])
         elif isinstance(expr, ast.Attribute):
@@ -154,7 +148,7 @@ class Dtypes:
 
 
 def _option(call: ast.Call) -> tuple[str, frozenset[str]] | None:
-    """The name of an option that takes one of several strings, and those."""
+    """The name of an option with `choices`, and those: `add_argument("--dtype", choices=["float16", "bfloat16"])`."""
     flags = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     choices = next((word.value for word in call.keywords if word.arg == "choices"), None)
     if not flags or not isinstance(choices, ast.List | ast.Tuple):
@@ -165,11 +159,3 @@ def _option(call: ast.Call) -> tuple[str, frozenset[str]] | None:
 
 def _speaks_of_dtype(name: str) -> bool:
     return re.search(r"(?i)type|precision|half|amp", name) is not None
-
-
-def _asked_for_items(expr: ast.expr) -> ast.expr | None:
-    """The table of `table[key]` or `table.get(key)`."""
-    match expr:
-        case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[_, *_]):
-            return table
-    return None

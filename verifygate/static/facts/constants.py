@@ -1,0 +1,81 @@
+"""Constant folding of numbers: `1 - 1e-6`, `self.eps` where its class sets it once, `EPS = 10.0**-8`."""
+
+from __future__ import annotations
+
+import ast
+
+from verifygate.static.symbols.scopes import Binding
+from verifygate.static.values.domain import ClassValue, Frame, Literal, Object
+from verifygate.static.values.evaluator import Evaluator
+
+
+class Constants:
+    """Folds expressions of one set of modules."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+
+    def number(self, expr: ast.expr | None, frame: Frame, met: frozenset[ast.expr] = frozenset()) -> float | None:
+        """The number that an expression is; None where the source does not say it, or defines it by itself."""
+        match expr:
+            case None | ast.Constant(value=bool()):
+                return None
+            case ast.Constant(value=int() | float() as value):
+                return float(value)
+            case ast.UnaryOp(op=ast.USub()):
+                inner = self.number(expr.operand, frame, met)
+                return None if inner is None else -inner
+            case ast.Call(func=ast.Name(id="float" | "int"), args=[given]):
+                return self.number(given, frame, met)
+            case ast.BinOp():
+                left, right = self.number(expr.left, frame, met), self.number(expr.right, frame, met)
+                return None if left is None or right is None else _folded(expr.op, left, right)
+            case ast.Name():
+                bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
+                if len(bindings) == 1 and bindings[0].kind == "value":
+                    return self._bound_to(bindings[0], home, met)
+            case ast.Attribute():
+                if found := self._of_attribute(expr, frame, met):
+                    return found.pop() if len(found) == 1 else None
+        return self._evaluated(expr, frame)
+
+    def _evaluated(self, expr: ast.expr, frame: Frame) -> float | None:
+        """The number that the evaluator finds, if it finds nothing else."""
+        match self.evaluator.values(expr, frame):
+            case (Literal(value=int() | float() as value),) if not isinstance(value, bool):
+                return float(value)
+        return None
+
+    def _of_attribute(self, expr: ast.Attribute, frame: Frame, met: frozenset[ast.expr]) -> set[float | None]:
+        """What an attribute is in the classes that its object may be of, where it is assigned once."""
+        found: set[float | None] = set()
+        for value in self.evaluator.values(expr.value, frame):
+            if isinstance(value, Object | ClassValue) and expr.attr not in value.made.fields:  # a record's are passed
+                bound = [
+                    (each, owner)
+                    for made in self.evaluator.linearised(value.made)
+                    for each, owner in made.attributes.get(expr.attr, ())
+                ]
+                if len(bound) == 1 and bound[0][0].kind == "value":
+                    (binding, owner) = bound[0]
+                    home = self.evaluator.root_frame(owner) if owner else self.evaluator.module_frame(value.made.module)
+                    found.add(self._bound_to(binding, home, met))
+        return found
+
+    def _bound_to(self, binding: Binding, home: Frame, met: frozenset[ast.expr]) -> float | None:
+        if binding.expr is None or binding.expr in met:
+            return None
+        return self.number(binding.expr, home, met | {binding.expr})
+
+
+def _folded(op: ast.operator, left: float, right: float) -> float | None:
+    match op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Pow() if abs(left) <= 10 and 0 <= right <= 64:
+            return float(left**right)
+    return None

@@ -1,0 +1,168 @@
+"""Which autocast regions a scaler serves: those whose losses it scales, by what calls what and by whose objects.
+
+A scaler is built in a function, or in the constructor of a class; then each call that makes an object of that class
+from outside is one use of it. It serves the active regions of the functions that the same callers run, or that belong
+to the same object, where a loss is scaled.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from verifygate.base.records import record
+from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
+from verifygate.static.amp.scalers import MadeScaler
+from verifygate.static.facts.condition_texts import ConditionTexts
+from verifygate.static.symbols.import_graph import Companions
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.sites import calm
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.call_graph import Callers, Site
+
+_EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
+"""Names of methods whose results nobody differentiates."""
+_RUNS_BACKWARD = r"(?i)backward|optimi[sz]e|step|update|(?:^|_)opt(?:im)?$"
+
+
+@record(eq=False)
+class Use:
+    """One place where a scaler is allocated, with the training regions that it serves."""
+
+    scaler: MadeScaler
+    call: ast.Call
+    function: Function
+    """The call that builds the scaler, or the object of the project that holds it."""
+    regions: tuple[WrittenRegion, ...]
+
+
+class ScalerRegions:
+    """Answers for the scalers and regions of one set of modules."""
+
+    def __init__(
+        self, regions: WrittenRegions, texts: ConditionTexts, callers: Callers, companions: Companions
+    ) -> None:
+        self.roles = regions.roles
+        self.evaluator = regions.roles.evaluator
+        self.regions = regions
+        self.texts = texts
+        self.callers = callers
+        self.companions = companions
+
+    def uses(self, scaler: MadeScaler) -> list[Use]:
+        """The places where a scaler is allocated, each with the active regions whose losses it scales."""
+        homes = [(scaler.call, scaler.function)]
+        if scaler.function.owner is not None and scaler.function.name == "__init__" and not self._serves_own(scaler):
+            homes = [(site.call, site.caller) for site in self._made_in(scaler.function)] or homes
+        return [Use(scaler, call, function, tuple(self._served(function))) for call, function in homes]
+
+    def conditions(self, use: Use) -> list[tuple[str, bool]]:
+        """The path conditions of a use: of building the scaler, and of its being on.
+
+        Each is a text with definitions, and whether it holds or fails there.
+        """
+        found = []
+        if use.scaler.enabled is not None:
+            enabled = use.scaler.enabled
+            found.append((self.texts.with_definitions(_plain(enabled.expr), enabled.frame, through=use.call), True))
+        places = {(use.call, use.function), (use.scaler.call, use.scaler.function)}
+        for call, function in sorted(places, key=lambda each: (each[1].module.path, each[0].lineno)):
+            frame = self.evaluator.root_frame(function)
+            for test, holds in self.texts.nesting.conditions(call, function):
+                found.append((self.texts.with_definitions(test, frame), holds))
+        return found
+
+    def _serves_own(self, scaler: MadeScaler) -> bool:
+        """Whether the class that builds the scaler enters autocast itself, so that it is no mere wrapper."""
+        return any(self.evaluator.may_be_of_one_object(region.function, scaler.function) for region in self.regions.all)
+
+    def _made_in(self, constructor: Function) -> Iterator[Site]:
+        """The constructor calls from outside, of the class itself or of a subclass."""
+        for site in self.callers.sites(constructor):
+            if not self.evaluator.may_be_of_one_object(site.caller, constructor):
+                yield site
+            elif site.caller is not constructor and site.caller.name == "__init__":
+                yield from self._made_in(site.caller)
+
+    def _served(self, function: Function) -> Iterator[WrittenRegion]:
+        """The active regions with a scaled loss that belong to the object of a function, or share a caller with it."""
+        files = self.companions.together(function.module.path)
+        above = self.callers.above(function)
+        keeps_it = bool(function.symbol) and self._scales_itself(function)  # another loop has a scaler of its own
+        for region in self.regions.all:
+            home = region.function
+            if not region.is_active or home.module.path not in files:
+                continue
+            if not (self.scales(home) or self._computes_for_another(home)):
+                continue
+            same = self.evaluator.may_be_of_one_object(function, region.function)
+            own = region.function.module is function.module and not function.symbol
+            beside = self.callers.above(region.function)
+            if same or own or (function in beside if keeps_it else above & beside):
+                yield region
+
+    def in_models_of(self, use: Use) -> list[WrittenRegion]:
+        """The regions that models enter in their own forward, where the scaler of a loop serves no other."""
+        above = self.callers.above(use.function)
+        found = []
+        for region in () if use.regions else self.regions.all:
+            if region.is_active and region.function.name == "forward" and self._is_module(region.function):
+                callers = self.callers.above(region.function)
+                if any(self.scales(each) and above & self.callers.above(each) for each in callers):
+                    found.append(region)
+        return found
+
+    def _is_module(self, method: Function) -> bool:
+        bases = self.evaluator.outside_bases(method.owner) if method.owner else ()
+        return any(base.startswith("torch.nn.") for base in bases)
+
+    def scales(self, function: Function) -> bool:
+        """Whether a function scales a loss: through a scaler, or a wrapper that is called like one.
+
+        Functions inside it that have no loop of their own are parts of it: one computes the loss, another scales it.
+        """
+        while function.enclosing is not None and function.enclosing.symbol and not _loops(function):
+            function = function.enclosing
+        inner = function.module.beside(function) if function.symbol else []
+        parts = [each for each in inner if each.enclosing is function and not _loops(each)]
+        return any(self._scales_itself(each) for each in (function, *parts))
+
+    def _computes_for_another(self, function: Function) -> bool:
+        """Whether a method computes a loss that another method of its class scales, which enters no region itself."""
+        if function.owner is None or re.search(_EVALUATES, function.name) or calm(function):
+            return False
+        methods = [each for made in self.evaluator.linearised(function.owner) for each in made.methods.values()]
+        scaling = [each for each in methods if each is not function and self._scales_itself(each)]
+        return bool(scaling) and not any(self.regions.by_function.get(each) for each in scaling)
+
+    def _scales_itself(self, function: Function) -> bool:
+        """Whether it scales a loss, or passes one to a method that does: `fabric.backward(loss)`."""
+        return self._holds_scale(function) or any(
+            self._holds_scale(callee)
+            for node in function.calls
+            if (node.args or node.keywords) and re.search(_RUNS_BACKWARD, last_name(node.func))
+            for callee in self.callers.callees(node, function)
+        )
+
+    def _holds_scale(self, function: Function) -> bool:
+        frame = self.evaluator.root_frame(function)
+        for node in function.calls:
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
+                if self.roles.scaler(node.func.value, frame) is not None:
+                    return True
+            elif "scaler" in last_name(node.func).lower() and node.args and last_name(node.func).islower():
+                return True
+        return False
+
+
+def _plain(expr: ast.expr) -> ast.expr:
+    """The condition of `True if condition else False`."""
+    match expr:
+        case ast.IfExp(test=test, body=ast.Constant(value=True), orelse=ast.Constant(value=False)):
+            return test
+    return expr
+
+
+def _loops(function: Function) -> bool:
+    return bool(function.loops)
