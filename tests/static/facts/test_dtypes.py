@@ -9,11 +9,13 @@ import textwrap
 import pytest
 
 from verifygate.sources.tree import SourceFile, Sources
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts import dtype_predicates
+from verifygate.static.facts.devices import ANY
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype, join, named, promote
 from verifygate.static.facts.region_dtypes import AssumedDevice
-from verifygate.static.facts.tensor_dtypes import NOTHING, UNKNOWN_LAYERS, UNKNOWN_SIGMOIDS, Assume
+from verifygate.static.facts.tensor_dtypes import NOTHING, UNKNOWN_LAYERS, UNKNOWN_SIGMOIDS, Assumptions
 from verifygate.static.symbols.program import Function, Program
 from verifygate.static.values.domain import Frame
 
@@ -128,7 +130,9 @@ class Model(nn.Module):
         scores = q @ k
         total = scores.sum(-1)
         scaled = scores
-        scaled *= 2
+        scaled *= x
+        late = x
+        late = (q * k).sum(-1)
         running = 0
         running = running + self.fc(x)
         mixed = q @ k
@@ -147,7 +151,7 @@ def unknown_to(x):
 """
 
 
-def dtype_of(expression: str, assume: Assume = NOTHING) -> Dtype:
+def dtype_of(expression: str, assume: Assumptions = NOTHING) -> Dtype:
     analysis = analysed(MODEL.replace("{expression}", expression))
     return analysis.tensor_dtypes.of(*returned(analysis, "Model.forward"), assume)
 
@@ -214,6 +218,7 @@ def test_dtype_of_an_expression(expression: str, expected: Dtype) -> None:
         ("torch.sigmoid(x.float())", FLOAT32),
         ("torch.sigmoid((q * k).sum(-1))", FLOAT32),
         ("torch.sigmoid(total - (q * x).sum(-1))", FLOAT32),
+        ("torch.sigmoid(late)", FLOAT32),  # the last definition decides
         ("torch.sigmoid(x) if d else x", HALF),
         ("mixed", HALF),
         ("project(x)", HALF),
@@ -321,6 +326,14 @@ class Trainer:
         self.dtype = torch.bfloat16
 
 
+def with_default(default_dtype=None):
+    return default_dtype
+
+
+with_default(torch.half)
+with_default()
+
+
 def f(name, trainer: Trainer, settings: Settings, amp_dtype, given):
     supported = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
     return EXPRESSION
@@ -357,10 +370,15 @@ def test_dtypes_that_an_expression_stands_for(expression: str, expected: set[Dty
     assert analysis.dtype_values.of(*returned(analysis, "f")) == expected
 
 
+def test_a_parameter_that_a_call_leaves_to_its_default_is_unknown() -> None:
+    analysis = analysed(DTYPES.replace("EXPRESSION", "None"))
+    assert UNKNOWN in analysis.dtype_values.of(*returned(analysis, "with_default"))
+
+
 # -- regions -------------------------------------------------------------------------------------------------------
 
 
-def region_dtypes(context: str, assumed: AssumedDevice = AssumedDevice.NONE, *, options: bool = True) -> set[Dtype]:
+def with_region(context: str) -> tuple[Analysis, WrittenRegion]:
     analysis = analysed(
         f"""
         import torch
@@ -378,6 +396,11 @@ def region_dtypes(context: str, assumed: AssumedDevice = AssumedDevice.NONE, *, 
         """
     )
     (region,) = analysis.written_regions.all
+    return analysis, region
+
+
+def region_dtypes(context: str, assumed: AssumedDevice = AssumedDevice.NONE, *, options: bool = True) -> set[Dtype]:
+    analysis, region = with_region(context)
     return set(analysis.region_dtypes.of(region, assumed, reads_options=options))
 
 
@@ -435,6 +458,23 @@ def test_dtypes_of_a_region_by_what_is_assumed_of_its_device(
 def test_options_of_a_region_are_read_but_where_they_are_not_to_be() -> None:
     assert region_dtypes("torch.autocast('cuda', **OPTIONS)") == {BFLOAT16}
     assert region_dtypes("torch.autocast('cuda', **OPTIONS)", options=False) == {FLOAT16}
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        ("torch.autocast('cuda:1')", {"cuda"}),
+        ("torch.cpu.amp.autocast()", {"cpu"}),
+        ("torch.autocast(gpu.type)", {"cuda"}),
+        ("torch.autocast(either.type)", {"cuda", "cpu"}),
+        ("torch.autocast('mps' if kind else device)", {"mps", ANY}),
+        ("torch.autocast(kind.get('device', 'cpu'))", {"cpu", ANY}),
+        ("kind.autocast()", {ANY}),
+    ],
+)
+def test_devices_of_a_region(context: str, expected: set[str]) -> None:
+    analysis, region = with_region(context)
+    assert analysis.devices.of(region.region) == expected
 
 
 def test_halves() -> None:

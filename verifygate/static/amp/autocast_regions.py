@@ -1,7 +1,7 @@
-"""Autocast regions as they stand in the source: what is written inside one, and which one is around it.
+"""Index of autocast regions by their syntax: which nodes are in a region, and which region encloses it.
 
-The event graph knows what runs in a region, through calls; this index knows what is written in one, which is all
-that some rules ask: about variables, devices and contexts rather than about the protocol's events.
+`with torch.autocast("cuda"): loss = model(x)` is a region that binds `loss`. The event graph has what runs in a region,
+through calls, too; rules about variables, devices and contexts need only what is in its body.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class WrittenRegion:
 
     region: Region
     function: Function
-    """The function it is written in, or the one that is decorated."""
+    """The function that contains it, or the decorated one."""
     context: ast.expr
     block: ast.AST
     """The `with` statement, or the definition of the decorated function."""
@@ -37,7 +37,7 @@ class WrittenRegion:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node in the body, in the order of the source, but for the bodies of nested functions."""
+        """The nodes of the body in source order, without the bodies of nested functions."""
         if self.block is self.function.node:
             return self.function.own_nodes
         body = self.block.body  # type: ignore[attr-defined]
@@ -50,7 +50,7 @@ class WrittenRegion:
 
     @cached_property
     def binds(self) -> frozenset[str]:
-        """The names that are bound in the body."""
+        """The names that the body assigns."""
         return frozenset(
             node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         )
@@ -61,7 +61,7 @@ class WrittenRegion:
 
 
 class WrittenRegions:
-    """All regions of some modules, each outer one before those inside it."""
+    """The regions of some modules, enclosing ones first."""
 
     def __init__(self, modules: list[Module], roles: Roles) -> None:
         self.roles = roles
@@ -69,7 +69,7 @@ class WrittenRegions:
 
     @property
     def some_active(self) -> bool:
-        """Whether some region is ever on."""
+        """Whether any region may be enabled."""
         return any(region.is_active for region in self.all)
 
     def frame(self, function: Function) -> Frame:
@@ -107,7 +107,7 @@ class WrittenRegions:
                 yield made
 
     def _opened_by(self, decorator: ast.Call, module: Frame) -> Region | None:
-        """The region of a function's calls. One whose inputs `custom_fwd` casts to float32 is an island."""
+        """The region that a decorator opens; `custom_fwd(cast_inputs=torch.float32)` opens a float32 island."""
         cast = next((word.value for word in decorator.keywords if word.arg == "cast_inputs"), None)
         if cast is None:
             return self.roles.region(decorator, module)
@@ -117,7 +117,7 @@ class WrittenRegions:
 
 
 def _holds(outer: WrittenRegion, node: ast.stmt) -> bool:
-    """Whether a statement stands in the body of a region (or is a further item of the same `with`)."""
+    """Whether a region encloses a statement, or is an earlier item of the same `with`."""
     if outer.block is outer.function.node or outer.block is node:
         return True
     end = getattr(outer.block, "end_lineno", None) or 0

@@ -1,4 +1,4 @@
-"""What a call that makes a scaler or a region is given, and where it stands."""
+"""Arguments and allocation site of a GradScaler or autocast call: `enabled` of `GradScaler("cuda", enabled=amp)`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verifygate.static.values.domain import Bound, Made
 
 
 def built_at(made: Made) -> str:
-    """The call that builds it, by its place; empty where none is in sight, only a type."""
+    """The allocation site of an object; empty where only its type is known."""
     if not made.calls:
         return ""
     call, frame = made.calls[-1]
@@ -18,22 +18,24 @@ def built_at(made: Made) -> str:
 
 
 def built_by(call: ast.Call, function: Function) -> str:
-    """What tells an object by the call that builds it, which stands in a function."""
+    """The allocation site that a call is, as `path:line:column`."""
     return f"{function.module.path}:{call.lineno}:{call.col_offset}"
 
 
 def scaler_enabled(made: Made) -> Bound | None:
+    """The argument `enabled` of the call that made a GradScaler; None where it is left to the default."""
     position = torch_names.SCALER_ENABLED_POSITION.get(made.name, 5)
     return argument(made, "enabled", position)
 
 
 def autocast_enabled(made: Made) -> Bound | None:
+    """The argument `enabled` of the call that made an autocast context; None where it is left to the default."""
     device = torch_names.AUTOCASTS[made.name]
     return argument(made, "enabled", torch_names.ENABLED_POSITION[device])
 
 
 def argument(made: Made, keyword: str, position: int) -> Bound | None:
-    """An argument of the call that made the value, the last of the calls first where a partial is completed."""
+    """An argument of the call that made a value; of a partial's two calls the later one's keyword overrides."""
     positional = [Bound(given, frame) for call, frame in made.calls for given in call.args]
     for call, frame in reversed(made.calls):
         for word in call.keywords:

@@ -1,4 +1,4 @@
-"""Regions that decorators of the project open around what they decorate.
+"""Autocast regions that decorators of the project open around the functions they decorate.
 
 def in_half(function):
     @functools.wraps(function)
@@ -20,7 +20,7 @@ from verifygate.static.values.domain import FunctionValue
 
 
 def decorators(function: Function, roles: Roles) -> Iterator[tuple[ast.expr, Function]]:
-    """The project's functions that decorate a function, each with how it is written there."""
+    """The project's functions among the decorators of a function, each with the expression of the decorator."""
     frame = roles.evaluator.module_frame(function.module)
     for decorator in getattr(function.node, "decorator_list", ()):
         for value in roles.evaluator.values(decorator, frame):
@@ -29,7 +29,7 @@ def decorators(function: Function, roles: Roles) -> Iterator[tuple[ast.expr, Fun
 
 
 def around(function: Function, roles: Roles) -> Iterator[tuple[ast.expr, Region]]:
-    """The regions, or islands, in which decorators of the project surely run a function."""
+    """The regions, or islands, in which a decorator of the project calls the function on every path."""
     for decorator, outer in decorators(function, roles):
         given = {each.arg for each in outer.parameters}
         inner = [each for each in outer.module.beside(outer) if each.enclosing is outer] if given else []

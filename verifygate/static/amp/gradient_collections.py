@@ -1,4 +1,4 @@
-"""Lists and tensors into which a function puts gradients: measuring one of them measures the gradients."""
+"""Local names that hold gradients: `norms.append(p.grad)` makes `norms` one, and a norm of it a norm of gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_grad(expr: ast.expr) -> bool:
 
 
 def grad_among(call: ast.Call, gathered: dict[str, ast.expr]) -> ast.expr | None:
-    """The `.grad` among the arguments of a call that measures or records it, bare or put together with others."""
+    """The `.grad` among the arguments of a call, by itself, in a comprehension or in `torch.cat([...])`."""
     for argument in (*call.args, *(word.value for word in call.keywords)):
         inner = argument.elt if isinstance(argument, ast.ListComp | ast.GeneratorExp) else argument
         for each in (argument, inner):
@@ -33,7 +33,7 @@ def grad_among(call: ast.Call, gathered: dict[str, ast.expr]) -> ast.expr | None
 
 
 def grad_held(expr: ast.expr, gathered: dict[str, ast.expr]) -> ast.expr | None:
-    """The gradient in a list of them that is written out, in a tensor made of such a list, or in a name for one."""
+    """The gradient in `[p.grad for p in ...]`, in a tensor joined of such a list, or in a name for either."""
     match expr:
         case ast.Name(id=name):
             return gathered.get(name)
@@ -45,7 +45,7 @@ def grad_held(expr: ast.expr, gathered: dict[str, ast.expr]) -> ast.expr | None:
 
 
 def grad_squared(expr: ast.expr) -> ast.expr | None:
-    """The gradient in `p.grad ** 2`, or in a list of such."""
+    """The gradient in `p.grad ** 2`, in a comprehension of it, or in a sum."""
     match expr:
         case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item):
             return grad_squared(item)
@@ -57,13 +57,13 @@ def grad_squared(expr: ast.expr) -> ast.expr | None:
 
 
 class Gathered:
-    """Finds, for each function, the names of its own that hold gradients."""
+    """For each function, the local names that hold gradients."""
 
     def __init__(self) -> None:
         self._known: dict[Function, dict[str, ast.expr]] = {}
 
     def by(self, function: Function) -> dict[str, ast.expr]:
-        """Name -> the gradient that is in it, as it is written where it is put there."""
+        """Name -> the gradient that it holds, as the expression that was put there."""
         if function not in self._known:
             self._known[function] = {}
             if function.module.mentions(b".grad"):
@@ -95,7 +95,7 @@ def _gathered(function: Function) -> dict[str, ast.expr]:
 
 
 def _is_empty(expr: ast.expr) -> bool:
-    """`[]`, `list()` or None, to which something comes later."""
+    """`[]`, `list()` or None: an initial value to which something is added later."""
     match expr:
         case ast.List(elts=[]) | ast.Call(func=ast.Name(id="list"), args=[]) | ast.Constant(value=None):
             return True
@@ -103,5 +103,5 @@ def _is_empty(expr: ast.expr) -> bool:
 
 
 def _differentiates(expr: ast.expr) -> bool:
-    """`autograd.grad(...)`: what it gives was not left by a backward."""
+    """`autograd.grad(...)`: its result was not accumulated by a `backward()`."""
     return isinstance(expr, ast.Call) and last_name(expr.func) == "grad"

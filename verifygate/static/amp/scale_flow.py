@@ -1,4 +1,8 @@
-"""Which expressions hold a scaled loss: they call `scale`, by whatever way, or what they are made of does."""
+"""Taint of the loss scale: which expressions hold a scaled loss.
+
+`scaler.scale(loss)`, `map(scaler.scale, losses)` and `loss * scaler.get_scale()` introduce the scale; `.item()`,
+`.detach()` and a division by the scale remove it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from verifygate.static.syntax.traversal import children, walk
 from verifygate.static.values.domain import Frame
 
 _READ_OUT = frozenset({"item", "detach", "float", "str", "print"})
-"""Calls that give a number or a text, and no loss that a backward could start from."""
+"""Calls whose result is a number or a text, and no loss to call `backward()` on."""
 _MAX_FOLLOWED = 3
 
 
@@ -21,7 +25,7 @@ class Scaling:
         self.roles = roles
 
     def scaler_in(self, expr: ast.AST, frame: Frame) -> Scaler | None:
-        """The scaler whose `scale` an expression calls or hands on (`map(scaler.scale, losses)`)."""
+        """The scaler whose `scale` an expression calls or passes on (`map(scaler.scale, losses)`)."""
         if not frame.function.module.mentions(b".scale", b"get_scale"):
             return None
         found: Scaler | None = None
@@ -46,7 +50,7 @@ class Scaling:
                 yield scaler
 
     def reaches_scale(self, expr: ast.expr, frame: Frame, followed: int = 0) -> bool:
-        """Whether an expression asks for the scale, in itself or in what its names are given, by callers too."""
+        """Whether an expression calls `get_scale`, or a definition of its names does, also in a caller."""
         for node in walk(expr):
             if isinstance(node, ast.Attribute) and node.attr == "get_scale":
                 return True
@@ -86,14 +90,14 @@ class Scaling:
         return None
 
     def bound(self, expr: ast.expr, frame: Frame) -> ast.expr:
-        """What a name is bound to in the function itself, once; any other expression is what it is."""
+        """The one definition of a local name; any other expression is returned as it is."""
         found = self.roles.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
         if found is not None and found[1] is frame and len(found[0]) == 1 and found[0][0].kind == "value":
             return found[0][0].expr or expr
         return expr
 
     def sources(self, expr: ast.AST, frame: Frame) -> frozenset[str]:
-        """Canonical paths of the variables in an expression, and of what they are in or of.
+        """The access paths of the variables in an expression, with the prefixes of each: `out` of `out['loss']`.
 
         Without those read through `.item()` or `.detach()`, or divided by the scale.
         """
@@ -116,6 +120,6 @@ class Scaling:
 
 
 def _lineage(path: str) -> list[str]:
-    """A path, and the paths of the objects that it leads through: `out['loss']` is of `out`."""
+    """An access path and its prefixes: `out['loss']` and `out`."""
     ends = [end for end, letter in enumerate(path) if letter in ".[" and end > path.rfind(":")]
     return [path, *(path[:end] for end in ends)]

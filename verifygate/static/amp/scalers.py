@@ -1,4 +1,4 @@
-"""Where the project builds its scalers, and what switches them on."""
+"""Allocation sites of scalers: each call that builds a GradScaler, or a subclass of it, and its `enabled` argument."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _NAME = b"GradScaler"
 
 @record(eq=False)
 class MadeScaler:
-    """One call that builds a GradScaler, or an object of a class derived from it."""
+    """One call that builds a GradScaler, or an object of a subclass."""
 
     call: ast.Call
     function: Function
     enabled: Bound | None
-    """What `enabled` is given; None for the default, which is True."""
+    """The argument `enabled`; None for the default, which is True."""
     off: bool
-    """`enabled` is False whatever the configuration."""
+    """`enabled` is False in every configuration."""
     sharded: bool = False
     steps: bool = False
-    """An object of a library that holds a scaler, and scales, steps and updates where it is called."""
+    """An object of a library that owns a scaler: calling it scales, steps and updates."""
     field_of: Class | None = None
-    """The class of which it is a field from the start."""
+    """The class that builds it as the default of a field."""
 
     @property
     def owner(self) -> Class | None:
-        """The class whose objects build it."""
+        """The class whose instances build it."""
         return self.field_of or self.function.owner
 
     @property
@@ -46,7 +46,7 @@ class MadeScaler:
 
 
 def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler]:
-    """Every scaler that the modules build, in order of place."""
+    """The allocation sites in some modules, in source order."""
     found = []
     kept = {name for module in modules for name in _holding_the_class(module.file.data)}
     for module in modules:
@@ -63,7 +63,7 @@ def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler
 
 
 def _holding_the_class(data: bytes) -> Iterator[str]:
-    """What is given the class itself, for others to call: `self.make = partial(GradScaler, "cuda")`."""
+    """Names that the class itself is assigned to, to be called later: `self.make = partial(GradScaler, "cuda")`."""
     at = data.find(_NAME)
     while at != -1:
         end = at + len(_NAME)
@@ -75,9 +75,9 @@ def _holding_the_class(data: bytes) -> Iterator[str]:
 
 
 def _may_make(func: ast.expr, kept: set[str]) -> bool:
-    """Whether a call may be of a class: `x.view(...)` is not, unless something of that name is given a scaler's class.
+    """Whether a call may be a constructor call: not `x.view(...)`, unless a scaler's class is assigned to that name.
 
-    Finding out what `x` is takes long, and most calls are of methods.
+    A filter by name: to evaluate `x` takes long, and most calls are of methods.
     """
     if not isinstance(func, ast.Attribute):
         return True
@@ -85,7 +85,7 @@ def _may_make(func: ast.expr, kept: set[str]) -> bool:
 
 
 def _in_fields(made: Class) -> Iterator[ast.Call]:
-    """The calls that build what a class, or each record of a dataclass, has from the start."""
+    """The calls in a class body, and those that a `default_factory` of a dataclass field makes."""
     for node in made.own_nodes:
         if isinstance(node, ast.Call):
             yield node

@@ -1,4 +1,4 @@
-"""Training that may run on an accelerator other than CUDA, with a scaler that is for CUDA only."""
+"""May a float16 region run on mps, xpu or npu although its scaler is for CUDA only, and off elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Bound, Frame, Made
 
 OTHERS = frozenset({"mps", "xpu", "npu", "hpu"})
-"""Accelerators on which autocast computes in float16 where nobody says otherwise; on the CPU it is bfloat16."""
+"""Accelerators on which autocast computes in float16 by default; on the CPU it is bfloat16."""
 
 _FORESEEN = Alternatives(
     "|".join(
@@ -38,7 +38,7 @@ _TURNED_ROUND = r"\bnot\b|!=|\bnot in\b"
 
 
 class Accelerators:
-    """Answers for one scaler and one region whose losses it scales."""
+    """Answers for pairs of a scaler and a region that it serves."""
 
     def __init__(self, scaler_regions: ScalerRegions, region_dtypes: RegionDtypes, sources: Sources) -> None:
         self.scaler_regions = scaler_regions
@@ -51,30 +51,30 @@ class Accelerators:
         self._foreseen: dict[str, bool] = {}
 
     def left_alone(self, region: WrittenRegion) -> bool:
-        """Whether the region may compute in float16 on an accelerator that the program foresees and CUDA is not."""
+        """Whether the region may compute in float16 on an accelerator other than CUDA that the program names."""
         device = region.region.device
         if not isinstance(device, Bound) or region.region.made is None:
             return False
         types = self.devices.types(device.expr, device.frame)
         if not types & OTHERS:
-            told = set(re.findall(r"\w+", self.texts.with_definitions(device.expr, device.frame)))
-            if ANY not in types or told & OTHERS or not self._foresees_others(region.function):
+            named = set(re.findall(r"\w+", self.texts.with_definitions(device.expr, device.frame)))
+            if ANY not in types or named & OTHERS or not self._foresees_others(region.function):
                 return False  # one that is named on the way is led elsewhere: `"cpu" if device == "mps" else device`
         if region.region.dtype is not None and Dtype.FLOAT16 not in self.region_dtypes.of(region):
             return False
         return not any(re.search(_ASKS_FOR_CUDA, text) for text in self._switches(region))
 
     def built_for_cuda_only(self, use: Use) -> bool:
-        """Whether conditions let the scaler be built, or be on, where the device is CUDA and nowhere else."""
+        """Whether the path conditions of the scaler hold only where the device is CUDA."""
         return any(
             holds and re.search(_ASKS_FOR_CUDA, text) and not re.search(_TURNED_ROUND, text.partition(" ; ")[0])
             for text, holds in self.scaler_regions.conditions(use)
         )
 
     def is_for_cuda(self, use: Use) -> bool:
-        """Whether the constructor is the one for CUDA: without CUDA it switches itself off, with a warning.
+        """Whether the constructor is the one for CUDA: without CUDA it disables itself, with a warning.
 
-        Not one that an older torch gets, whose scalers are all for CUDA: `except TypeError:` behind another.
+        Not one in an `except TypeError:` for older versions of torch, whose scalers are all for CUDA.
         """
         call = use.scaler.call
         around = (each.node for each in self.texts.nesting.around(call, use.scaler.function))
@@ -93,7 +93,7 @@ class Accelerators:
         return self.devices.types(given, self._frame(use.scaler.function)) == {"cuda"}
 
     def has_one_for_each(self, use: Use, region: WrittenRegion) -> bool:
-        """Whether what builds the scaler builds one for every other accelerator, too, of which the program speaks."""
+        """Whether the same function builds a scaler for each other accelerator that the program names."""
         built = {ast.unparse(call) for call in use.scaler.function.calls if last_name(call.func) == "GradScaler"}
         known = OTHERS & {word for each in built for word in re.findall(r"\w+", each)}
         if not known:
@@ -106,7 +106,7 @@ class Accelerators:
         return self.roles.evaluator.root_frame(function)
 
     def _foresees_others(self, function: Function) -> bool:
-        """Whether the program has anything to say about another accelerator."""
+        """Whether the program names another accelerator anywhere."""
         path = function.module.path
         if path not in self._foreseen:
             found = self.sources.each(self.companions.together(path))
@@ -114,7 +114,7 @@ class Accelerators:
         return self._foreseen[path]
 
     def _switches(self, region: WrittenRegion) -> Iterator[str]:
-        """What is asked before the region is entered, or its context is made, each explained."""
+        """The path conditions of the region and of its context, as texts with definitions."""
         with_definitions = self.texts.with_definitions
         if region.region.enabled is not None:
             yield with_definitions(region.region.enabled.expr, region.region.enabled.frame)
@@ -126,7 +126,7 @@ class Accelerators:
 
     @staticmethod
     def _made(made: Made | None) -> Iterator[tuple[ast.Call, Frame]]:
-        """The calls that made the context, as they stand in the source (a partial's is put together from two)."""
+        """The calls that made the context, as nodes of the source: a partial's call is assembled from two."""
         for call, frame in made.calls if made else ():
             at = (call.lineno, call.col_offset)
             yield from (
@@ -137,6 +137,6 @@ class Accelerators:
 
 
 def _is_for_an_older_torch(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler takes the place of a name, or an argument, that torch has not had from the start."""
+    """Whether a handler is the fallback for a name, or an argument, that older versions of torch do not have."""
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return {last_name(each) for each in caught if each is not None} <= _NOT_THERE_YET

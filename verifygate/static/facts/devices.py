@@ -1,4 +1,7 @@
-"""Which types of device an expression may name: `torch.device("cuda" if torch.cuda.is_available() else "cpu")`."""
+"""Value-set analysis of device types.
+
+`torch.device("cuda" if torch.cuda.is_available() else "cpu")` is {"cuda", "cpu"}.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Frame, Literal, Made
 
 ANY = "?"
-"""Stands for a device that cannot be told from the source."""
+"""Top: a device that the source does not tell."""
 
 TYPES = frozenset({"cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla", "npu", "ipu", "meta"})
 _MOVES = frozenset({"to", "cuda", "xpu", "npu"})
@@ -19,7 +22,7 @@ _MAX_FOLLOWED = 8
 
 
 class Devices:
-    """Answers by what the source writes down; a command line's or a configuration's device is ANY."""
+    """Answers for one set of modules; a device from a command line or a configuration is ANY."""
 
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
@@ -69,7 +72,7 @@ class Devices:
                     yield ANY
 
     def placed(self, region: WrittenRegion, frame: Frame) -> list[tuple[ast.AST, frozenset[str]]]:
-        """What moves something that goes into a region, in its function, and to which types; not what comes out."""
+        """The calls that move an input of a region to a device, in its function, with the device types."""
         used = frozenset(node.id for node in region.nodes if isinstance(node, ast.Name) and not _is_stored(node))
         used |= {node.attr for node in region.nodes if isinstance(node, ast.Attribute)}
         results = {node.id for node in region.nodes if isinstance(node, ast.Name) and _is_stored(node)}
@@ -93,7 +96,7 @@ class Devices:
         return found
 
     def _placement(self, call: ast.Call, frame: Frame) -> frozenset[str]:
-        """Where `x.to(device)`, `x.cuda()` and `torch.zeros(..., device=device)` put their result; empty if nowhere."""
+        """The device types of the result of `x.to(device)`, `x.cuda()`, `torch.zeros(device=device)`; else empty."""
         keyword = next((word.value for word in call.keywords if word.arg == "device"), None)
         if keyword is not None:
             return self.types(keyword, frame)

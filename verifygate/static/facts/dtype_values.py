@@ -64,7 +64,7 @@ class DtypeValues:
         ]
 
     def _by_definitions(self, expr: ast.expr, frame: Frame, steps: int) -> frozenset[Dtype]:
-        """What the definitions of a name or an attribute come to; empty where there are none in sight."""
+        """The dtypes of the definitions of a name or an attribute; empty where there are none in sight."""
         passed = [self.of(each.expr, each.frame, steps + 1) for each in self._fields_given(expr, frame)]
         bound = [self._of_binding(binding, home, steps + 1) for binding, home in self.bindings(expr, frame)]
         return frozenset().union(*passed, *bound)

@@ -1,8 +1,7 @@
-"""Which functions run inside an autocast region: called from one, at any depth, as far as calls can be followed.
+"""Interprocedural region coverage: which functions run inside an autocast region, called from it at any depth.
 
-Models are often built by name from a registry, and then nothing in the source says whose `forward` a call runs. Such
-a call is taken to reach every module of the program that has a method of that name; what is found through it is
-only likely.
+A call that cannot be resolved, as of a model that is built by name from a registry, is taken to reach the methods of
+that name of every module (of torch) in the program; what is found through it is only likely.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from verifygate.static.values.overrides import is_empty
 
 @record(eq=False)
 class Cover:
-    """How a place comes to run inside a region."""
+    """The region that a location runs in, and how it is reached from there."""
 
     region: WrittenRegion
     certain: bool
-    """Every call between was followed."""
+    """Every call in between was resolved."""
     guess: Site | None = None
-    """The call that was taken to reach every method of its name, where there is one and it names a method."""
+    """The unresolved call that was taken to reach every method of its name, if there is one."""
 
 
 class Covered:
@@ -56,14 +55,14 @@ class Covered:
         self.modules = modules
 
     def cover(self, node: ast.AST, function: Function) -> Cover | None:
-        """The region that is open where a node runs, or None: the nearest one written around it decides."""
+        """The region that is open where a node runs, or None: an enclosing region decides before a caller's."""
         written = self.written_around(node, function)
         if written is not None:
             return Cover(written, True) if written.is_active else None
-        return None if self._is_the_other_way(node, function) else self.reached.get(function)
+        return None if self._is_opposite_branch(node, function) else self.reached.get(function)
 
-    def _is_the_other_way(self, node: ast.AST, function: Function) -> bool:
-        """Whether the other arm of an `if` around a node has a region of its own: this one is for running without."""
+    def _is_opposite_branch(self, node: ast.AST, function: Function) -> bool:
+        """Whether the other branch of an `if` around a node has a region: this one is for running without."""
         blocks = {region.block for region in self.regions.by_function.get(function, ())}
         for each in self.nesting.around(node, function) if blocks else ():
             if isinstance(each.node, ast.If) and each.part in ("body", "orelse"):
@@ -73,12 +72,12 @@ class Covered:
         return False
 
     def written_around(self, node: ast.AST, function: Function) -> WrittenRegion | None:
-        """The innermost region of the same function that a node stands in."""
+        """The innermost region of the same function that encloses a node."""
         found = [region for region in self.regions.by_function.get(function, ()) if node in self._inside(region)]
         return found[-1] if found else None
 
     def trains_not(self, region: WrittenRegion) -> bool:
-        """Whether nothing is trained in a region: it is a test's, or no gradients are kept."""
+        """Whether nothing is trained in a region: it is in a test file, or under `no_grad`."""
         contexts = [region.context, *self.nesting.contexts(region.context, region.function)]
         if region.block is not region.function.node:
             contexts += [item.context_expr for item in region.block.items]  # type: ignore[attr-defined]
@@ -98,7 +97,7 @@ class Covered:
 
     @cached_property
     def reached(self) -> dict[Function, Cover]:
-        """Functions that are called inside a region, and how: a way that was followed wins."""
+        """Functions that are called inside a region, with their cover: a path of resolved calls wins."""
         found: dict[Function, Cover] = {}
         for certain in (True, False):
             queue: deque[tuple[Function, Cover]] = deque()
@@ -117,7 +116,7 @@ class Covered:
         return found
 
     def _is_decorated_away(self, function: Function) -> bool:
-        """Whether a decorator of the project has autocast off while the function runs."""
+        """Whether a decorator of the project disables autocast while the function runs."""
         frame = self.evaluator.module_frame(function.module)
         for decorator in getattr(function.node, "decorator_list", ()):
             made = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -142,7 +141,7 @@ class Covered:
                     yield function
 
     def _within(self, outer: Function) -> Iterator[WrittenRegion]:
-        """The regions that are written in a function, or in the functions inside it."""
+        """The regions in a function and in the functions nested in it."""
         for home, regions in self.regions.by_function.items():
             inner: Function | None = home
             while inner is not None and inner is not outer:
@@ -174,7 +173,7 @@ class Covered:
                 queue.extend((callee, guess) for callee in reached)
 
     def _by_name(self, call: ast.Call, function: Function, region: WrittenRegion) -> list[Function]:
-        """The methods of the program's modules that a call which cannot be followed may run."""
+        """Resolve a call by name: the methods of the program's modules (of torch) that it may run."""
         name = last_name(call.func)
         loss = "loss" in name.lower() or "crit" in name.lower()
         direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
@@ -201,7 +200,7 @@ class Covered:
         return [method for method in found if method is not function]
 
     def _overriding(self, abstract: Sequence[Function], region: WrittenRegion) -> list[Function]:
-        """The methods of the program that stand in for methods which are there to be overridden."""
+        """The overrides, in the program, of abstract methods."""
         files = self.companions.with_loaded(region.function.module.path)
         owners = {function.owner for function in abstract}
         return [
@@ -220,12 +219,12 @@ class Covered:
 
     @cached_property
     def _left_out(self) -> dict[tuple[str, bool, Files], list[Function]]:
-        """A guess -> the method that made it, if it is among what is guessed: another call may run it."""
+        """A guess -> the method that made it, if it is among its own targets: another call may run it."""
         return {}
 
     @cached_property
     def _own_losses(self) -> list[Function]:
-        """Methods by which models compute their losses and which nothing seen here calls: their forward may."""
+        """Methods with `loss` in their name and no known call site: a `forward` may call them."""
         return [
             method
             for name, methods in self._methods.items()
@@ -236,7 +235,7 @@ class Covered:
 
     @cached_property
     def _outside(self) -> frozenset[str]:
-        """The names that functions with a region call outside of it."""
+        """The names of the calls outside the regions, in functions that have one."""
         return frozenset(
             last_name(call.func)
             for function in self.regions.by_function
@@ -245,9 +244,9 @@ class Covered:
         )
 
     def _is_used_unseen(self, method: Function, files: Files) -> bool:
-        """Whether a module of the program that is a loss is called by nothing seen here, so that a model may call it.
+        """Whether a loss module has no known call site but is named in another file, so that a model may call it.
 
-        Some other file names it. Where what may be a loss is called outside of the regions, it may be that one.
+        Not where a loss is called outside the regions: it may be this one.
         """
         if method.module.path not in files or method.owner is None or self.callers.sites(method):
             return False
@@ -259,7 +258,7 @@ class Covered:
 
     @cached_property
     def _methods(self) -> dict[str, list[Function]]:
-        """Name -> the methods of that name in the modules (of torch) that the project defines."""
+        """Name -> the methods of that name in the subclasses of `torch.nn.Module` in the project."""
         found: dict[str, list[Function]] = {}
         for module in self.modules:
             for made in module.classes.values():
@@ -272,7 +271,7 @@ class Covered:
 
 
 def _put_in_place_of_forward(made: Class) -> Iterator[Function]:
-    """The methods of `self.forward = self.in_parts if in_parts else self.at_once`."""
+    """The methods that are assigned to `forward`: `self.forward = self.in_parts if in_parts else self.at_once`."""
     for binding, _ in made.attributes.get("forward", ()):
         for node in walk(binding.expr) if binding.expr is not None else ():
             if isinstance(node, ast.Attribute) and node.attr in made.methods:

@@ -42,7 +42,7 @@ _MAX_STEPS = 12
 
 
 @record
-class Assume:
+class Assumptions:
     """What is assumed of a tensor where the source does not tell its dtype: findings that rest on it are likely only.
 
     With either assumption a name is half where one of the definitions that reach it is: a may-analysis. Without one it
@@ -55,9 +55,9 @@ class Assume:
     """`self.layer(x)` is half, where nothing tells what `self.layer` is, or what a function makes of it."""
 
 
-NOTHING = Assume()
-UNKNOWN_SIGMOIDS = Assume(unknown_sigmoids_are_half=True)
-UNKNOWN_LAYERS = Assume(unknown_layers_are_half=True)
+NOTHING = Assumptions()
+UNKNOWN_SIGMOIDS = Assumptions(unknown_sigmoids_are_half=True)
+UNKNOWN_LAYERS = Assumptions(unknown_layers_are_half=True)
 
 
 @record
@@ -65,7 +65,7 @@ class _At:
     """Where an expression is evaluated: the frame, what is assumed, the names on the way to it, and how many steps."""
 
     frame: Frame
-    assume: Assume
+    assume: Assumptions
     met: frozenset[str] = frozenset()
     steps: int = 0
 
@@ -85,11 +85,11 @@ class TensorDtypes:
     def __init__(self, roles: Roles) -> None:
         self.evaluator = roles.evaluator
 
-    def of(self, expr: ast.expr, frame: Frame, assume: Assume = NOTHING) -> Dtype:
+    def of(self, expr: ast.expr, frame: Frame, assume: Assumptions = NOTHING) -> Dtype:
         """The dtype of an expression: HALF, FLOAT32, PYTHON_NUMBER or UNKNOWN."""
         return self._of(expr, _At(frame, assume))
 
-    def is_half(self, expr: ast.expr, frame: Frame, assume: Assume = NOTHING) -> bool:
+    def is_half(self, expr: ast.expr, frame: Frame, assume: Assumptions = NOTHING) -> bool:
         return self.of(expr, frame, assume) in HALVES
 
     def _of(self, expr: ast.expr, at: _At) -> Dtype:

@@ -1,7 +1,7 @@
-"""Whether a region that is off has its step to itself: nothing in it comes out of a region that is on, or enters one.
+"""Is a disabled autocast region isolated, with no half-precision value flowing in or out.
 
-A program may have autocast on in one step and off in another; an island of float32 in a step that is otherwise in half
-is no fault. So what the region reads is followed back, and what it calls down.
+A program may have autocast enabled in one step and disabled in another; a float32 island within a half-precision step
+is no fault. A slice decides: backward over the definitions of what the region reads, forward over its calls.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verifygate.static.symbols.scopes import Binding
 _FOLLOWED = frozenset({"value", "item", "iteration", "entry"})
 _WORKED_OUT = frozenset({"value", "item", "changed"})
 _DEPTH = 2
-"""How far down a model is looked for: `self.train_step(batch)` calls `self.model.render(...)`."""
+"""How many calls deep a model is searched for: `self.train_step(batch)` calls `self.model.render(...)`."""
 
 
 def beside(region: WrittenRegion, taken: list[ast.expr]) -> frozenset[str] | None:
-    """What a value is worked out from beside the names that a region binds; None where it comes of none of those."""
+    """The other names in the backward slice of a value that depends on a region; else None."""
     found: set[str] = set()
     queue = [name for each in taken for name in names_in(each)]
     comes_of_it = False
@@ -38,29 +38,29 @@ def beside(region: WrittenRegion, taken: list[ast.expr]) -> frozenset[str] | Non
 
 
 class Apart:
-    """The answers for the regions of one program."""
+    """Answers for the disabled regions of one program."""
 
     def __init__(self, analysis: Analysis, on: list[WrittenRegion]) -> None:
         self.analysis = analysis
         self.on = on
-        """The regions of the program that are ever on."""
+        """The regions of the program that may be enabled."""
 
-    def is_apart(self, region: WrittenRegion, loss: frozenset[str]) -> bool:
-        """Whether a region that is off runs a model, and nothing of it, or else of the `loss`, is under autocast."""
+    def is_isolated(self, region: WrittenRegion, loss: frozenset[str]) -> bool:
+        """Whether a disabled region runs a model, and no value in it, or else in the `loss`, comes from autocast."""
         function = region.function
         if self._hidden or function in self.analysis.covered.reached:
             return False
         if any(each.function is function and not each.binds.isdisjoint(loss) for each in self.on):
             return False
-        if any(self._is_the_other_arm(region, each) for each in self.on):
+        if any(self._are_opposite_branches(region, each) for each in self.on):
             return False  # a setting chooses between the two
         if not any(self._runs_a_model(call, function, _DEPTH) for call in region.calls):
             return False
         seen: set[tuple[Function, str]] = {(function, name) for name in region.binds}
         return not any(self._may_be_half(node, function, seen) for node in region.nodes)
 
-    def _is_the_other_arm(self, region: WrittenRegion, other: WrittenRegion) -> bool:
-        """Whether one of two regions runs where a condition holds, and the other where it does not."""
+    def _are_opposite_branches(self, region: WrittenRegion, other: WrittenRegion) -> bool:
+        """Whether two regions are on opposite branches of one condition."""
         ours, theirs = (self.analysis.nesting.conditions(each.context, each.function) for each in (region, other))
         return any(test is asked and holds is not holding for test, holds in ours for asked, holding in theirs)
 
@@ -74,12 +74,12 @@ class Apart:
 
     @cached_property
     def _entering(self) -> frozenset[Function]:
-        """The functions that enter a region, or call one that does."""
+        """The functions that enter an enabled region, directly or through calls."""
         return frozenset().union(*(self.analysis.callers.above(each.function) for each in self.on))
 
     @cached_property
     def _hidden(self) -> bool:
-        """Whether a model enters a region in a method that nothing in sight calls: any call of a model may run it."""
+        """Whether a model enters a region in a method without known call sites: any call of a model may run it."""
         return any(
             made.owner is not None
             and (made.name == "forward" or not self.analysis.callers.sites(made))
@@ -89,7 +89,7 @@ class Apart:
 
     @cached_property
     def _kept(self) -> frozenset[str]:
-        """The attributes that are set in regions that are on."""
+        """The attributes that enabled regions assign."""
         return frozenset(
             node.attr
             for region in self.on
@@ -98,7 +98,7 @@ class Apart:
         )
 
     def _may_be_half(self, node: ast.AST, function: Function, seen: set[tuple[Function, str]]) -> bool:
-        """Whether a call enters a region that is on, or what is read was bound in one."""
+        """Whether a call enters an enabled region, or a name that is read was assigned in one."""
         match node:
             case ast.Call():
                 return not self._entering.isdisjoint(self.analysis.callers.callees(node, function))

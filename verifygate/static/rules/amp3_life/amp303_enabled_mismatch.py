@@ -396,7 +396,7 @@ def _never_on(analysis: Analysis) -> Iterator[Match]:
             continue
         files = analysis.companions.together(region.function.module.path)
         on = [each for each in regions if each.is_active and each.function.module.path in files]
-        if not on or Apart(analysis, on).is_apart(region, loss):
+        if not on or Apart(analysis, on).is_isolated(region, loss):
             yield Match(
                 region.place,
                 "the region whose loss is scaled is always off: nothing is computed in half precision",
