@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import itertools
-import textwrap
+from collections.abc import Callable
 
 import pytest
 
-from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts import dtype_predicates
@@ -16,7 +15,7 @@ from verifygate.static.facts.devices import ANY
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype, join, named, promote
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.tensor_dtypes import NOTHING, UNKNOWN_LAYERS, UNKNOWN_SIGMOIDS, Assumptions
-from verifygate.static.symbols.program import Function, Program
+from verifygate.static.symbols.program import Function
 from verifygate.static.values.domain import Frame
 
 FLOAT16, BFLOAT16, HALF = Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.HALF
@@ -24,9 +23,7 @@ FLOAT32, FLOAT64, OTHER = Dtype.FLOAT32, Dtype.FLOAT64, Dtype.OTHER
 NUMBER, UNKNOWN = Dtype.PYTHON_NUMBER, Dtype.UNKNOWN
 
 
-def analysed(text: str) -> Analysis:
-    sources = Sources([SourceFile("train.py", textwrap.dedent(text).encode())])
-    return Analysis(Program(sources, {"train.py": None}))
+Analysed = Callable[[str], Analysis]
 
 
 def function_of(analysis: Analysis, name: str) -> Function:
@@ -151,7 +148,7 @@ def unknown_to(x):
 """
 
 
-def dtype_of(expression: str, assume: Assumptions = NOTHING) -> Dtype:
+def dtype_of(analysed: Analysed, expression: str, assume: Assumptions = NOTHING) -> Dtype:
     analysis = analysed(MODEL.replace("{expression}", expression))
     return analysis.tensor_dtypes.of(*returned(analysis, "Model.forward"), assume)
 
@@ -206,8 +203,8 @@ def dtype_of(expression: str, assume: Assumptions = NOTHING) -> Dtype:
         ("scores if d else x", UNKNOWN),
     ],
 )
-def test_dtype_of_an_expression(expression: str, expected: Dtype) -> None:
-    assert dtype_of(expression) is expected
+def test_dtype_of_an_expression(expression: str, expected: Dtype, analysed: Analysed) -> None:
+    assert dtype_of(analysed, expression) is expected
 
 
 @pytest.mark.parametrize(
@@ -226,8 +223,8 @@ def test_dtype_of_an_expression(expression: str, expected: Dtype) -> None:
         ("self.made(x)", UNKNOWN),
     ],
 )
-def test_dtype_where_unknown_sigmoids_are_half(expression: str, expected: Dtype) -> None:
-    assert dtype_of(expression, UNKNOWN_SIGMOIDS) is expected
+def test_dtype_where_unknown_sigmoids_are_half(expression: str, expected: Dtype, analysed: Analysed) -> None:
+    assert dtype_of(analysed, expression, UNKNOWN_SIGMOIDS) is expected
 
 
 @pytest.mark.parametrize(
@@ -241,11 +238,11 @@ def test_dtype_where_unknown_sigmoids_are_half(expression: str, expected: Dtype)
         ("torch.sigmoid(x)", UNKNOWN),
     ],
 )
-def test_dtype_where_unknown_layers_are_half(expression: str, expected: Dtype) -> None:
-    assert dtype_of(expression, UNKNOWN_LAYERS) is expected
+def test_dtype_where_unknown_layers_are_half(expression: str, expected: Dtype, analysed: Analysed) -> None:
+    assert dtype_of(analysed, expression, UNKNOWN_LAYERS) is expected
 
 
-def test_a_parameter_has_the_dtype_of_the_argument() -> None:
+def test_a_parameter_has_the_dtype_of_the_argument(analysed: Analysed) -> None:
     analysis = analysed(
         """
         import torch
@@ -283,7 +280,7 @@ def test_a_parameter_has_the_dtype_of_the_argument() -> None:
         ("LOOP", None),
     ],
 )
-def test_numbers(expression: str, expected: float | None) -> None:
+def test_numbers(expression: str, expected: float | None, analysed: Analysed) -> None:
     analysis = analysed(
         f"""
         EPS = 1e-6
@@ -365,12 +362,12 @@ f("fp16", Trainer(), Settings(torch.float16, torch.float16), torch.half, torch.h
         ("given", {FLOAT16, UNKNOWN}),  # a name that says nothing of dtypes may be passed anything else
     ],
 )
-def test_dtypes_that_an_expression_stands_for(expression: str, expected: set[Dtype]) -> None:
+def test_dtypes_that_an_expression_stands_for(expression: str, expected: set[Dtype], analysed: Analysed) -> None:
     analysis = analysed(DTYPES.replace("EXPRESSION", expression))
     assert analysis.dtype_values.of(*returned(analysis, "f")) == expected
 
 
-def test_a_parameter_that_a_call_leaves_to_its_default_is_unknown() -> None:
+def test_a_parameter_that_a_call_leaves_to_its_default_is_unknown(analysed: Analysed) -> None:
     analysis = analysed(DTYPES.replace("EXPRESSION", "None"))
     assert UNKNOWN in analysis.dtype_values.of(*returned(analysis, "with_default"))
 
@@ -378,7 +375,7 @@ def test_a_parameter_that_a_call_leaves_to_its_default_is_unknown() -> None:
 # -- regions -------------------------------------------------------------------------------------------------------
 
 
-def with_region(context: str) -> tuple[Analysis, WrittenRegion]:
+def with_region(analysed: Analysed, context: str) -> tuple[Analysis, WrittenRegion]:
     analysis = analysed(
         f"""
         import torch
@@ -399,8 +396,10 @@ def with_region(context: str) -> tuple[Analysis, WrittenRegion]:
     return analysis, region
 
 
-def region_dtypes(context: str, assumed: AssumedDevice = AssumedDevice.NONE, *, options: bool = True) -> set[Dtype]:
-    analysis, region = with_region(context)
+def region_dtypes(
+    analysed: Analysed, context: str, assumed: AssumedDevice = AssumedDevice.NONE, *, options: bool = True
+) -> set[Dtype]:
+    analysis, region = with_region(analysed, context)
     return set(analysis.region_dtypes.of(region, assumed, reads_options=options))
 
 
@@ -430,8 +429,8 @@ def region_dtypes(context: str, assumed: AssumedDevice = AssumedDevice.NONE, *, 
         ("kind.autocast()", {UNKNOWN}),
     ],
 )
-def test_dtypes_of_a_region(context: str, expected: set[Dtype]) -> None:
-    assert region_dtypes(context) == expected
+def test_dtypes_of_a_region(context: str, expected: set[Dtype], analysed: Analysed) -> None:
+    assert region_dtypes(analysed, context) == expected
 
 
 @pytest.mark.parametrize(
@@ -448,16 +447,16 @@ def test_dtypes_of_a_region(context: str, expected: set[Dtype]) -> None:
     ],
 )
 def test_dtypes_of_a_region_by_what_is_assumed_of_its_device(
-    context: str, named_only: set[Dtype], possible: set[Dtype], cuda: set[Dtype]
+    context: str, named_only: set[Dtype], possible: set[Dtype], cuda: set[Dtype], analysed: Analysed
 ) -> None:
-    assert region_dtypes(context, AssumedDevice.CUDA_IF_NAMED) == named_only
-    assert region_dtypes(context, AssumedDevice.CUDA_IF_POSSIBLE) == possible
-    assert region_dtypes(context, AssumedDevice.CUDA) == cuda
+    assert region_dtypes(analysed, context, AssumedDevice.CUDA_IF_NAMED) == named_only
+    assert region_dtypes(analysed, context, AssumedDevice.CUDA_IF_POSSIBLE) == possible
+    assert region_dtypes(analysed, context, AssumedDevice.CUDA) == cuda
 
 
-def test_options_of_a_region_are_read_but_where_they_are_not_to_be() -> None:
-    assert region_dtypes("torch.autocast('cuda', **OPTIONS)") == {BFLOAT16}
-    assert region_dtypes("torch.autocast('cuda', **OPTIONS)", options=False) == {FLOAT16}
+def test_options_of_a_region_are_read_but_where_they_are_not_to_be(analysed: Analysed) -> None:
+    assert region_dtypes(analysed, "torch.autocast('cuda', **OPTIONS)") == {BFLOAT16}
+    assert region_dtypes(analysed, "torch.autocast('cuda', **OPTIONS)", options=False) == {FLOAT16}
 
 
 @pytest.mark.parametrize(
@@ -472,8 +471,8 @@ def test_options_of_a_region_are_read_but_where_they_are_not_to_be() -> None:
         ("kind.autocast()", {ANY}),
     ],
 )
-def test_devices_of_a_region(context: str, expected: set[str]) -> None:
-    analysis, region = with_region(context)
+def test_devices_of_a_region(context: str, expected: set[str], analysed: Analysed) -> None:
+    analysis, region = with_region(analysed, context)
     assert analysis.devices.of(region.region) == expected
 
 
@@ -549,7 +548,9 @@ def scale_it(on):
         ("cfg.amp", "cfg.amp ; self.cfg ; cfg", "self.cfg.amp"),
     ],
 )
-def test_a_condition_as_a_text(condition: str, with_definitions: str, with_copies_propagated: str) -> None:
+def test_a_condition_as_a_text(
+    condition: str, with_definitions: str, with_copies_propagated: str, analysed: Analysed
+) -> None:
     analysis = analysed(CONDITIONS.replace("CONDITION", condition))
     function = function_of(analysis, "Trainer.train")
     (branch,) = function.of_kind(ast.If)
@@ -559,7 +560,7 @@ def test_a_condition_as_a_text(condition: str, with_definitions: str, with_copie
     assert analysis.condition_texts.with_copies_propagated(branch.test, frame) == with_copies_propagated
 
 
-def test_the_definition_of_a_parameter_is_the_argument() -> None:
+def test_the_definition_of_a_parameter_is_the_argument(analysed: Analysed) -> None:
     analysis = analysed(CONDITIONS.replace("CONDITION", "x"))
     function = function_of(analysis, "scale_it")
     (branch,) = function.of_kind(ast.If)
@@ -570,7 +571,7 @@ def test_the_definition_of_a_parameter_is_the_argument() -> None:
 # -- which regions a scaler serves ---------------------------------------------------------------------------------
 
 
-def test_a_scaler_serves_the_regions_of_its_own_object() -> None:
+def test_a_scaler_serves_the_regions_of_its_own_object(analysed: Analysed) -> None:
     analysis = analysed(
         """
         import torch
@@ -601,7 +602,7 @@ def test_a_scaler_serves_the_regions_of_its_own_object() -> None:
     assert [region.function.symbol for region in use.regions] == ["Trainer.step"]
 
 
-def test_the_uses_of_a_wrapper_are_where_its_objects_are_made() -> None:
+def test_the_uses_of_a_wrapper_are_where_its_objects_are_made(analysed: Analysed) -> None:
     analysis = analysed(
         """
         import torch
