@@ -177,6 +177,7 @@ def _match(trained: _Forward, measured: _Forward, analysis: Analysis) -> Match |
     """What differs between the two, where anything does."""
     text = statement_text(measured.place)
     if trained.region is not None and measured.region is not None:
+        # on one device two regions without a dtype agree: any will do to compare them with one that has a dtype
         dtypes = [analysis.region_dtypes.of(each, AssumedDevice.CUDA) for each in (trained.region, measured.region)]
         if dtypes[0] & dtypes[1] or Dtype.UNKNOWN in dtypes[0] | dtypes[1]:
             return None

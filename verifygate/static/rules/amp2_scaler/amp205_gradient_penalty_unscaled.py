@@ -254,6 +254,7 @@ def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenR
 
 
 def _is_float16(region: WrittenRegion, analysis: Analysis) -> bool:
+    # what trains with a penalty and follows the device is written for CUDA
     return analysis.region_dtypes.of(region, AssumedDevice.CUDA) == {Dtype.FLOAT16}
 
 

@@ -108,6 +108,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     seen: set[Function] = set()
     for region in analysis.written_regions.all:
         function = region.function
+        # a device that only a configuration knows may well be a CPU, where the default is bfloat16
         dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue

@@ -110,6 +110,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if not sure and not _may_be_half(subject, function, analysis):
                 continue
             cover = analysis.covered.cover(node, function)
+            # on whatever device: the epsilon underflows as soon as it is CUDA
             dtypes = analysis.region_dtypes.of(cover.region, AssumedDevice.CUDA_IF_POSSIBLE) if cover else frozenset()
             if cover is None or Dtype.FLOAT16 not in dtypes:
                 continue

@@ -148,6 +148,7 @@ def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Plac
     """The float16 region in which a node runs, and whether it surely does: one of the project's, or a framework's."""
     cover = analysis.covered.cover(node, function)
     if cover is not None:
+        # on whatever device: the constant overflows as soon as it is CUDA
         dtypes = analysis.region_dtypes.of(cover.region, AssumedDevice.CUDA_IF_POSSIBLE)
         return (cover.region.place, cover.certain and dtypes == {Dtype.FLOAT16}) if Dtype.FLOAT16 in dtypes else None
     if analysis.covered.written_around(node, function) is not None:
