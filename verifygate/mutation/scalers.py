@@ -10,6 +10,7 @@ from verifygate.model import Construct
 from verifygate.model import ConstructKind as Kind
 from verifygate.mutation.code import Edit
 from verifygate.mutation.site import Site
+from verifygate.naming import names_a_schedule, speaks_of_a_scaler
 
 Found = Iterator[tuple[ast.stmt | ast.expr, list[Edit]]]
 
@@ -131,7 +132,7 @@ def schedule_first(site: Site) -> Found:
 def _schedules(site: Site) -> Iterator[tuple[ast.Call, ast.stmt]]:
     for call in site.code.calls:
         func = call.func
-        if isinstance(func, ast.Attribute) and func.attr == "step" and "sched" in site.code.text(func.value).lower():
+        if isinstance(func, ast.Attribute) and func.attr == "step" and names_a_schedule(site.code.text(func.value)):
             statement = site.code.statement(call)
             if isinstance(statement, ast.Expr):
                 yield call, statement
@@ -183,7 +184,7 @@ def _with_its_guard(statement: ast.stmt, site: Site) -> ast.stmt:
         if not alone or not all(each is here or isinstance(each, ast.Expr) for each in outer.body):  # type: ignore[attr-defined]
             break
         here = outer  # type: ignore[assignment]
-        if isinstance(outer, ast.If) and "scaler" in ast.unparse(outer.test).lower() and site.code.statement(here):
+        if isinstance(outer, ast.If) and speaks_of_a_scaler(ast.unparse(outer.test)) and site.code.statement(here):
             guarded = here
     return guarded
 

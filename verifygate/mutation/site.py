@@ -9,6 +9,7 @@ from functools import cached_property
 
 from verifygate.model import Construct, ConstructKind
 from verifygate.mutation.code import Code
+from verifygate.naming import names_a_model_to_train, speaks_of_a_scaler
 
 _METHODS = {
     ConstructKind.SCALE: "scale",
@@ -20,7 +21,6 @@ _METHODS = {
     ConstructKind.STATE_SAVED: "state_dict",
     ConstructKind.STATE_LOADED: "load_state_dict",
 }
-_MODEL = re.compile(r"(?:^|_)(model|net|network|student|encoder|module)(?:$|_)", re.IGNORECASE)
 _AUTOCAST = re.compile(r"autocast", re.IGNORECASE)
 
 
@@ -81,7 +81,7 @@ class Site:
     @cached_property
     def names_scaler(self) -> bool:
         """Whether something in the file goes by the name of a scaler: else its training has none in sight."""
-        return any("scaler" in line.lower() for line in self.code.lines)
+        return any(speaks_of_a_scaler(line) for line in self.code.lines)
 
     def receiver_of(self, call: ast.Call) -> str:
         """The scaler of `scaler.step(...)`, the optimizer of `optimizer.zero_grad()`, as it is written."""
@@ -126,7 +126,9 @@ class Site:
             case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
                 name = self.code.text(model)
             case ast.Call(args=args):
-                name = next((each.id for each in args if isinstance(each, ast.Name) and _MODEL.search(each.id)), "")
+                name = next(
+                    (each.id for each in args if isinstance(each, ast.Name) and names_a_model_to_train(each.id)), ""
+                )
         return name if re.fullmatch(r"[\w.]+", name) else ""
 
 

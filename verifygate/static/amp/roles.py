@@ -7,13 +7,13 @@ An object is known by its canonical path: the name it was first given, followed 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
 
 from verifygate import torch_names
 from verifygate.base.records import record, replace
+from verifygate.naming import names_a_scaler, names_a_scheduler, names_an_optimizer
 from verifygate.static.amp.constructor_arguments import argument, autocast_enabled, built_at, scaler_enabled
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.reaching_definitions import reaching
@@ -34,10 +34,6 @@ from verifygate.static.values.domain import (
 )
 from verifygate.static.values.evaluator import Evaluator
 
-# Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
-_OPTIMIZER_NAME = re.compile(r"(?:^|_)opts?(?:_|\d|$)|optim")
-_SCHEDULER_NAME = re.compile(r"sched|warmup|lr_")
-_SCALER_NAME = re.compile(r"scaler|(?:amp|grad|loss)_?scalar")
 _PURE = ast.Name | ast.Attribute | ast.Subscript
 _MAX_ALIASES = 12
 _SHARED_WORDS = frozenset(
@@ -232,9 +228,9 @@ class Roles:
             return replace(live, which=built.pop() or self._handed_in(expr, frame))
         if other:
             return None
-        if unknown and _SCALER_NAME.search(last_name(expr).lower()):
+        if unknown and names_a_scaler(last_name(expr)):
             return Scaler(ScalerKind.PRESUMED, which="" if idle or built else self._handed_in(expr, frame))
-        return Scaler(ScalerKind.IDLE) if idle and _SCALER_NAME.search(last_name(expr).lower()) else None
+        return Scaler(ScalerKind.IDLE) if idle and names_a_scaler(last_name(expr)) else None
 
     def _handed_in(self, expr: ast.expr, frame: Frame) -> str:
         """The parameter of the function itself that an expression is, of which no caller is known."""
@@ -260,7 +256,7 @@ class Roles:
                     if any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
                         return True
                     known = True
-        return not known and (_names_optimizer(name) or _names_optimizer(self._collection_name(expr, frame)))
+        return not known and (names_an_optimizer(name) or names_an_optimizer(self._collection_name(expr, frame)))
 
     def may_step_by_a_scaler(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an optimizer may come from where it cannot be followed to, and the project has a class for such.
@@ -309,7 +305,7 @@ class Roles:
 
     def wraps_optimizers(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether `expr` is called an optimizer and of a class of the project's own that steps one, or several."""
-        return _names_optimizer(last_name(expr)) and any(
+        return names_an_optimizer(last_name(expr)) and any(
             isinstance(value, Object)
             and {"step", "state_dict"}
             <= {name for made in self.evaluator.linearised(value.made) for name in made.methods}
@@ -330,7 +326,7 @@ class Roles:
                 return True
             if isinstance(value, Literal | Items | Object):
                 return False
-        return bool(_SCHEDULER_NAME.search(last_name(expr).lower()))
+        return names_a_scheduler(last_name(expr))
 
     def optimizer_names(self, expr: ast.expr, frame: Frame) -> frozenset[str]:
         """Names in the call that made the optimizer: the modules whose parameters it holds."""
@@ -392,11 +388,6 @@ class Roles:
         values = self.evaluator.values(expr, frame)
         names = {value.name for value in values if isinstance(value, Known)}
         return names.pop() if len(names) == 1 and len(values) == 1 else ""
-
-
-def _names_optimizer(name: str) -> bool:
-    name = name.lower()
-    return bool(_OPTIMIZER_NAME.search(name)) and not _SCHEDULER_NAME.search(name)
 
 
 def _written_at(value: Value) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.roles import Roles
 from verifygate.static.facts.states_by_name import states_by_name
@@ -115,7 +116,7 @@ class Checkpoints:
         if self._takes_scaler_by_name("state_dict", files):
             return True
         registered = (call for each in self.functions if each.module.path in files for call in _registrations(each))
-        return any("scaler" in ast.unparse(call).lower() for call in registered)
+        return any(speaks_of_a_scaler(ast.unparse(call)) for call in registered)
 
     def scaler_is_restored(self, paths: Iterable[str]) -> bool:
         files = tuple(paths)
@@ -176,7 +177,7 @@ class Checkpoints:
         """The calls that hand an optimizer, and no scaler, to a function that saves the states of all it is given."""
         for call in function.calls:
             given = [word.value for word in call.keywords if word.arg is not None]
-            if not given or not re.search(_SAVES_ALL, last_name(call.func)) or "scaler" in ast.unparse(call).lower():
+            if not given or not re.search(_SAVES_ALL, last_name(call.func)) or speaks_of_a_scaler(ast.unparse(call)):
                 continue
             callees = self.roles.evaluator.callees(call, self.roles.evaluator.root_frame(function))
             keeps = any(keeps_all_states(each.function) for each in callees)
@@ -191,7 +192,7 @@ class Checkpoints:
             if not re.search(_CHECKPOINTER, last_name(call.func)) or self._only_holds(call, function):
                 continue
             kept = _handed(call, function)
-            if any("scaler" in ast.unparse(each).lower() for each in (call, *kept)):
+            if any(speaks_of_a_scaler(ast.unparse(each)) for each in (call, *kept)):
                 continue
             if any(self._is_optimizer(each, function) or self._steps_by_a_scaler(each, function) for each in kept):
                 yield call
@@ -232,7 +233,7 @@ class Checkpoints:
             isinstance(value, Object)
             and not any("AMP" in base for base in evaluator.outside_bases(value.made))
             and any(
-                last_name(call.func) == "step" and "scaler" in ast.unparse(call.func).lower()
+                last_name(call.func) == "step" and speaks_of_a_scaler(ast.unparse(call.func))
                 for made in evaluator.linearised(value.made)
                 for method in made.methods.values()
                 for call in method.calls

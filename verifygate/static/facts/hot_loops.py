@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from verifygate.base.records import field, record
+from verifygate.naming import names_a_counter, names_a_loss_module, names_a_model, speaks_of_a_scaler
 from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.normal_form import gradients_there
 from verifygate.static.facts.loop_sources import Drawn
@@ -23,18 +24,6 @@ from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import FunctionValue, Made, Object
 from verifygate.static.values.evaluator import Evaluator
 
-_HANDLES = frozenset(
-    """add append build compile configure convert copy count create del delete export fetch freeze get init load log
-    make on parse prepare print register remove restore save send set setup unwrap update upload wrap watch""".split()  # noqa: SIM905
-)
-"""How the name of a function begins that does something about a model, and does not run it."""
-# Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
-_MODEL_NAME = re.compile(
-    r"(?:^|_)(?:model|net|generator|discriminator|encoder|decoder|backbone|classifier|teacher|student|unet|vae)\w*$"
-)
-_LOSS = re.compile(r"(?<![Cc]r)oss")
-"""In the name of a loss, and not of what has to do with crossing."""
-_COUNTER_NAME = re.compile(r"(?:^|_)(?:step|iters?|iteration|it|idx|count|counter|epoch|i)(?:_|$)")
 _SWITCHED_OFF = re.compile(
     r"debug|verbose|profil|dry_?run|sanity|(?:^|_)log(?:_|$|ging)|(?:^|_)should_|print|wandb|tensorboard"
 )
@@ -199,7 +188,7 @@ class Hot:
         if not isinstance(call, ast.Call):
             return False
         frame = self.evaluator.root_frame(spot.function)
-        if "scaler" in last_name(call.func).lower() and len(call.args) > 1:
+        if speaks_of_a_scaler(last_name(call.func)) and len(call.args) > 1:
             return any(self.roles.is_optimizer(argument, frame) for argument in call.args[1:])
         if not isinstance(call.func, ast.Attribute):
             return False
@@ -253,17 +242,14 @@ class Hot:
                 case Object():
                     bases = self.evaluator.outside_bases(value.made)
                     if any(base.startswith("torch.nn.") for base in bases):
-                        return not _LOSS.search(value.made.symbol)
+                        return not names_a_loss_module(value.made.symbol)
                     if all(base.startswith(_NO_TRAINERS) for base in bases):
                         return False  # of what derives from a class of a library, the name decides
                 case Made(name=name) if name.startswith("torch.nn."):
-                    return not _LOSS.search(name)
+                    return not names_a_loss_module(name)
                 case FunctionValue():
                     return False
-        name = last_name(func)
-        verb, underscore, _ = name.partition("_")
-        handles = bool(underscore) and verb.lower() in _HANDLES
-        return bool(_MODEL_NAME.search(name.lower())) and not _LOSS.search(name) and not handles
+        return names_a_model(last_name(func))
 
     # -- what runs in every turn -------------------------------------------------------------------------------
 
@@ -317,7 +303,7 @@ class Hot:
             if isinstance(node, ast.Name | ast.Attribute):
                 name = last_name(node)
                 own = isinstance(node, ast.Name) and name in bound  # `args.mask` is no variable named `mask`
-                if own or _COUNTER_NAME.search(name) or _SWITCHED_OFF.search(name.lower()):
+                if own or names_a_counter(name) or _SWITCHED_OFF.search(name.lower()):
                     return True
         return False
 
@@ -353,7 +339,7 @@ class Hot:
 
 def _is_of_a_model(function: Function) -> bool:
     """Whether it is the forward of a module that computes no loss: a loss is computed in each step, by every part."""
-    return function.name == "forward" and not (function.owner and _LOSS.search(function.owner.symbol))
+    return function.name == "forward" and not (function.owner and names_a_loss_module(function.owner.symbol))
 
 
 def _may_train(module: Module) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
+from verifygate.naming import names_a_loader
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.sites import Loop, Spot
 from verifygate.static.syntax.names import last_name
@@ -13,11 +13,6 @@ from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import Frame, Made, Values
 from verifygate.static.values.evaluator import Evaluator
 
-_PURPOSE = r"(?:train|val|valid|validation|test|eval|dev)"
-# Of names in small letters: a pattern that is to ignore case takes twice as long to compile.
-_LOADER_NAME = re.compile(
-    rf"(?:loader|batches)s?(?:_{_PURPOSE})?$|(?:^|_)dl(?:_{_PURPOSE})?$|^{_PURPOSE}_?(?:iter|queue)$"
-)
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
 """Calls that hand on what they are given, item by item."""
 _MAX_FOUND = 20
@@ -96,5 +91,6 @@ def _counts_turns(loop: Loop, function: Function) -> bool:
 
 
 def _is_loader(node: ast.expr, values: Values) -> bool:
-    named = bool(_LOADER_NAME.search(last_name(node).lower()))
-    return named or any(isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values)
+    return names_a_loader(last_name(node)) or any(
+        isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values
+    )

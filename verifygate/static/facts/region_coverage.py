@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from verifygate.base.records import record
+from verifygate.naming import names_a_loss, names_a_loss_or_criterion
 from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
 from verifygate.static.amp.decorator_regions import decorators
 from verifygate.static.amp.roles import Roles
@@ -175,7 +176,7 @@ class Covered:
     def _by_name(self, call: ast.Call, function: Function, region: WrittenRegion) -> list[Function]:
         """Resolve a call by name: the methods of the program's modules (of torch) that it may run."""
         name = last_name(call.func)
-        loss = "loss" in name.lower() or "crit" in name.lower()
+        loss = names_a_loss_or_criterion(name)
         direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
         files = self.companions.with_loaded(region.function.module.path)
         guess = ("forward" if direct else name, direct and loss, files)
@@ -190,8 +191,8 @@ class Covered:
         candidates = self._methods.get(guess[0], [])
         found = []
         for method in candidates:
-            owner = method.owner.node.name.lower() if method.owner else ""
-            if method.module.path in files and (not direct or loss == ("loss" in owner or "crit" in owner)):
+            owner = method.owner.node.name if method.owner else ""
+            if method.module.path in files and (not direct or loss == names_a_loss_or_criterion(owner)):
                 found.append(method)
         if direct and not loss:
             found += [method for method in self._own_losses if method.module.path in files]
@@ -228,7 +229,7 @@ class Covered:
         return [
             method
             for name, methods in self._methods.items()
-            if "loss" in name.lower() and name not in self._outside
+            if names_a_loss(name) and name not in self._outside
             for method in methods
             if not self.callers.sites(method)
         ]
@@ -250,7 +251,7 @@ class Covered:
         """
         if method.module.path not in files or method.owner is None or self.callers.sites(method):
             return False
-        if any("loss" in name.lower() or "crit" in name.lower() for name in self._outside):
+        if any(map(names_a_loss_or_criterion, self._outside)):
             return False
         name = method.owner.node.name.encode()
         others = self.companions.sources.each(files - {method.module.path})

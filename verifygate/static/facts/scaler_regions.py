@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from verifygate.base.records import record
+from verifygate.naming import names_an_evaluation, speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
 from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.facts.condition_texts import ConditionTexts
@@ -21,7 +22,6 @@ from verifygate.static.symbols.sites import calm
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.call_graph import Callers, Site
 
-_EVALUATES = r"(?i)eval|valid|test|infer|predict|sampl|generat|demo"
 """Names of methods whose results nobody differentiates."""
 _RUNS_BACKWARD = r"(?i)backward|optimi[sz]e|step|update|(?:^|_)opt(?:im)?$"
 
@@ -130,7 +130,7 @@ class ScalerRegions:
 
     def _computes_for_another(self, function: Function) -> bool:
         """Whether a method computes a loss that another method of its class scales, which enters no region itself."""
-        if function.owner is None or re.search(_EVALUATES, function.name) or calm(function):
+        if function.owner is None or names_an_evaluation(function.name) or calm(function):
             return False
         methods = [each for made in self.evaluator.linearised(function.owner) for each in made.methods.values()]
         scaling = [each for each in methods if each is not function and self._scales_itself(each)]
@@ -151,7 +151,7 @@ class ScalerRegions:
             if isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
                 if self.roles.scaler(node.func.value, frame) is not None:
                     return True
-            elif "scaler" in last_name(node.func).lower() and node.args and last_name(node.func).islower():
+            elif speaks_of_a_scaler(last_name(node.func)) and node.args and last_name(node.func).islower():
                 return True
         return False
 

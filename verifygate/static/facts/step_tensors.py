@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from verifygate.naming import names_a_loss, names_a_loss_or_criterion, speaks_of_a_scaler
 from verifygate.static.facts.hot_loops import Hot, HotLoop
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
@@ -18,7 +18,6 @@ _BUILTINS = frozenset({"float", "int", "bool", "str", "len", "print", "range", "
 _DETACHING = _ON_DEVICE | _LEAVING
 """Methods and functions whose result holds no graph; some leave it on the device."""
 _HOST_FIELDS = frozenset({"shape", "device", "dtype", "data", "ndim"})
-_LOSS_NAME = re.compile(r"loss|crit(?!ic)|cross_?entropy")  # a critic is a model
 
 
 class StepTensors:
@@ -63,10 +62,10 @@ class StepTensors:
                 continue
             if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
                 found.update(names_in(call.func.value), *(names_in(argument) for argument in call.args[:1]))
-            elif any("loss" in last_name(argument).lower() for argument in call.args) and any(
+            elif any(names_a_loss(last_name(argument)) for argument in call.args) and any(
                 self.hot.takes_one_step(callee) for callee in self.hot.callees(spot)
             ):
-                found.update(name for argument in call.args for name in names_in(argument) if "loss" in name.lower())
+                found.update(name for argument in call.args for name in names_in(argument) if names_a_loss(name))
         return frozenset(found & {*self.assigned, *found})
 
     @cached_property
@@ -103,11 +102,11 @@ class StepTensors:
         while grown:
             before = len(found)
             for name, values in self.assigned.items():
-                is_loss = "loss" in name.lower() or name not in self.parts  # of what is unpacked, not every part is one
+                is_loss = names_a_loss(name) or name not in self.parts  # of what is unpacked, not every part is one
                 if is_loss and any(_sums(value) & found for value in values):
                     found.add(name)
                 if name in found and self.loop.trains:
-                    found.update(part for value in values for part in _sums(value) if "loss" in part.lower())
+                    found.update(part for value in values for part in _sums(value) if names_a_loss(part))
             grown = len(found) > before
         return frozenset(name for name in found if not self._on_host(name))
 
@@ -169,7 +168,7 @@ class StepTensors:
                 if not isinstance(value, ast.Call):
                     continue
                 if self.hot.is_model(value.func, self.loop.function):
-                    if "loss" in name.lower() and all(self._is_output(each) for each in values):
+                    if names_a_loss(name) and all(self._is_output(each) for each in values):
                         yield name
                 elif self._is_evaluated_loss(value):
                     yield name
@@ -198,8 +197,8 @@ def differentiated(function: Function) -> frozenset[str]:
 
 def is_loss_call(call: ast.Call) -> bool:
     """Whether a call works out a loss, going by the name of the function."""
-    name = last_name(call.func).lower()
-    return _LOSS_NAME.search(name) is not None and "scaler" not in name
+    name = last_name(call.func)
+    return names_a_loss_or_criterion(name) and not speaks_of_a_scaler(name)
 
 
 def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from verifygate.naming import names_a_schedule, names_a_scheduler_class
 from verifygate.static.analysis import Analysis
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Literal, Made, Object, Unknown, Value
 
-NAME = r"(?i)sched"
 PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
 
@@ -28,7 +27,7 @@ def steps_a_schedule(call: ast.Call, function: Function, analysis: Analysis) -> 
     there = [value for value in values if not (isinstance(value, Literal) and value.value is None)]
     of_kind = (Unknown, Made, Object, Literal) if told else (Unknown, Made)
     known = bool(there or told) and all(isinstance(value, of_kind) for value in there)
-    return known and bool(re.search(NAME, last_name(call.func.value)))
+    return known and names_a_schedule(last_name(call.func.value))
 
 
 def _is_torchs(value: Value, analysis: Analysis) -> bool:
@@ -44,12 +43,12 @@ def _is_torchs(value: Value, analysis: Analysis) -> bool:
 
 def _is_like_one(made: Class, analysis: Analysis) -> bool:
     """Whether a class that calls itself a schedule sets a learning rate in its `step`, or steps a schedule there."""
-    if not re.search(r"[Ss]ched|LR|[Ww]armup", made.node.name):
+    if not names_a_scheduler_class(made.node.name):
         return False
     step = next((each.methods["step"] for each in analysis.evaluator.linearised(made) if "step" in each.methods), None)
     return step is not None and any(
         (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_rate(node.slice))
-        or (isinstance(node, ast.Attribute) and node.attr == "step" and re.search(NAME, last_name(node.value)))
+        or (isinstance(node, ast.Attribute) and node.attr == "step" and names_a_schedule(last_name(node.value)))
         for node in step.own_nodes
     )
 

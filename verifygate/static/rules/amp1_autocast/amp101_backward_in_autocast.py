@@ -60,6 +60,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Applicability, Severity, Witness
+from verifygate.naming import names_a_loss
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 from verifygate.static.symbols.location import Place
@@ -130,6 +131,6 @@ def _backwards(function: Function, analysis: Analysis) -> Iterator[ast.Call]:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
             bases = analysis.evaluator.outside_bases(function.owner)
             receiver = ast.unparse(node.func.value)
-            foreign = receiver in ("super()", "self") or (node.args and "loss" not in receiver.lower())
+            foreign = receiver in ("super()", "self") or (node.args and not names_a_loss(receiver))
             if any(base.startswith("torch.nn.") for base in bases) and not foreign:
                 yield node

@@ -61,10 +61,10 @@ Devices from a command line or a configuration, and tensors that another functio
 """
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.naming import names_a_model_or_tensor
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.devices import ANY, Devices
@@ -86,7 +86,6 @@ RULE = Rule(
     proof="dtype-census",
 )
 
-_MODELS = r"(?i)(^|_)(model|module|net|network|inputs?|outputs?|images?|tensor|logits|x)\d*$"
 _DEVICE_WORDS = ("cuda", "mps", "cpu", "device", "is_available")
 
 
@@ -128,7 +127,7 @@ def _is_place_of_a_module(expr: ast.expr, frame: Frame, analysis: Analysis) -> b
     if not (isinstance(expr, ast.Attribute) and expr.attr == "device" and isinstance(expr.value, ast.Name)):
         return False
     unknown = all(isinstance(value, Unknown | Made) for value in analysis.evaluator.values(expr, frame))
-    return unknown and re.search(_MODELS, expr.value.id) is not None
+    return unknown and names_a_model_or_tensor(expr.value.id)
 
 
 def _is_switched(region: WrittenRegion, frame: Frame, analysis: Analysis) -> bool:

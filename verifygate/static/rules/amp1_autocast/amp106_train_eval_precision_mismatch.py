@@ -80,6 +80,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record
 from verifygate.model import Severity
+from verifygate.naming import names_a_loss
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
@@ -221,7 +222,7 @@ def _losses(loop: HotLoop, analysis: Analysis) -> frozenset[str]:
             case ast.Call() as call if is_loss_call(call):
                 found.add(_without_purpose(last_name(call.func)))
             case ast.Assign(targets=[target], value=ast.Call(func=func)) if analysis.hot.is_model(func, spot.function):
-                found |= {".loss"} if "loss" in ast.unparse(target).lower() else set()
+                found |= {".loss"} if names_a_loss(ast.unparse(target)) else set()
             case ast.Assign(value=ast.Attribute(attr="loss") | ast.Subscript(slice=ast.Constant(value="loss"))):
                 found.add(".loss")
     return frozenset(found)
@@ -264,7 +265,7 @@ def _sees_to_it(forward: Function, analysis: Analysis) -> bool:
 def _gives_a_loss(forward: _Forward, analysis: Analysis) -> bool:
     """Whether what a call gives is named a loss: that is what is compared, where a turn takes outputs as well."""
     outer = analysis.nesting.parent(forward.call, forward.function)
-    return isinstance(outer, ast.Assign) and any("loss" in ast.unparse(target).lower() for target in outer.targets)
+    return isinstance(outer, ast.Assign) and any(names_a_loss(ast.unparse(target)) for target in outer.targets)
 
 
 def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:

@@ -71,6 +71,7 @@ import re
 from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
+from verifygate.naming import names_a_whole_model
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.rule import Match, Rule, statement_text
@@ -91,7 +92,6 @@ RULE = Rule(
 )
 
 _POOLS = r"(^|\.)(ThreadPoolExecutor|ThreadPool)$"
-_MODEL = r"(^|_)(model|net|network|encoder|decoder|backbone)$|^forward$"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -143,16 +143,20 @@ def _is_pool(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     )
 
 
+def _names_a_model(name: str) -> bool:
+    return names_a_whole_model(name) or name == "forward"
+
+
 def _runs_a_model(work: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     """Whether what a thread runs is a model, or a function that calls one without entering a region."""
     values = analysis.evaluator.values(work, frame)
     functions = [value.function for value in values if isinstance(value, FunctionValue)]
     if not functions:
         outside = any(isinstance(value, Object) for value in values)
-        return not outside and bool(re.search(_MODEL, last_name(work)))
+        return not outside and _names_a_model(last_name(work))
     return any(
         "autocast" not in ast.unparse(function.node)
-        and any(re.search(_MODEL, last_name(call.func)) for call in function.calls)
+        and any(_names_a_model(last_name(call.func)) for call in function.calls)
         for function in functions
     )
 
@@ -162,9 +166,9 @@ def _runs_what_it_is_given(work: ast.expr, call: ast.Call) -> bool:
     if not isinstance(work, ast.Lambda):
         return False
     own = {each.arg for each in work.args.args}
-    given_models = any(re.search(_MODEL, last_name(each).removesuffix("s")) for each in call.args[1:])
+    given_models = any(_names_a_model(last_name(each).removesuffix("s")) for each in call.args[1:])
     called = {last_name(each.func) for each in walk(work.body) if isinstance(each, ast.Call)}
-    return any(re.search(_MODEL, name) for name in called) or (given_models and not own.isdisjoint(called))
+    return any(_names_a_model(name) for name in called) or (given_models and not own.isdisjoint(called))
 
 
 def _is_data_parallel(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:

@@ -62,6 +62,13 @@ import re
 from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
+from verifygate.naming import (
+    names_a_loss,
+    names_a_loss_function,
+    names_a_whole_model,
+    reports_a_loss,
+    speaks_of_a_model,
+)
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
@@ -85,14 +92,12 @@ RULE = Rule(
     proof="scale-trace-default",
 )
 
-_LOSS = r"(^|_)(loss|losses|criterion|criterions|crit)(_fn|_func|_function|_\d+)?$|^criterion_|Loss$"
 _LOSS_FUNCTIONS = r"^torch\.nn\.functional\.(.*loss|.*cross_entropy.*|kl_div)$"
 _LOGARITHMS = r"^torch\.(nn\.functional\.)?log_softmax$"
 _PROMOTES = r"(?i)mse|l1|huber|with_?logits|kl_?div|poisson|gaussian"
 """Losses of torch that take float32 targets beside the outputs, and by that compute in float32 anywhere."""
 _REDUCES = r"log|exp|soft|sigmoid|sum|mean|norm|entropy|similarity|pow"
 """What a loss that is written out calls; what only weighs the losses of a model does not."""
-_NO_LOSS = r"(?i)scale|log_loss|meter|print|track"
 _CASTS = r"float32|float64|autocast"
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isin", "isnan", "isfinite", "logical_not", "one_hot"})
 _PRODUCTS = frozenset({"mm", "bmm", "matmul", "einsum"})
@@ -101,7 +106,6 @@ _SCALES = r"(?i)temp|tau$|scale|inv_t"
 _SAME_DTYPE = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
 )
-_MODEL = r"(?:^|_)(?:model|net|network|encoder|decoder|backbone|generator|critic)$"
 _RUNS = r"infer|predict|encode|decode|extract|project|logits|features"
 """What methods of a model are called that run it."""
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
@@ -164,9 +168,9 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
             names.add(target.id)
             continue
         names.discard(target.id)
-        if binding.kind not in ("value", "item") or not isinstance(call, ast.Call) or "loss" in target.id.lower():
+        if binding.kind not in ("value", "item") or not isinstance(call, ast.Call) or names_a_loss(target.id):
             continue
-        if re.search(_LOSS, last_name(call.func)) or not isinstance(
+        if names_a_loss_function(last_name(call.func)) or not isinstance(
             call.func, ast.Name | ast.Attribute | ast.Subscript
         ):
             continue
@@ -184,8 +188,8 @@ def _is_method_of_tensor(call: ast.Call) -> bool:
     """Whether the call is rather a method of a value than a model: only calls of models and their `forward`s count."""
     if not isinstance(call.func, ast.Attribute):
         return False
-    runs = re.search(_RUNS, call.func.attr) and re.search(_MODEL, last_name(call.func.value).lower())
-    return not runs and not re.search(r"model|net|module|encoder|decoder|head|generator|critic|forward", call.func.attr)
+    runs = re.search(_RUNS, call.func.attr) and names_a_whole_model(last_name(call.func.value))
+    return not runs and not speaks_of_a_model(call.func.attr)
 
 
 def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
@@ -198,11 +202,11 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     is_torch = any(re.match(r"torch\.nn\.\w*Loss$", each) for each in made)
     if any(each.startswith("torch.nn.") and re.search(_PROMOTES, each) for each in (known, *made)):
         return False
-    is_named = bool(re.search(_LOSS, name)) or any(
+    is_named = names_a_loss_function(name) or any(
         isinstance(value, Object) and value.made.symbol.endswith("Loss") for value in values
     )
     callees = analysis.evaluator.callees(call, frame)
-    if not (is_torch or re.match(_LOSS_FUNCTIONS, known) or (is_named and not re.search(_NO_LOSS, name))):
+    if not (is_torch or re.match(_LOSS_FUNCTIONS, known) or (is_named and not reports_a_loss(name))):
         within = [each.func for callee in callees for each in callee.function.calls]
         reduces = any(isinstance(each, ast.Attribute) and re.search(_REDUCES, each.attr) for each in within)
         if not reduces or any(re.search(_PROMOTES, last_name(each)) for each in within):

@@ -66,9 +66,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from verifygate.model import Severity, Witness
+from verifygate.naming import names_a_schedule
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.idioms.lr_schedules import NAME, PER_BATCH, steps_a_schedule
+from verifygate.static.idioms.lr_schedules import PER_BATCH, steps_a_schedule
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
 from verifygate.static.symbols.location import Place
@@ -320,7 +321,7 @@ def _conditions(node: ast.Call, step: ScalerCall, analysis: Analysis) -> tuple[l
 
 def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether a call runs a method that steps schedules whatever the scale, and nothing else."""
-    if not isinstance(call.func, ast.Attribute) or not re.search(NAME, call.func.attr):
+    if not isinstance(call.func, ast.Attribute) or not names_a_schedule(call.func.attr):
         return False
     callees = analysis.callers.callees(call, function)
     return bool(callees) and all(

@@ -62,6 +62,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
+from verifygate.naming import names_a_loss
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
@@ -329,7 +330,7 @@ def _divides(block: ast.AST, window: str) -> bool:
             return True
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)) or _is_average_of_a_log(node):
             continue
-        if ast.unparse(node.right) == window or "loss" in ast.unparse(node.left).lower():
+        if ast.unparse(node.right) == window or names_a_loss(ast.unparse(node.left)):
             return True
     return False
 

@@ -72,6 +72,7 @@ import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity
+from verifygate.naming import names_a_loss, speaks_of_a_step, speaks_of_a_window
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
@@ -90,8 +91,6 @@ RULE = Rule(
 )
 
 
-_STEPS = r"(?i)scaler|opti|\bopt\b"
-_COUNTS = r"(?i)%|accum|boundary|last|sync|update|step"
 """A condition on which of the micro-batches it is, by its words; `if use_amp` is none."""
 _INVERTED = "keeps the micro-batch that steps from being synchronised"
 _Fact = tuple[ast.expr, bool]
@@ -135,7 +134,7 @@ def _judge_by_others(block: ast.With | ast.AsyncWith, place: Place, chosen: list
     given = derived & {parameter.arg for parameter in function.parameters}
     inside = any(not _is_backward(node) for node in _own_calls(block))
     sites = analysis.callers.sites(function)
-    if _calls(block, "backward") and any("loss" in name for name in given) and not inside and sites:
+    if _calls(block, "backward") and any(map(names_a_loss, given)) and not inside and sites:
         held = (context for site in sites for context in analysis.nesting.contexts(site.call, site.caller))
         if not any("no_sync" in ast.unparse(_named(context, function)) for context in held):
             return "comes after the forward, which decides on the all-reduce"
@@ -148,7 +147,7 @@ def _holds_all_before_a_step(block: ast.With | ast.AsyncWith, function: Function
     looped = {node for loop in function.of_kind(ast.For) if loop in inside for node in walk(loop)}
     backwards = [call for call in function.calls if last_name(call.func) == "backward"]
     after = [call for call in function.calls if call.lineno > (block.end_lineno or 0)]
-    steps = any(last_name(call.func) == "step" and re.search(_STEPS, ast.unparse(call)) for call in after)
+    steps = any(last_name(call.func) == "step" and speaks_of_a_step(ast.unparse(call)) for call in after)
     reduces = any(re.search(r"(?i)reduce|sync", last_name(call.func)) for call in after)
     return steps and not reduces and bool(backwards) and all(call in looped for call in backwards)
 
@@ -249,7 +248,7 @@ def _is_last_where(test: ast.expr, holds: bool, block: ast.AST, function: Functi
         return False
     last = [part for part in test.values if _is_last(part, True, block, function, analysis)]
     others = [part for part in test.values if part not in last]
-    return bool(last) and not any(re.search(_COUNTS, ast.unparse(_named(part, function))) for part in others)
+    return bool(last) and not any(speaks_of_a_window(ast.unparse(_named(part, function))) for part in others)
 
 
 _AT_THE_END = (ast.Eq, ast.GtE, ast.Lt, ast.NotEq)
@@ -275,7 +274,7 @@ def _is_step(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether a call steps an optimizer, or a scaler its optimizer, by their names or by what they are."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
-    if re.search(_STEPS, ast.unparse(call)):
+    if speaks_of_a_step(ast.unparse(call)):
         return True
     frame = analysis.evaluator.root_frame(function)
     holder = call.func.value
@@ -288,8 +287,8 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 def _same(one: ast.expr, holds: bool, other: ast.expr, other_holds: bool) -> bool:
     """Whether two conditions are one that may change from turn to turn, and turn out alike."""
-    counts = re.search(_COUNTS, ast.unparse(one))
-    return bool(counts) and ast.dump(one) == ast.dump(other) and holds == other_holds
+    counts = speaks_of_a_window(ast.unparse(one))
+    return counts and ast.dump(one) == ast.dump(other) and holds == other_holds
 
 
 def _named(expr: ast.expr, function: Function) -> ast.expr:

@@ -64,6 +64,7 @@ from collections.abc import Iterator
 
 from verifygate import torch_names
 from verifygate.model import Severity, Witness
+from verifygate.naming import speaks_of_an_optimizer
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
@@ -151,7 +152,7 @@ def _consumed_of_object(name: str, function: Function, owner: Class, analysis: A
         for call in method.calls:
             given = (*call.args, *(word.value for word in call.keywords))
             kept = any(isinstance(each, ast.Attribute) and ast.unparse(each) == f"self.{name}" for each in given)
-            if kept and "optim" in last_name(call.func).lower():
+            if kept and speaks_of_an_optimizer(last_name(call.func)):
                 return f"the optimizer made in line {call.lineno} has used up the generator `self.{name}`"
     return ""
 
@@ -200,7 +201,9 @@ def _uses_up(node: ast.AST, name: str, function: Function, analysis: Analysis) -
     given = [*node.args, *(word.value for word in node.keywords)]
     if not any(isinstance(each, ast.Name) and each.id == name for each in given):
         return False
-    known = last_name(node.func) in torch_names.CLIP_FUNCTIONS | _CONSUMERS or "optim" in ast.unparse(node.func).lower()
+    known = last_name(node.func) in torch_names.CLIP_FUNCTIONS | _CONSUMERS or speaks_of_an_optimizer(
+        ast.unparse(node.func)
+    )
     return known or any(_loops_over_given(name, entered) for entered in analysis.callers.entered(node, function))
 
 

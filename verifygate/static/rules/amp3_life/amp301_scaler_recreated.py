@@ -63,6 +63,7 @@ from weakref import WeakKeyDictionary
 
 from verifygate.base.records import record
 from verifygate.model import Severity, Witness
+from verifygate.naming import speaks_of_a_scaler
 from verifygate.static.amp.scalers import MadeScaler
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
@@ -202,7 +203,7 @@ def _only_multiply(names: set[str], function: Function, analysis: Analysis, dept
 def _is_built_once(scaler: MadeScaler, analysis: Analysis) -> bool:
     """Whether a condition asks if there is a scaler already, or the function remembers its result."""
     conditions = analysis.nesting.conditions(scaler.call, scaler.function)
-    if any("scaler" in ast.unparse(test).lower() for test, _ in conditions):
+    if any(speaks_of_a_scaler(ast.unparse(test)) for test, _ in conditions):
         return True
     decorators = getattr(scaler.function.node, "decorator_list", ())
     return any("cache" in ast.unparse(decorator) or "property" in ast.unparse(decorator) for decorator in decorators)

@@ -106,6 +106,7 @@ from collections.abc import Iterable, Iterator
 from itertools import permutations
 
 from verifygate.model import Applicability, Severity, Witness
+from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.byte_patterns import whole
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.amp.scalers import MadeScaler
@@ -193,7 +194,7 @@ def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
         apart = [_apart(place.node, each.call, place.function, analysis) for each in loads]
         if not all(apart) or any(re.search(_ASKS_FOR_AMP, ast.unparse(arm.test)) for arm, _ in filter(None, apart)):
             continue  # the scaler's state is loaded on this way too, or there is no scaler on it
-        if any("scaler" in ast.unparse(each).lower() for arm in filter(None, apart) for each in _statements(*arm)):
+        if any(speaks_of_a_scaler(ast.unparse(each)) for arm in filter(None, apart) for each in _statements(*arm)):
             continue
         beside = [each for each in loads if _is_beside_another(each.call, place, analysis)]
         if beside:
@@ -325,7 +326,7 @@ def _is_given_scaler(function: Function, analysis: Analysis) -> bool:
     """Whether calls hand it a scaler among keywords of any name, of all of which it keeps the state."""
     if not keeps_all_states(function):
         return False
-    return any("scaler" in name.lower() for _, each in analysis.callers.entries(function) for name in each.arguments)
+    return any(speaks_of_a_scaler(name) for _, each in analysis.callers.entries(function) for name in each.arguments)
 
 
 def _related(

@@ -64,6 +64,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.naming import speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scalers import MadeScaler
@@ -189,7 +190,7 @@ def _may_scale_otherwise(module: Module, analysis: Analysis) -> bool:
         name = getattr(node, "id", None) or getattr(node, "attr", None)
         if name is None and isinstance(node, ast.alias):
             name = node.name
-        if isinstance(name, str) and "scaler" in name.lower() and name.lower() not in _OTHER_SCALERS:
+        if isinstance(name, str) and speaks_of_a_scaler(name) and name.lower() not in _OTHER_SCALERS:
             return True
     return False
 

@@ -63,6 +63,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record
 from verifygate.model import Detail, Severity
+from verifygate.naming import speaks_of_an_optimizer
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dict_keys import Shape
 from verifygate.static.idioms.key_guards import guarded, nearest
@@ -165,10 +166,14 @@ def _compare(
     tied, certain = _tied(analysis, call, home, saves)
     if not tied and function.owner is not None and re.search(_RESUMES, function.name):
         tied = [save for save in saves if save.function.owner is function.owner]  # what one object saves and loads
-    by_optimizer = not tied and any("optim" in _key(node) for node in nodes)
+    by_optimizer = not tied and any(speaks_of_an_optimizer(_key(node)) for node in nodes)
     if by_optimizer:
         ours = [save for save in saves if save.function.module is function.module]
-        tied = [save for save in ours if any("optim" in key for shape in save.shapes or () for key in shape.keys)]
+        tied = [
+            save
+            for save in ours
+            if any(speaks_of_an_optimizer(key) for shape in save.shapes or () for key in shape.keys)
+        ]
     if not tied or any(not save.shapes for save in tied):
         return
     shapes = [shape for save in tied for shape in save.shapes or ()]
@@ -222,7 +227,7 @@ def _resumes_without(save: _Save, key: str, read: set[str]) -> bool:
         and len(rest & shape.keys.keys()) > 1
         and 2 * len(rest & shape.keys.keys()) >= len(rest)
         and 4 * len(rest - shape.keys.keys()) <= len(rest)
-        and any("optim" in each for each in shape.keys)
+        and any(map(speaks_of_an_optimizer, shape.keys))
         for shape in save.shapes or ()
     )
 
