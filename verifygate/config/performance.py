@@ -28,7 +28,7 @@ class RecordsSettings(Model):
     """`[performance.records]`: measurements that were made elsewhere, and by what they are believed."""
 
     paths: tuple[str, ...] = ("reports/records/*.json",)
-    """Glob patterns of records; they are asked for what this machine cannot measure itself."""
+    """Glob patterns of records; they are used for what this machine cannot measure itself."""
     files: tuple[str, ...] = (
         "pyproject.toml",
         "requirements*.txt",
@@ -39,30 +39,30 @@ class RecordsSettings(Model):
         "pdm.lock",
         "Pipfile.lock",
     )
-    """Glob patterns of files that a measurement rests on besides the workload's own imports: configuration, locks, and
-    whatever else the workload reads. A change of one of them makes a record stale."""
+    """Glob patterns of files that a measurement depends on besides the workload's own imports: configuration, locks,
+    and whatever else the workload reads. A change of one of them makes a record stale."""
     max_age_days: Annotated[int, Field(ge=1)] = 90
-    """Days after which a record says nothing any more."""
+    """Days after which a record is stale."""
     device: str = "*"
     """Glob pattern of the device's name, for example `NVIDIA H100*`."""
     public_key: str = ""
-    """PEM file of the Ed25519 or ECDSA key that records are signed with, relative to the configuration. Where it is
-    set, an unsigned record counts for nothing. With `--since`, this table and the key are read from that revision."""
+    """PEM file of the Ed25519 or ECDSA public key of signed records, relative to the configuration. If it is set,
+    unsigned records do not count. With `--since`, this table and the key are read from that revision."""
 
 
 class ClusterSettings(Model):
     """`[performance.cluster]`: where `verifygate bench` measures."""
 
     executor: Literal["", "slurm", "local", "debug"] = ""
-    """Where it is set, a job of submitit measures (extra `slurm`): on a node of SLURM, in a process here (`local`), or
-    in the gate's own (`debug`)."""
+    """If it is set, a submitit job measures (extra `slurm`): on a node of SLURM, in a process on this machine
+    (`local`), or in the gate's own process (`debug`)."""
     folder: str = ".verifygate/jobs"
     """Where jobs keep their logs and results, relative to the configuration; every node must see it."""
     parameters: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Passed on to submitit, for example `slurm_partition = "gpu"`, `gpus_per_node = 1`, `timeout_min = 30`."""
     processes: Annotated[int, Field(ge=1)] = 1
-    """Processes of each arm, on any machine: torchrun starts them, a device each, and the workload makes its process
-    group. Steps take as long as the slowest process; memory is that of the one that needs most."""
+    """Processes of each arm, on any machine: torchrun starts them, one device each, and the workload creates its process
+    group. The time of a step is that of the slowest process, memory that of the process with the highest peak."""
 
 
 class PerformanceSettings(Model):
@@ -71,41 +71,41 @@ class PerformanceSettings(Model):
     workload: str = ""
     """`module:function`; the function is `build(precision, seed, device) -> workload`."""
     function: str = ""
-    """Instead of a workload: `module:function` that trains, `train(precision, steps, seed)`, and may give back scores;
-    it is timed at its own optimizer steps."""
+    """Instead of a workload: `module:function` that trains, `train(precision, steps, seed)`, and may return scores; it
+    is timed at its own optimizer steps."""
     command: str = ""
     """Instead of a workload: `python train.py --precision={precision} --seed={seed} --steps={steps}`, or `python -m
-    module ...`; `{device}`, and `{scores}` for a file with a JSON list of scores, may stand there too."""
+    module ...`; `{device}`, and `{scores}` for a file with a JSON list of scores, are replaced too."""
     precision: Literal["", "bf16", "fp16"] = ""
-    """AMP precision that the targets are about: `bf16` or `fp16`; what the device does best where it is empty."""
+    """AMP precision that the targets are about: `bf16` or `fp16`; by default the one that suits the device best."""
     arms: tuple[Literal["tf32", "bf16", "fp16"], ...] | None = None
-    """Further arms to measure against fp32, without targets; where it is not set: on CUDA `tf32` and the other half
-    precision, as far as the device computes in them, and on a CPU none."""
+    """Further arms to measure against fp32, without targets. By default `tf32` and the other half precision on CUDA, as
+    far as the device supports them, and none on a CPU."""
     rounds: Annotated[int, Field(ge=3)] = 6
-    """Rounds before the first look at the intervals; in each one every arm is timed twice, there and back (A B B A)."""
+    """Rounds before the first look at the intervals; in each round every arm is timed twice (A B B A)."""
     rounds_max: Annotated[int, Field(ge=3)] = 24
-    """While a target is undecided the rounds are doubled, up to so many; no effect where it is below `rounds`."""
+    """While a target is undecided the rounds are doubled, up to this number; no effect if it is below `rounds`."""
     steps: Annotated[int, Field(ge=2)] = 10
     """Timed optimizer steps of an arm in a round."""
     warmup: Annotated[int, Field(ge=0)] = 3
-    """Steps before each timed block, thrown away."""
+    """Untimed steps before each timed block."""
     train_steps: Annotated[int, Field(ge=1)] = 60
     """Optimizer steps before the accuracy of the arms is compared."""
     seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (0, 1, 2)
-    """One training of each arm from each seed: a difference that is smaller than what another seed makes of fp32 alone
-    is no cost of AMP. The first seed's workload is timed as well."""
+    """Each arm is trained once from each seed: a difference that is smaller than that of fp32 between two seeds is not
+    a cost of AMP. The first seed's workload is timed as well."""
     evaluations: Annotated[int, Field(ge=1)] = 6
-    """How often the training from the first seed is evaluated, at equal distances and the last time at its end, for the
-    curve of the accuracy. A `function` or a `command` is evaluated at its end alone."""
+    """How often the training from the first seed is evaluated, at equal distances and at its end, for the accuracy
+    curve. A `function` or a `command` is evaluated only at its end."""
     seconds: Positive = 300.0
-    """Time limit of one arm's process; no round is begun that would not leave enough of it for what follows."""
+    """Time limit of one arm's process; a round starts only if it leaves enough time for the rest."""
     profile: bool = True
     """Whether fp32 and the judged arm are profiled as well: memory anatomy and growth, operators, waits of the host."""
     benchmarks: tuple[str, ...] = ()
-    """Files of `pytest --benchmark-only --benchmark-save-data --benchmark-json=FILE`: of benchmarks with a precision as
-    a parameter the ratios are shown. They ran one after the other, so they meet no target."""
+    """Files of `pytest --benchmark-only --benchmark-save-data --benchmark-json=FILE`: for benchmarks with a precision
+    as a parameter the ratios are shown. They ran one after the other, so they meet no target."""
     slowdown: Positive = 0.05
-    """By how much a step may get slower, or its peak memory larger, against what `bench run --against` names."""
+    """By how much a step may be slower, or its peak memory larger, than in what `bench run --against` names."""
     targets: Targets = Field(default_factory=Targets)
     records: RecordsSettings = Field(default_factory=RecordsSettings)
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)

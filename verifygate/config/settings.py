@@ -30,12 +30,12 @@ class ProjectSettings(Model):
     """`[project]`: what is audited."""
 
     name: str = ""
-    """Shown in the reports; the root folder's name where it is empty."""
+    """Shown in the reports; by default the name of the root folder."""
     task: str = ""
     """Task or ticket id, for example `T035`."""
     version: str = ""
     sources: tuple[str, ...] = ()
-    """Files and folders to audit, relative to the configuration; the whole root where it is empty."""
+    """Files and folders to audit, relative to the configuration; by default the whole root."""
     exclude: tuple[str, ...] = ()
     """Glob patterns of paths to leave out, for example `legacy/*`."""
 
@@ -44,15 +44,15 @@ class OraclesSettings(Model):
     """`[execution.oracles]`: training that is run with other loss scales, and with inf put into its gradients."""
 
     entries: tuple[str, ...] = ()
-    """What trains: `python train.py ...`, `python -m package.train ...`, or a test's id. `{temporary}` stands for a
-    folder of the run's own."""
+    """Commands that train: `python train.py ...`, `python -m package.train ...`, or a test's id. `{temporary}` is
+    replaced by a folder of that run."""
     emulated_entries: tuple[str, ...] = ()
-    """The same, for what trains on CUDA alone: it runs with CUDA emulated on the CPU, unless the machine has CUDA, and
-    its evidence is of the class `emulated`. The report numbers these after the `entries`."""
+    """The same, for training that needs CUDA: it runs with CUDA emulated on the CPU, unless the machine has CUDA, and
+    its evidence has the class `emulated`. The report numbers these after the `entries`."""
     steps: Annotated[int, Field(ge=3)] = 6
-    """Updates of the scaler after which a run has shown enough and is stopped."""
+    """Updates of the scaler after which a run is stopped."""
     inject_at: Annotated[int, Field(ge=2)] = 3
-    """The window that gets an inf, counted from 1; right code must have made a step before it."""
+    """The window that gets an inf, counted from 1; correct code must have made a step before it."""
     seconds: Positive = 120.0
     """Time limit of one run."""
 
@@ -66,9 +66,9 @@ class ExecutionSettings(Model):
     """`[execution]`: how the project's own tests run."""
 
     pytest: tuple[str, ...] = ()
-    """Arguments for pytest: paths and options; the discovered test paths where it is empty."""
+    """Arguments for pytest: paths and options; by default the discovered test paths."""
     interpreter: str = ""
-    """Path of the project's Python; the project's virtual environment, else the gate's own, where it is empty."""
+    """Path of the project's Python; by default that of the project's virtual environment, else the gate's own."""
     seconds: Positive = 600.0
     """Time limit of the whole test run."""
     required: tuple[str, ...] = ()
@@ -78,15 +78,15 @@ class ExecutionSettings(Model):
     recorder: bool = True
     """Whether to record what the tests do with AMP, and to judge it by the protocol."""
     emulate_cuda: bool = True
-    """Whether tests that skip for want of CUDA run again where CUDA is emulated on the CPU; what comes of it is told
-    apart, as evidence of the class `emulated`."""
+    """Whether tests that skip because there is no CUDA device run again with CUDA emulated on the CPU; the results are
+    reported separately, as evidence of the class `emulated`."""
     emulated_capability: Annotated[str, Field(pattern=r"^[1-9]\d?\.\d$")] = "8.0"
-    """Compute capability of the emulated CUDA device. Below `8.0`, `7.5` for example, it has no bfloat16 of its own."""
+    """Compute capability of the emulated CUDA device. Below `8.0`, for example `7.5`, it has no bfloat16 in hardware."""
     oracles: OraclesSettings = Field(default_factory=OraclesSettings)
     retry: bool = True
-    """Whether tests that failed run once more, alone, in a fresh process, to tell which are flaky."""
+    """Whether tests that failed run once more, alone, in a fresh process, to find out which are flaky."""
     test_seconds: Positive | None = None
-    """Time limit of one test; the run ends at the test that passes it, and the report shows the line it stood at."""
+    """Time limit of one test; the run ends at the test that exceeds it, and the report shows the line it had reached."""
     memory_mib: Annotated[int, Field(ge=1)] | None = None
     """Address space of each process of a test run, Linux only. CUDA reserves far more than it uses: set none there."""
     file_mib: Annotated[int, Field(ge=1)] | None = None
@@ -114,13 +114,14 @@ class StaticSettings(Model):
     """`[static]`: which rules run where."""
 
     select: tuple[str, ...] = ()
-    """Rule codes, names or families (`AMP2`); all rules where it is empty."""
+    """Rule codes, names or families (`AMP2`); by default all rules."""
     ignore: tuple[str, ...] = ()
+    """The same, for rules that do not run."""
     per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Glob pattern -> rule codes."""
     torch_version: str = ""
     """Lowest torch version that the project supports, for example `2.1`: rules about newer interfaces are silent, and
-    NOT APPLICABLE in the report. Where it is empty, the lower bound of torch in the project's pyproject.toml counts."""
+    NOT APPLICABLE in the report. By default the lower bound of torch in the project's pyproject.toml."""
 
     @field_validator("torch_version")
     @classmethod
@@ -139,8 +140,8 @@ class ForeignResults(Model):
     file: str
     """Path of the JUnit XML file, relative to the configuration."""
     kind: Literal["declared", "executed"] = Field(default="declared", alias="class")
-    """What its word is worth: `executed` where you trust that it tells of a run of this very code, for example because
-    your CI wrote it; what is only `declared` never lets a requirement PASS."""
+    """Its evidence class: `executed` if you trust that it comes from a run of this very code, for example because your
+    CI wrote it; `declared` results never let a requirement PASS."""
 
 
 class RequirementsSettings(Model):
@@ -159,7 +160,7 @@ class VerdictSettings(Model):
     weights: dict[str, Annotated[int, Field(ge=0)]] = Field(
         default_factory=lambda: {"execution": 30, "static": 30, "requirements": 25, "performance": 15}
     )
-    """Share of the score per stage; stages that do not apply are left out and the rest shares 100."""
+    """Share of the score per stage; stages that do not apply are left out, and the others share 100."""
 
     @field_validator("weights")
     @classmethod

@@ -33,18 +33,18 @@ DOCS = Path(verifygate.__file__).parent / "docs"
 _CONFIG_HEAD = """\
 # Configuration
 
-`verifygate.toml` in the project's root, or the same tables below `[tool.verifygate]` in `pyproject.toml`. Everything
-has a default, and with no file at all the sources, the tests and the interpreter are discovered. An unknown key is an
-error, and so is a number in quotes: a setting that is not understood is never skipped. `verifygate init` writes a
-first file; `verifygate/docs/schemas/config.schema.json` is the schema for editors.
+Settings are read from `verifygate.toml` in the project's root, or from the same tables below `[tool.verifygate]` in
+`pyproject.toml`. Every setting has a default; without a file, the sources, the tests and the interpreter are discovered. An
+unknown key is an error, and so is a number in quotes. `verifygate init` writes a first file;
+`verifygate/docs/schemas/config.schema.json` is the schema for editors.
 """
 
 _CATALOGUE_HEAD = """\
 # The catalogue {name}: {title}
 
-{count} requirements that come with verifygate. A specification takes them over with `extends: {name}`, leaves some
-out or asks for more with `select` and `override`, and adds its own: [requirements.md](requirements.md) says how. Below
-each requirement stand the queries that verify it; `marked tests` are tests that carry its id.
+{count} requirements that come with verifygate. A specification includes them with `extends: {name}`, selects and changes them
+with `select` and `override`, and adds its own; see [requirements.md](requirements.md). The queries that verify a requirement
+are listed below it; `marked tests` are tests that carry its id.
 """
 
 
