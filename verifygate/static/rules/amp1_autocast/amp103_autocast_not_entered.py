@@ -44,10 +44,10 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No automatic fix: how far the region should reach is for the author to say.
+No automatic fix: only the author knows how far the region should reach.
 
 ## What it cannot see
-Contexts handed to other code, attributes that nothing enters, re-entry through a call, and constructors that a file
+Contexts passed to other code, attributes that nothing enters, re-entry through a call, and constructors that a file
 without the word `autocast` gets from another.
 
 ## References

@@ -1,9 +1,12 @@
 """One autocast region outlives a change of the weights, and goes on with its casts of the old ones.
 
 ## What it does
-Reports a region that stays open over two steps of one optimizer with a backward between them, in one function or
-through calls; and a region in which a model runs, gets other weights (an EMA's, `load_state_dict`, a loop over its
-parameters that overwrites them, an attack on the weights), and runs again.
+Reports
+
+- a region that stays open over two steps of one optimizer with a backward between them, in one function or through
+  calls;
+- a region in which a model runs, gets other weights (an EMA's, `load_state_dict`, a loop over its parameters that
+  overwrites them, an attack on the weights), and runs again.
 
 ## Why is this bad
 The first time a float32 weight is used in a region, autocast keeps its half-precision copy, and drops the copies only
@@ -57,11 +60,11 @@ def train_step(model, loss_fn, optimizer, scaler, inputs, targets, device):
 ```
 
 ## Fix safety
-No automatic fix: which statements have to stay in the region is for the author to say.
+No automatic fix: only the author knows which statements have to stay in the region.
 
 ## What it cannot see
-Regions entered in code outside the project, or through `__enter__` called by hand. Two optimizers that step in turn
-in one region are not reported: whether the second reads what the first wrote cannot be told.
+Regions entered in code outside the project, or through `__enter__` called by hand. Two optimizers that alternate in
+one region are not reported: it is unknown whether the second reads what the first wrote.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

@@ -1,11 +1,15 @@
 """The region is for another type of device than the tensors in it.
 
 ## What it does
-Reports a region whose device type is written out, where the same function moves the tensors of the region to another
-type of device, or to one of several of which autocast covers only some (`mps` beside `cuda`); a device type that is
-turned into `"cpu"` for tensors on `mps`; and a `torch.device` given where its type is asked for. Regions switched by a
-condition on the device are left alone, and so is `autocast("cuda")` over a plain fallback to the CPU: there AMP is
-meant to be off.
+Reports
+
+- a region with a literal device type, if the same function moves the tensors of the region to another type of device,
+  or to one of several of which autocast covers only some (`mps` beside `cuda`);
+- a device type that is turned into `"cpu"` for tensors on `mps`;
+- a `torch.device` passed where its type is expected.
+
+Not reported: regions switched by a condition on the device, and `autocast("cuda")` over a plain fallback to the CPU,
+where AMP is meant to be off.
 
 ## Why is this bad
 Autocast changes only operations on tensors of its own device type. For all others the region does nothing: training

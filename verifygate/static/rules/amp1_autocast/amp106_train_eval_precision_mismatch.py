@@ -5,13 +5,13 @@ Reports an evaluation that runs the model of a training loop, and works out the 
 an autocast region and the other is not, or where their regions cast to different dtypes.
 
 ## Why is this bad
-Training loss and validation loss are then no longer two readings of one quantity: the gap between them, by which people
+Training loss and validation loss are then not two readings of one quantity. The gap between them, by which people
 judge overfitting, stop early and choose checkpoints, holds the difference of two precisions as well. What is evaluated
 in float32 is also not what was trained, costs about twice the memory and the time, and may hide an overflow that the
 deployed half-precision model has.
 
 ## What happens at run time
-Silent. Seen on torch 2.13 (CPU): of weights that are the same to the last bit an evaluation outside the region tells
+Silent. Seen on torch 2.13 (CPU): with weights that are the same to the last bit, an evaluation outside the region gives
 another loss than one inside, in the fourth digit.
 
 ## Example

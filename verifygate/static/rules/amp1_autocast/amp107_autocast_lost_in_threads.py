@@ -1,4 +1,4 @@
-"""A forward is handed to another thread, where the region does not reach.
+"""A forward runs in another thread, which the region does not cover.
 
 ## What it does
 Reports a model that is run by a thread started inside a region (`Thread(target=...)`, `pool.submit`, `pool.map`)

@@ -1,15 +1,19 @@
 """An island of `autocast(enabled=False)` computes in half precision all the same: nobody cast what goes in.
 
 ## What it does
-Reports a region with `enabled=False` inside an active one, in one function, that computes with what a call in the
-outer region returned, where nothing in the island casts anything, neither written there nor in the functions it calls.
-And one after an active region, where the island computes a loss of what the region left behind. Also, wherever the
-region is, an operation of which one side is cast and the other, the same chain of calls on another tensor, is not.
+Reports a region with `enabled=False` (an island) in which nothing is cast, neither directly nor in the functions that
+it calls, if it is
+
+- inside an active region of the same function, and computes with what a call in the outer region returned;
+- after an active region, and computes a loss of the region's results.
+
+Also, wherever the region is, an operation of which one side is cast and the other, the same chain of calls on another
+tensor, is not.
 
 ## Why is this bad
-Switching autocast off casts nothing back. What the outer region made is half precision, and operations in the island
-keep its dtype: the very sums and logarithms for which somebody wrote the island round and overflow in float16, without
-even the float32 that autocast would have given them.
+Switching autocast off does not cast anything back. The results of the outer region are half precision, and operations
+in the island keep that dtype. So the sums and logarithms that the island was written for round and overflow in
+float16, although autocast would have computed them in float32.
 
 ## What happens at run time
 Silent where all operands are half (seen on torch 2.13, CPU: `(h**2).sum()` stays float16, a loss in such an island

@@ -4,13 +4,13 @@
 Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom_bwd`, in a project that enters autocast
 regions, where both directions compute matrix products or convolutions, or both call into the same compiled
 extension, and nothing casts: neither the function itself nor the code that applies it. So too one whose backward runs
-once more what it was handed, as checkpointing does.
+once more what it was passed, as checkpointing does.
 
 ## Why is this bad
-Autocast is on while the forward runs and off while the backward does: products that are half precision there are
-asked of mixed operands here. An extension gets half-precision features, which kernels written for float32 refuse or,
-where they read raw pointers, misread. What is run once more comes out in float32: the gradients are those of another
-forward, at twice its memory.
+Autocast is on during the forward and off during the backward, so products that are half precision in the forward get
+operands of mixed dtypes in the backward. An extension gets half-precision features, which kernels written for float32
+refuse or, if they read raw pointers, misread. A forward that is run once more in the backward comes out in float32: the
+gradients are those of another forward, at twice its memory.
 
 ## What happens at run time
 Raises in the backward, seen on torch 2.13 (CPU): `expected m1 and m2 to have the same dtype, but got: c10::Half !=

@@ -11,9 +11,9 @@ the accelerator's own clip, `fabric.backward` and `fabric.clip_gradients`, Light
 `on_after_backward`) and its step. Always likely; of low severity where the program does not say float16.
 
 ## Why is this bad
-The gradients are tens of thousands of times too large at that point, so every step is clipped, and after the scaler
-divides, the norm that is applied is `max_norm / scale`: the learning rate shrinks by the loss scale, and changes
-whenever the scale does. A value clip or `nan_to_num_` also hides inf from the scaler, so it never backs off.
+The gradients are tens of thousands of times too large at that point, so every step is clipped. After the scaler
+divides, their norm is `max_norm / scale`: the learning rate shrinks by the loss scale, and changes whenever the scale
+does. A value clip or `nan_to_num_` also hides inf from the scaler, so it never backs off.
 
 ## What happens at run time
 Silent on every torch (seen on 2.13, CPU): the applied norm is `max_norm / 65536` with the default scale, and
@@ -58,7 +58,7 @@ is put on a line of its own before the clip, or moved there.
 
 ## What it cannot see
 Clips inside libraries, and gradients rewritten through views that do not name `.grad`. With several optimizers, a
-clip whose parameters cannot be told apart is reported only where it is wrong for all of them.
+clip whose parameters cannot be distinguished is reported only where it is wrong for all of them.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping

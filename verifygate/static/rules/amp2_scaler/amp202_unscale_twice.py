@@ -56,8 +56,8 @@ No automatic fix: which of the two calls is the right one depends on what stands
 
 ## What it cannot see
 Two scalers for one optimizer are seen where one function has both calls. Two optimizers over the same parameters, each
-unscaled once: torch does not notice that either, and divides twice. Ways that need two conditions which change from
-turn to turn are not reported.
+unscaled once: torch does not notice that either, and divides twice. Paths that need two conditions which change from
+iteration to iteration are not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.unscale_

@@ -56,8 +56,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: the call has to move behind the last backward, often into the branch that steps.
 
 ## What it cannot see
-With several optimizers a backward is not held against one of them: it may be another's. Two conditions that change
-from turn to turn (`if ready(): unscale_` and `if due(): step`) are not reported, as they may always agree.
+With several optimizers a backward is not attributed to one of them: it may be another's. Two conditions that change
+from iteration to iteration (`if ready(): unscale_` and `if due(): step`) are not reported, as they may always agree.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation

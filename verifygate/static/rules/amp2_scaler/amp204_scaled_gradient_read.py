@@ -56,7 +56,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: where else `unscale_` is called decides where the reading may stand.
 
 ## What it cannot see
-Gradients read through hooks, or inside libraries. A scaled loss that is handed to another function before it is read;
+Gradients read through hooks, or inside libraries. A scaled loss that is passed to another function before it is read;
 what is done with one that is returned.
 
 ## References

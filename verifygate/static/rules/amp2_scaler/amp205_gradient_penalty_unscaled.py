@@ -1,10 +1,12 @@
 """A gradient penalty differentiates unscaled outputs of half precision, or keeps the scale in it.
 
 ## What it does
-Reports `torch.autograd.grad(..., create_graph=True)` that runs inside a float16 autocast region, itself or the call
-that leads to it, in a project with a GradScaler, where neither the outputs are scaled nor the result is divided by
-the scale. And reports one whose outputs are scaled, where neither the function nor a caller divides by it; and one
-that is divided by the scale, where neither has scaled the outputs (likely).
+Reports `torch.autograd.grad(..., create_graph=True)` in a project with a GradScaler, if
+
+- it, or the call that leads to it, is inside a float16 autocast region, and neither are the outputs scaled nor is the
+  result divided by the scale;
+- its outputs are scaled, and neither the function nor a caller divides by the scale;
+- its result is divided by the scale, and neither the function nor a caller scaled the outputs (likely).
 
 ## Why is this bad
 The gradients of a penalty are small, and inside the graph they are float16: without a scale they flush to zero below

@@ -44,12 +44,12 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No automatic fix: whether the loss should be scaled, or the scaler should not be there, is a decision.
+No automatic fix: either the loss should be scaled, or the scaler should not be there.
 
 ## What it cannot see
-Losses scaled by hand. A dropped `scale(loss)` whose loss another function derives. With several optimizers, a backward
-is held against one only where no scaled backward follows. A loss that is handed in, where nothing in sight calls the
-function with one, is likely at most, and not told where something that scales calls a method of that name.
+Losses scaled by hand. A dropped `scale(loss)` whose loss another function differentiates. With several optimizers, a
+backward is attributed to one only if no scaled backward follows. If the loss is a parameter and no known call passes
+one, the finding is likely at most, and it is left out if code that scales calls a method of that name.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

@@ -51,7 +51,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No automatic fix: where the window ends is a decision.
+No automatic fix: it is unknown where the window should end.
 
 ## What it cannot see
 Optimizers that are stepped out of sight. Which of several optimizers a backward is for is not known: an `update()`

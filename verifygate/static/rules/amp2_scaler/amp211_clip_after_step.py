@@ -1,7 +1,7 @@
 """Gradients are clipped after the step that they were clipped for.
 
 ## What it does
-Reports a clip of gradients that a step has used already, in the same turn of the loop.
+Reports a clip of gradients that a step has used already, in the same iteration of the loop.
 
 ## Why is this bad
 The step has read the gradients: clipping them now changes nothing but memory. The run trains without any clipping,

@@ -1,10 +1,14 @@
 """Gradients are never zeroed, or zeroed where they are still needed.
 
 ## What it does
-Reports three things: a backward that adds to gradients which a step has used already, where nothing in sight zeroes
-them; a `zero_grad` between a backward and its step; and a `zero_grad` on every micro-batch of an accumulation, so
-that only the last micro-batch counts. `model.zero_grad()`, `p.grad = None` and `p.grad.zero_()` are zeroing too. The
-rest of an epoch and a bad batch may be thrown away.
+Reports
+
+- a backward that adds to gradients which a step has already used, if nothing zeroes them;
+- a `zero_grad` between a backward and its step;
+- a `zero_grad` on every micro-batch of an accumulation, so that only the last micro-batch counts.
+
+`model.zero_grad()`, `p.grad = None` and `p.grad.zero_()` are zeroing too. The rest of an epoch and a bad batch may be
+discarded.
 
 ## Why is this bad
 Gradients add up. Left over, they are unscaled ones that the next window's `unscale_` divides again, together with new
@@ -48,7 +52,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No automatic fix: where the window begins is a decision.
+No automatic fix: it is unknown where the window should begin.
 
 ## What it cannot see
 Gradients zeroed by means that it cannot follow silence it, as do several optimizers, since a backward may be

@@ -1,10 +1,14 @@
 """A schedule that goes step by step advances although the scaler skipped the step.
 
 ## What it does
-Reports a scheduler that steps next to `scaler.step(optimizer)` in every turn and asks nothing about the scale; one
-that steps before it; and one that waits for a scale that has not changed at all, so that it also stands still where
-the scale grew. Schedules per epoch are left alone, and functions that look at `get_scale()` otherwise or count skips
-are too. A schedule that is told the number of the batch (`step_batch(n)`) is reported only before the step.
+Reports
+
+- a scheduler that steps next to `scaler.step(optimizer)` in every iteration without a condition on the scale;
+- one that steps before it;
+- one that steps only if the scale has not changed, so that it also waits when the scale grew.
+
+Schedules per epoch are not reported, and neither are functions that use `get_scale()` in another way or count skips. A
+schedule that is passed the number of the batch (`step_batch(n)`) is reported only before the step.
 
 ## Why is this bad
 The scaler skips a step when a gradient is inf, a few times at the start of nearly every run, while it looks for its
@@ -51,11 +55,11 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No automatic fix: it is advice, and the gate on the scale needs a place of its own.
+No automatic fix: the condition on the scale needs a place of its own.
 
 ## What it cannot see
-Schedulers that step further from the optimizer than the caller of the method that steps it, but for hooks at the end of
-a step, or that are told the count.
+Schedulers that step further from the optimizer than in the caller of the method that steps it, except for hooks at the
+end of a step. Schedulers that are passed the step count.
 
 ## References
 - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate

@@ -5,7 +5,7 @@ Reports a condition on `isfinite`, `isnan` and the like from which a way leads p
 `update()`, into the next window of an optimizer that was unscaled.
 
 ## Why is this bad
-`update()` is what tells the scaler to back off, and what makes it forget that the optimizer was unscaled. Without it
+`update()` makes the scaler back off, and makes it forget that the optimizer was unscaled. Without it
 the next `unscale_` raises; where only `step` unscales, it is worse: the scaler believes the new gradients are
 unscaled already, and steps with gradients multiplied by the scale. And a scale that is too large stays too large.
 

@@ -52,7 +52,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: without the closure another optimizer, or another loop, is needed.
 
 ## What it cannot see
-Closures handed on as `*args` or `**kwargs`.
+Closures passed on as `*args` or `**kwargs`.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.step

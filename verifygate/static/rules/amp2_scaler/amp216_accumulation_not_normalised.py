@@ -1,11 +1,15 @@
 """Losses are accumulated over several micro-batches and not divided by their number.
 
 ## What it does
-Reports a scaled backward in every turn of a loop whose step comes every N turns, or after its `range(N)`, where nothing
-divides by N and no division of a loss is in sight; and a scaled backward of a loss that only the other arm, the one
-without a scaler, divides. And a step at the first batch of a window, `i % N == 0` where `i` counts from 0: the first
-window then has one batch, or N + 1 with `i != 0`, and is divided by N as well. It is only ever likely: a loss that is a
-sum needs no division.
+Reports
+
+- a scaled backward in every iteration of a loop that steps every N iterations, or after its `range(N)`, if nothing
+  divides by N and no loss is divided at all;
+- a scaled backward of a loss that only the other branch, the one without a scaler, divides;
+- a step at the first batch of a window, `i % N == 0` where `i` counts from 0: the first window then has one batch, or
+  N + 1 with `i != 0`, and is divided by N as well.
+
+The finding is always likely: a loss that is a sum needs no division.
 
 ## Why is this bad
 The gradients of N means add up to N times the mean: the effective learning rate grows with the window, clipping bites
@@ -50,8 +54,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: dividing changes the effective learning rate, which may have been tuned around it.
 
 ## What it cannot see
-Windows that are not known by a remainder (`%`), a count that begins anew or a `range`, next to the backward or to the
-call of the function that holds it; a last window that is shorter than the others.
+Windows that are not written with a remainder (`%`), a counter that is reset, or a `range`, next to the backward or to
+the call of its function. A last window that is shorter than the others.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation

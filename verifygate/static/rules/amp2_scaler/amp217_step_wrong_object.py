@@ -2,8 +2,8 @@
 
 ## What it does
 Reports `scaler.step` and `scaler.unscale_` of a method (`optimizer.first_step`), of the result of a step
-(`optimizer.step()`), of a model or a scheduler; and a scaler that unscales one optimizer and steps another object
-that was built around it. Also a scaler that unscales or steps gradients which only another scaler has scaled.
+(`optimizer.step()`), of a model or of a scheduler. Also a scaler that unscales one optimizer and steps another object
+that was built around it, and one that unscales or steps gradients which only another scaler has scaled.
 
 ## Why is this bad
 The scaler keeps its notes by the identity of what it is given. A method has no parameters to unscale; a result is
@@ -46,12 +46,12 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No automatic fix: which object is meant is a decision, and two-step optimizers need `unscale_` and their own check.
+No automatic fix: the intended object is unknown, and two-step optimizers need `unscale_` and their own check.
 
 ## What it cannot see
-Objects that are made out of sight, and wrappers that hide the optimizer in a list. Scalers picked by an index or a
-condition, and those whose losses another function scales. Where there are several optimizers and a condition decides
-whether a scaler scales anything, the ways on which it does not are taken to leave its optimizer alone.
+Objects that are created outside the project, and wrappers that hide the optimizer in a list. Scalers picked by an
+index or a condition, and those whose losses another function scales. If there are several optimizers and a condition
+decides whether a scaler scales anything, the paths without scaling are assumed to leave its optimizer alone.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

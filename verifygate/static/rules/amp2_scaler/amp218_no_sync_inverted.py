@@ -2,7 +2,7 @@
 
 ## What it does
 Reports `with model.no_sync():` around a backward whose forward ran outside of it, and `no_sync()` around the
-micro-batch that steps: with the step inside, under the same condition as the step, or in the last turn of a loop.
+micro-batch that steps: with the step inside, under the same condition as the step, or in the last iteration of a loop.
 
 ## Why is this bad
 DistributedDataParallel decides at the forward whether the backward will all-reduce. A forward outside `no_sync` arms
@@ -61,7 +61,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: the forward has to move into the region.
 
 ## What it cannot see
-Forwards in another function, but for those whose loss is handed over; `no_sync` entered by hand or through a framework.
+Forwards in another function, except for those whose loss is passed on; `no_sync` entered by hand or by a framework.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html

@@ -1,9 +1,9 @@
 """Gradients are clipped over an iterator that has been used up.
 
 ## What it does
-Reports `clip_grad_norm_` and `clip_grad_value_` over a variable that holds a generator (`model.parameters()`,
-`filter`, `chain`, `map`, a generator expression) which something before it has consumed: an optimizer, a list, a
-loop, another clip, or the same clip in an earlier turn of a loop; and what goes through a generator after a clip has.
+Reports `clip_grad_norm_` and `clip_grad_value_` over a variable that holds a consumed generator (`model.parameters()`,
+`filter`, `chain`, `map`, a generator expression). It was consumed by an optimizer, a list, a loop, another clip, or the
+same clip in an earlier iteration. Also reported is other code that iterates over a generator after a clip has.
 
 ## Why is this bad
 A generator gives its items once. The clip gets none, so nothing is clipped, and the norm it returns is 0. What comes

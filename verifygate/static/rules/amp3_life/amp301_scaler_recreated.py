@@ -1,10 +1,10 @@
-"""A GradScaler is built anew in every turn of a loop.
+"""A GradScaler is built anew in every iteration of a loop.
 
 ## What it does
 Reports a scaler that is built inside a loop over epochs or steps, or in a function that such a loop calls, however
-many calls lie between, while the optimizer it steps lives on. A loop that builds an optimizer of its own in each turn
-(folds, seeds, tasks) starts a new training, and may start a new scaler. Also reports one in a function that takes a
-single step and that nothing in sight calls: a framework does, once a batch.
+many calls lie between, while the optimizer it steps lives on. A loop that builds an optimizer of its own in each
+iteration (folds, seeds, tasks) starts a new training, and may start a new scaler. Also reports a scaler in a function
+that takes a single step and that nothing in the project calls: a framework calls it for each batch.
 
 ## Why is this bad
 The loss scale is learned: it halves on every overflow and doubles after 2000 clean steps. A new scaler forgets that.
@@ -78,7 +78,7 @@ RULE = Rule(
     code="AMP301",
     name="scaler-recreated",
     severity=Severity.HIGH,
-    summary="a GradScaler is built anew in every turn of a loop",
+    summary="a GradScaler is built anew in every iteration of a loop",
     remedy="build the scaler once, where the optimizer is built, and pass it on",
     words=("GradScaler",),
     witnesses=(Witness.STATIC, Witness.RUN),

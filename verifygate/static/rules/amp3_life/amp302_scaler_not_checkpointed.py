@@ -1,12 +1,15 @@
 """A checkpoint keeps the optimizer's state for resuming, and not the scaler's.
 
 ## What it does
-Reports the state of an optimizer that goes into a checkpoint where nothing in the program saves the state of its
-GradScaler; and, where it is saved, the loading of an optimizer's state in a program that never gives the scaler its
-own back; and one of several scalers of the same training whose state is left out where another's is kept or loaded.
-So too one of several ways to resume in a function that loads the optimizer's state alone, where another loads the
-scaler's as well, and a wrapper that gives out its scaler's state and drops the one that it is given.
-Scalers that are never enabled do not count, nor do checkpoints that hold weights only.
+Reports
+
+- an optimizer state in a checkpoint, if nothing in the program saves the state of its GradScaler;
+- loading an optimizer state, if the program saves the scaler's state but never loads it;
+- one of several scalers of the same training whose state is left out where another's is saved or loaded;
+- one of several branches that resume, which loads only the optimizer's state while another also loads the scaler's;
+- a wrapper that returns its scaler's state and drops the state that is passed back to it.
+
+Scalers that are never enabled do not count, nor do checkpoints that contain only weights.
 
 ## Why is this bad
 A resumed run starts again at the initial scale of 65536. If training had settled far below that, the first steps
@@ -86,10 +89,10 @@ def epoch(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-Safe where saving and loading stand in one file and the scaler is at hand at both: the state is kept under a key after
-the manner of the optimizer's, and loaded where the checkpoint has it and it is not empty, so older checkpoints and
-those of runs without AMP load as before. Unsafe where nothing in the project loads the checkpoint, as its readers are
-not known. No fix where a function would have to be given the scaler first.
+Safe if saving and loading are in one file and the scaler is available at both. The state is saved under a key named
+like the optimizer's, and loaded if the checkpoint has it and it is not empty, so older checkpoints and those of runs
+without AMP load as before. Unsafe if nothing in the project loads the checkpoint, because its readers are unknown. No
+fix if the scaler would have to be passed to a function first.
 
 ## What it cannot see
 Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer or the trainer, and

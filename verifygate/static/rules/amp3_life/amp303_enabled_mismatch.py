@@ -1,13 +1,18 @@
 """Scaler and autocast are switched by different conditions.
 
 ## What it does
-Reports a scaler and a region of the same training that do not go on and off together: a scaler that is switched off in
-the source, or by a setting, or is not built without it, under a float16 region that is always on (or on every GPU), one
-that is off for good under a region that may be float16, two settings that have nothing to do with each other, a setting
-that is changed for the region after the scaler's was computed from it, and a scaler for CUDA, which is off where there
-is none, under a region in float16 on whatever device the model is, in a program that knows of others than CUDA and the
-CPU. Of low severity are a scaler that is on, or may be, where a setting turns the region off, and one whose losses come
-from a region that is always off, while no region that is on has a part in them.
+Reports a scaler and a region of the same training that are not switched on and off together:
+
+- a float16 region that is always on (or on every GPU), with a scaler that is off in the source, switched off by a
+  setting, or built only under a condition;
+- a region that may be float16, with a scaler that is always off;
+- a region and a scaler that depend on two unrelated settings;
+- a setting that is changed for the region after the scaler's was computed from it;
+- a scaler for CUDA, which is off elsewhere, with a float16 region on the device of the model, in a program that
+  supports devices other than CUDA and the CPU.
+
+Of low severity: a scaler that is on, or may be, while a setting turns the region off; and one whose losses come from a
+region that is always off, while no active region contributes to them.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -52,7 +57,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: which of the two conditions is meant is for people to say.
+No fix: it is unknown which of the two conditions is intended.
 
 ## What it cannot see
 Settings that are kept in step outside the source. Two settings are reported only where they share no word, but for that

@@ -51,7 +51,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ## Fix safety
 Unsafe: with the scaler off, a step whose gradients hold an inf is made, which the scaler skipped. Where every region is
 written in bfloat16 the scaler gets `enabled=False`; where a variable chooses, a test of it; and a comparison with
-bfloat16 is turned round. No fix where the dtype is not plain to see at the scaler.
+bfloat16 is negated. No fix if the dtype is not visible where the scaler is built.
 
 ## What it cannot see
 Dtypes from command lines and configuration files, unless the source lists what they may be. A scaler and regions

@@ -49,11 +49,12 @@ No fix: a scaler needs `unscale_` wherever gradients are touched, and a place in
 the device computes in it.
 
 ## What it cannot see
-A loss that a function outside the project back-propagates, regions whose dtype comes from a configuration, and a loss
-that another model works out from what the region gives: the gradients may all be that model's. Any mention of apex,
-deepspeed, accelerate or lightning in the file keeps the rule silent, and so does one of a scaler, but for one that is
-only built, saved and restored, or that only other functions use: there it is likely. Of models that compute in float16
-by themselves, only those whose whole `forward` does, in programs in which no file has a word of a scaler.
+A loss that a function outside the project back-propagates; regions whose dtype comes from a configuration; a loss that
+another model computes from the region's results, because the gradients may all be that model's.
+
+Any mention of apex, deepspeed, accelerate or lightning in the file keeps the rule silent. So does a scaler, unless it
+is only built, saved and restored, or only other functions use it: then the finding is likely. Models that compute in
+float16 by themselves are reported only if their whole `forward` does and no file of the program mentions a scaler.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

@@ -1,10 +1,13 @@
 """A GradScaler's argument goes to another parameter than it is meant for.
 
 ## What it does
-Reports a number, or a truth value, given as the first argument of `torch.amp.GradScaler`, which is the device; a text,
-or a switch such as `use_amp`, given as the first argument of the deprecated constructors, which is the initial scale;
-a keyword that the constructor lacks, such as `device_type`, `dtype`, or `device` for a deprecated one; and a growth
-factor that does not grow or a backoff factor that does not back off.
+Reports
+
+- a number or a boolean as the first argument of `torch.amp.GradScaler`, which is the device;
+- a string, or a switch such as `use_amp`, as the first argument of the deprecated constructors, which is the initial
+  scale;
+- a keyword that the constructor does not have, such as `device_type`, `dtype`, or `device` for a deprecated one;
+- a growth factor that does not grow, or a backoff factor that does not back off.
 
 ## Why is this bad
 Nothing checks the device, so the number is gone and the scaler starts at 65536, or stays on although it was to be off.

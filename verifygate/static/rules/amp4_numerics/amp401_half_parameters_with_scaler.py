@@ -1,11 +1,14 @@
 """A model's parameters are made half, and a GradScaler steps them.
 
 ## What it does
-Reports `model.half()` and `model.to(torch.float16)` in a function that goes on to step with a scaler, or whose class or
-caller does, where the model is not made float again, and the optimizer is not seen to be given other models' parameters
-only. Certain where it is seen to be given this one's; only likely behind a condition, which has to be the one that
-switches the scaler on or that leads to its step. Not reported where the function only evaluates the model, nor where
-the optimizer is of a class that sets `_step_supports_amp_scaling`, since the scaler then leaves unscaling to it.
+Reports `model.half()` and `model.to(torch.float16)` in a function that later steps with a scaler, or whose class or
+caller does, if the model is not made float again.
+
+- Certain if the optimizer is known to get this model's parameters. Not reported if it is known to get only other
+  models' parameters.
+- Likely behind a condition, which has to be the one that switches the scaler on or that leads to its step.
+- Not reported if the function only evaluates the model, nor if the optimizer's class sets
+  `_step_supports_amp_scaling`, because the scaler then leaves unscaling to it.
 
 ## Why is this bad
 A scaler divides gradients in float32 and refuses half ones: dividing in half would flush to zero what scaling had
@@ -51,9 +54,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: whether anything else relies on half parameters is not known here.
 
 ## What it cannot see
-A model that is made half in another function than the one that steps, but for a method of the same class, a function
-that returns it or builds its optimizer, and one that a loop over epochs gives the model beside the one that steps;
-parameters made half one by one.
+A model that is made half in another function than the one that steps, except for a method of the same class, a
+function that returns the model or builds its optimizer, and one that a loop over epochs calls with the model beside the
+function that steps. Parameters that are made half one by one.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

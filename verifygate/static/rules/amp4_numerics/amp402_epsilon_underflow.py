@@ -52,7 +52,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: `.float()` before the sum, a larger epsilon and a stable function are three different answers.
 
 ## What it cannot see
-Tensors whose dtype the caller decides, but for sigmoids, also those handed to a helper; epsilons from configurations.
+Tensors whose dtype the caller decides, except for sigmoids, also those passed to a helper; configured epsilons.
 Sums, norms, powers, softmax and exp are float32 under CUDA autocast, and are not reported; on the CPU they stay half.
 
 ## References

@@ -2,8 +2,8 @@
 
 ## What it does
 Reports calls and decorators of `torch.cuda.amp.*` and `torch.cpu.amp.*` (autocast, GradScaler, custom_fwd,
-custom_bwd), through whatever alias they are imported, also where they are handed to `partial` or a field's
-`default_factory`; and calls of `torch.get_autocast_gpu_dtype` and its kind, but behind a condition on the version.
+custom_bwd), under any alias, also where they are passed to `partial` or to a field's `default_factory`; and calls of
+`torch.get_autocast_gpu_dtype` and the like, except behind a condition on the version.
 
 ## Why is this bad
 They are deprecated since torch 2.4 and bind the code to one device. The replacements take the device type first, so
@@ -50,7 +50,7 @@ Unsafe where the class itself is asked for (`isinstance`), or keywords that are 
 
 ## What it cannot see
 Names reached through `getattr`, and interfaces re-exported by other packages. A use that stands in for the new
-interface, in the handler of a `try` or the other arm of an `if`, is meant for older versions and is not reported.
+interface, in the handler of a `try` or the other branch of an `if`, is meant for older versions and is not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html

@@ -1,7 +1,7 @@
 """A framework does mixed precision here.
 
 ## What it does
-Notes where precision is handed to a framework: `precision=` of a Lightning Trainer or Fabric, `mixed_precision=` of
+Notes where precision is delegated to a framework: `precision=` of a Lightning Trainer or Fabric, `mixed_precision=` of
 an Accelerator, `fp16=` or `bf16=` of Hugging Face's TrainingArguments.
 
 ## Why is this bad

@@ -34,10 +34,10 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: the nearest key is named, but which one was meant is a decision.
+No fix: the message names the nearest key, but it is unknown which one was meant.
 
 ## What it cannot see
-Dicts that are handed to code outside the project, to one of several functions that a table or a condition chooses,
+Dicts that are passed to code outside the project, to one of several functions that a table or a condition chooses,
 get computed keys, or come from files: there it stays silent.
 `d.get(key)`, `key in d` and `except KeyError` count as guards. Only files that mention AMP, and files that they
 import or that import them, are looked at; of a large one that does not train, only the definitions that the page on

@@ -1,14 +1,20 @@
 """A key is read from a loaded checkpoint that the project's own save never writes.
 
 ## What it does
-Ties each `torch.load` to the project's `torch.save` calls, also those behind a function that is handed the dict: by
-the file name that both write out, or, where the path comes from outside and is named a checkpoint to resume from, or is
-read only where a setting says to resume, by being the saves of the same program; or by being the saves of the object
-whose method resumes. A constant key that is read and that none of the tied saves holds is reported. So is one that some
-of them hold, where another, of which most of the other keys are read, keeps an optimizer's state for resuming too:
-which of the two the path leads to, only a run shows. And a key that the `load_state_dict` of a class reads,
-where its own `state_dict` is known not to give it (`__setstate__` and `__getstate__` likewise): likely, since the state
-may be another version's.
+Each `torch.load` is matched with the project's `torch.save` calls, also those in a function that the dict is passed
+to:
+
+- by the file name, if both write it out;
+- with all saves of the same program, if the path comes from outside and is named a checkpoint to resume from, or is
+  read only if a setting says to resume;
+- with the saves of the object whose method resumes.
+
+Reported is a constant key that is read and that none of the matched saves contains. So is a key that only some of them
+contain, if another save, of which most of the other keys are read, also keeps an optimizer's state for resuming: only a
+run shows which of the two the path leads to.
+
+Also a key that the `load_state_dict` of a class reads while its own `state_dict` is known not to return it
+(`__setstate__` and `__getstate__` likewise): likely, because the state may come from another version.
 
 ## Why is this bad
 Saving works for months; the first resume raises KeyError, when the run that should be resumed is gone.

@@ -60,7 +60,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: the nearest key is named, but which one was meant is a decision.
+No fix: the message names the nearest key, but it is unknown which one was meant.
 
 ## What it cannot see
 Items that go through transforms, datasets wrapped in `Subset` and the like, batches that the loop binds anew: there it

@@ -53,7 +53,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: what is read, and how often it is needed, is a decision.
+No fix: only the author knows what has to be read, and how often.
 
 ## What it cannot see
 Evaluation loops are left alone: their results have to reach the host. So are reads that decide a condition

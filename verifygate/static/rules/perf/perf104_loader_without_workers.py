@@ -9,7 +9,7 @@ Items are read, decoded and collated between two steps, in the process that shou
 meanwhile.
 
 ## What happens at run time
-The numbers are the same. Loading and computing take turns instead of running side by side (torch 2.13: each batch is
+The numbers are the same. Loading and computing alternate instead of running at the same time (torch 2.13: each batch is
 loaded by the process that trains); how much that costs depends on the dataset.
 
 ## Example
@@ -49,7 +49,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: datasets that hold open files or CUDA tensors cannot be handed to workers.
+No fix: datasets that hold open files or CUDA tensors cannot be passed to workers.
 
 ## What it cannot see
 What an item costs. `TensorDataset`, whose items are slices of memory, is left alone, and so are counts of workers

@@ -58,12 +58,12 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: whether to wait or to record events is a decision, and waiting has a price in a training loop.
+No fix: the author has to choose between waiting and recording events, and waiting costs time in a training loop.
 
 ## What it cannot see
-Spans that wrap around a turn of the loop, and spans over a whole pass through a loader: over many steps the queue is
-bounded and the mean is right. A scaler's step waits for its inf check, so a span with one is taken to be fenced. Only
-what names CUDA is certain.
+Spans from one iteration to the next, and spans over a whole pass through a loader: over many steps the queue is bounded
+and the mean is right. A scaler's step waits for its inf check, so a span that contains one is assumed to be
+synchronised. Only code that names CUDA is certain.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution

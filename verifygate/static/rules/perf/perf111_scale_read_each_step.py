@@ -50,10 +50,10 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-No fix: how often the scale is wanted is a decision.
+No fix: only the author knows how often the scale is needed.
 
 ## What it cannot see
-Reads that the step needs are left alone: a comparison that tells a skipped step, a division in a gradient penalty. A
+Reads that the step needs are left alone: a comparison that detects a skipped step, a division in a gradient penalty. A
 read that is kept in a name of its own is followed to where the name is used in the same function.
 
 ## References
