@@ -61,8 +61,8 @@ class ClusterSettings(Model):
     parameters: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Passed on to submitit, for example `slurm_partition = "gpu"`, `gpus_per_node = 1`, `timeout_min = 30`."""
     processes: Annotated[int, Field(ge=1)] = 1
-    """Processes of each arm, on any machine: torchrun starts them, one device each, and the workload creates its process
-    group. The time of a step is that of the slowest process, memory that of the process with the highest peak."""
+    """Processes of each arm, on any machine: torchrun starts them, one device each, and the workload creates its
+    process group. The time of a step is that of the slowest process, memory that of the process with the highest peak."""
 
 
 class PerformanceSettings(Model):

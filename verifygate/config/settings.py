@@ -81,12 +81,12 @@ class ExecutionSettings(Model):
     """Whether tests that skip because there is no CUDA device run again with CUDA emulated on the CPU; the results are
     reported separately, as evidence of the class `emulated`."""
     emulated_capability: Annotated[str, Field(pattern=r"^[1-9]\d?\.\d$")] = "8.0"
-    """Compute capability of the emulated CUDA device. Below `8.0`, for example `7.5`, it has no bfloat16 in hardware."""
+    """Compute capability of the emulated CUDA device; below `8.0`, e.g. `7.5`, it has no bfloat16 in hardware."""
     oracles: OraclesSettings = Field(default_factory=OraclesSettings)
     retry: bool = True
     """Whether tests that failed run once more, alone, in a fresh process, to find out which are flaky."""
     test_seconds: Positive | None = None
-    """Time limit of one test; the run ends at the test that exceeds it, and the report shows the line it had reached."""
+    """Time limit of one test; the run ends at the test that exceeds it, and the report shows the line it was at."""
     memory_mib: Annotated[int, Field(ge=1)] | None = None
     """Address space of each process of a test run, Linux only. CUDA reserves far more than it uses: set none there."""
     file_mib: Annotated[int, Field(ge=1)] | None = None
