@@ -62,7 +62,7 @@ class ClusterSettings(Model):
     """Passed on to submitit, for example `slurm_partition = "gpu"`, `gpus_per_node = 1`, `timeout_min = 30`."""
     processes: Annotated[int, Field(ge=1)] = 1
     """Processes of each arm, on any machine: torchrun starts them, one device each, and the workload creates its
-    process group. The time of a step is that of the slowest process, memory that of the process with the highest peak."""
+    process group. The time of a step is that of the slowest process, memory that of the one with the highest peak."""
 
 
 class PerformanceSettings(Model):

@@ -34,16 +34,16 @@ _CONFIG_HEAD = """\
 # Configuration
 
 Settings are read from `verifygate.toml` in the project's root, or from the same tables below `[tool.verifygate]` in
-`pyproject.toml`. Every setting has a default; without a file, the sources, the tests and the interpreter are discovered.
-An unknown key is an error, and so is a number in quotes. `verifygate init` writes a first file;
+`pyproject.toml`. Every setting has a default; without a file, the sources, the tests and the interpreter are
+discovered. An unknown key is an error, and so is a number in quotes. `verifygate init` writes a first file;
 `verifygate/docs/schemas/config.schema.json` is the schema for editors.
 """
 
 _CATALOGUE_HEAD = """\
 # The catalogue {name}: {title}
 
-{count} requirements that come with verifygate. A specification includes them with `extends: {name}`, selects and changes
-them with `select` and `override`, and adds its own; see [requirements.md](requirements.md). The queries that verify a
+{count} requirements that come with verifygate. A specification includes them with `extends: {name}`, selects and
+changes them with `select` and `override`, and adds its own; see [requirements.md](requirements.md). The queries that verify a
 requirement are listed below it; `marked tests` are tests that carry its id.
 """
 
