@@ -43,8 +43,8 @@ _CATALOGUE_HEAD = """\
 # The catalogue {name}: {title}
 
 {count} requirements that come with verifygate. A specification includes them with `extends: {name}`, selects and
-changes them with `select` and `override`, and adds its own; see [requirements.md](requirements.md). The queries that verify a
-requirement are listed below it; `marked tests` are tests that carry its id.
+changes them with `select` and `override`, and adds its own; see [requirements.md](requirements.md). The queries that
+verify a requirement are listed below it; `marked tests` are tests that carry its id.
 """
 
 
