@@ -283,7 +283,7 @@ def test_number_that_yaml_reads_as_text_is_refused(
     ("arguments", "where", "remedy"),
     [
         (["check", "nope.py"], "nope.py: ", "give a path that exists"),
-        (["check", "empty"], "empty: ", "no Python file there"),
+        (["check", "empty"], "empty: ", "no Python file found"),
         (["check", "--select", "AMP999"], "no rule `AMP999`", "did you mean"),
         (["check", "--format", "xml"], "xml", "--help"),
         (["check", "--config", "nope.toml"], "nope.toml: ", "no such file"),

@@ -95,4 +95,4 @@ def test_what_a_configuration_names_must_still_lie_in_the_project(
     (project / "spec.yaml").unlink()
     (project / "spec.yaml").symlink_to(elsewhere)
     assert main(["check"]) == 2
-    assert "`spec.yaml` lies outside the project's root" in capsys.readouterr().err
+    assert "`spec.yaml` is outside the project's root" in capsys.readouterr().err

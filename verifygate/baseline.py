@@ -24,7 +24,7 @@ def read(path: Path, shown: str) -> Report:
         raise UsageError(problem, where=shown, remedy="give a report.json that an earlier run wrote") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         where = f"{shown}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else shown
-        raise UsageError("not valid JSON", where=where, remedy="give a report.json as a run wrote it") from None
+        raise UsageError("not valid JSON", where=where, remedy="give a report.json that a run wrote") from None
     except ValueError:
         remedy = "give a report.json that `verifygate run` of this version wrote"
         raise UsageError("not a report of this schema", where=shown, remedy=remedy) from None

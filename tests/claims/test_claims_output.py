@@ -52,7 +52,7 @@ def test_exit_code_is_0_only_where_all_is_confirmed(
     [
         (["gone.md"], "gone.md: ", "name a Markdown file"),
         (["."], ".: is a folder", "one by one"),
-        (["empty.md"], "empty.md: ", "says something"),
+        (["empty.md"], "empty.md: ", "not empty"),
         (["latin.md"], "latin.md:2: not UTF-8 text", "save the report as UTF-8"),
         (["binary.md"], "binary.md: ", "NUL"),
         (["right.md", "--root", "gone"], "gone: no such folder", "--root"),

@@ -74,20 +74,24 @@ def told(code: str, text: str) -> list[Applicability | str]:
     [
         ("", "scaler.step(optimizer)", Applicability.SAFE),
         ("", "seen = loss / 2", Applicability.SAFE),
-        ("", "scaler.step(optimizer, closure)", "line 10 in the region computes more: it may need the region"),
-        ("", "scaler.step(optimizer); extra(inputs)", "line 10 in the region computes more: it may need the region"),
-        ("", "norm = model.weight @ inputs", "line 10 in the region computes more: it may need the region"),
-        ("", "norm = loss**2", "line 10 in the region computes more: it may need the region"),
-        ("", "extra.update(loss)", "line 10 in the region computes more: it may need the region"),
+        ("", "scaler.step(optimizer, closure)", "line 10 in the region does other work, which may need it"),
+        (
+            "",
+            "scaler.step(optimizer); extra(inputs)",
+            "line 10 in the region does other work, which may need it",
+        ),
+        ("", "norm = model.weight @ inputs", "line 10 in the region does other work, which may need it"),
+        ("", "norm = loss**2", "line 10 in the region does other work, which may need it"),
+        ("", "extra.update(loss)", "line 10 in the region does other work, which may need it"),
         (
             "",
             "scaler.step(optimizer)\n            # the end",
-            "a comment stands behind the last statement of the region",
+            "a comment follows the last statement of the region",
         ),
         (
             ", torch.autograd.set_detect_anomaly(True)",
             "scaler.step(optimizer)",
-            "the region is not a `with` of its own around it in this function",
+            "the region is not a separate `with` statement around it in this function",
         ),
     ],
 )
@@ -106,19 +110,19 @@ def test_only_gradients_and_steps_leave_a_region(items: str, rest: str, answer: 
             "",
             '"cuda", enabled=use_amp',
             "dtype",
-            "a switch of its own turns the scaler on already: what it means is not known",
+            "the scaler already has an `enabled` setting of another meaning",
         ),
         (
             "",
             '"cuda"',
             "torch.bfloat16 if config.bf16 else torch.float16",
-            "which dtype the regions are given is not plain to see where the scaler is made",
+            "cannot determine the dtype of the regions where the scaler is built",
         ),
         (
             "",
             '"cuda", **options',
             "torch.bfloat16",
-            "the scaler is made elsewhere, or its arguments are not written out",
+            "the scaler is built elsewhere, or its arguments are not literal",
         ),
     ],
 )
@@ -137,7 +141,7 @@ def test_the_scaler_is_switched_by_a_dtype_that_is_plain_to_see(
         ("dataset, num_workers=NONE, prefetch_factor=2", Applicability.UNSAFE),
         ("dataset, prefetch_factor=2,  # keeps up\n", "a comment says why the option is there"),
         ("dataset,\n    # keeps up\n    prefetch_factor=2", "a comment says why the option is there"),
-        ("dataset, num_workers=0, prefetch_factor=(ahead := 2)", "an option gives a value a name"),
+        ("dataset, num_workers=0, prefetch_factor=(ahead := 2)", "an option contains an assignment expression"),
         (
             "dataset, **{'prefetch_factor': 2}",
             "the options come from a dict, which may be meant for other loaders too",
@@ -161,7 +165,7 @@ def test_a_rule_by_its_name_in_a_list_is_left():
     """The list names rules by name or code; only a code is sure to be the one that silences nothing."""
     comment = "# verifygate: ignore[AMP{}, {}] neither is needed\nx = 1\n"
 
-    reason = "the rule is not written by its code: which one of the list it is has to be looked up"
+    reason = "the comment names the rule by its name, not by its code"
     assert told("GATE102", comment.format("216", "no-sync-inverted")) == [Applicability.UNSAFE, reason]
 
 
@@ -184,7 +188,7 @@ CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
         (
             "AMP201",
             f"scaler.scale(loss).backward(); {CLIP}\n        scaler.step(optimizer)\n        scaler.update()",
-            "other statements stand before the clip on its line: give it a line of its own",
+            "other statements precede the clip on its line: move it to a line of its own",
         ),
         (
             "AMP209",
@@ -210,4 +214,6 @@ def train(model, optimizer, batches):
     for batch in batches:
         one(model, optimizer, scaler, batch)
 """
-    assert told("AMP209", "import torch\n\n\n" + text) == ["the step's result is returned: nothing can follow it"]
+    assert told("AMP209", "import torch\n\n\n" + text) == [
+        "the result of the step is returned, so nothing can follow it"
+    ]

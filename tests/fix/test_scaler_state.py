@@ -70,15 +70,15 @@ def judged(files: dict[str, str]) -> list[Applicability | str]:
         ),
         (
             MAIN + MAKE + LOAD.replace("checkpoint[", 'torch.load("last.pt")[') + LOOP + SAVE,
-            "the checkpoint that is loaded is not held in a variable",
+            "the loaded checkpoint is not assigned to a variable",
         ),
         (
             MAIN + MAKE + LOAD + LOOP + SAVE.replace('"optimizer"', "path"),
-            "the key of the optimizer's state is not a plain text",
+            "the key of the optimizer's state is not a string literal",
         ),
         (
             MAIN + MAKE + LOAD + LOOP + SAVE.replace("optimizer.state_dict()", "[optimizer.state_dict()]"),
-            "the state is not put into a dict that is written out",
+            "the state is not stored in a dict literal",
         ),
         (
             MAIN + MAKE + MAKE.replace("scaler", "other") + LOAD + LOOP + SAVE,
@@ -126,7 +126,7 @@ def test_a_checkpoint_that_another_file_loads_is_left():
     files = {"train.py": main.replace("import torch", "import torch\nfrom resuming import resume")}
     files["resuming.py"] = f"import torch\n\n\ndef resume(optimizer):\n{LOAD}"
 
-    assert judged(files) == ["`resuming.py` loads optimizers too: saving and loading are changed together"]
+    assert judged(files) == ["`resuming.py` loads optimizers too: saving and loading have to be changed together"]
 
 
 def test_a_stranger_that_loads_its_own_checkpoint_does_not_matter():

@@ -105,9 +105,9 @@ def test_the_policy_of_the_tree_can_be_asked_for_outright(repository: Path, caps
     assert "by --accept-policy, with 2 differences" in capsys.readouterr().out
 
 
-def test_setting_a_policy_aside_needs_another_one(repository: Path, capsys: pytest.CaptureFixture[str]):
+def test_accept_policy_needs_a_base_policy(repository: Path, capsys: pytest.CaptureFixture[str]):
     assert main([*RUN, "--accept-policy"]) == 2
-    assert "--accept-policy: there is no other policy to set aside" in capsys.readouterr().err
+    assert "--accept-policy: needs --since or --policy-from: there is no base policy" in capsys.readouterr().err
 
 
 def test_without_a_revision_the_tree_rules(repository: Path):

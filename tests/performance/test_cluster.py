@@ -46,5 +46,5 @@ def test_a_debug_job_runs_here(tmp_path: Path) -> None:
 def test_parameters_are_passed_on_and_checked(tmp_path: Path) -> None:
     """What submitit knows is taken; what it does not know is said, with the line of the settings."""
     Jobs(ClusterSettings(executor="local", parameters={"timeout_min": 5, "slurm_partition": "gpu"}), tmp_path)
-    with pytest.raises(UsageError, match=r"verifygate.toml:3: the cluster refuses: .*'colour'"):
+    with pytest.raises(UsageError, match=r"verifygate.toml:3: the cluster rejects the job: .*'colour'"):
         Jobs(ClusterSettings(executor="local", parameters={"colour": "red"}), tmp_path, "verifygate.toml:3")

@@ -182,9 +182,9 @@ def outside(document: dict[str, Any]) -> None:
         (lambda document: document["predicate"]["comparison"].update(protocol=0), "measured by protocol 0"),
         (lambda document: document["predicate"]["comparison"]["plan"].update(steps=4), "steps 4 there, 2 here"),
         (lambda document: document["predicate"]["comparison"].update(arms=[]), "at least two arms"),
-        (lambda document: document["predicate"].update(figures=[]), "its summary disagrees with its samples: "),
-        (made_up, "its summary disagrees with its samples: speedup.bf16"),
-        (slowed, "its summary disagrees with its samples: speedup.bf16, speedup.fp16, speedup.tf32"),
+        (lambda document: document["predicate"].update(figures=[]), "its summary does not follow from its samples: "),
+        (made_up, "its summary does not follow from its samples: speedup.bf16"),
+        (slowed, "its summary does not follow from its samples: speedup.bf16, speedup.fp16, speedup.tf32"),
         (outside, "../../etc/passwd (gone)"),
     ],
 )  # fmt: skip
@@ -368,7 +368,7 @@ def test_a_file_that_changes_while_it_is_measured(project: Path, capsys: pytest.
     with (project / "workloads.py").open("a", encoding="utf-8") as file:
         file.write("\n\nwith open(__file__, 'a') as own:\n    own.write('# and again')\n")
     assert main(["bench", "record", "-o", "new.json"]) == 2
-    assert "workloads.py: it changed while it was measured" in capsys.readouterr().err
+    assert "workloads.py: it changed during the measurement" in capsys.readouterr().err
     assert not (project / "new.json").exists()
 
 

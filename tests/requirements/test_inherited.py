@@ -109,7 +109,7 @@ def test_every_difference_is_shown_with_its_direction(
 ) -> None:
     rest = f"override:\n  {requirement}:\n    {change}\n"
     if direction == "loosened":
-        assert complaint(tmp_path, rest).startswith("spec.yaml:4: the override asks for less")
+        assert complaint(tmp_path, rest).startswith("spec.yaml:4: the override of `")
         rest += "    reason: agreed with everybody\n"
     (deviation,) = traced(tmp_path, rest).details.deviations
     assert (deviation.requirement, deviation.direction) == (requirement, direction)

@@ -42,7 +42,7 @@ def complaint(path: Path) -> str:
         ("- run: {}", "spec.yaml:9: ", "this one has none"),
         ("- run: {dtype: float16, oracle: schedule}", "spec.yaml:9: ", "this one has dtype and oracle"),
         ("- run: {order: [step]}", "spec.yaml:9: ", "at least 2"),
-        ("- run: {order: [step, get-scale]}", "spec.yaml:9: ", "`get-scale` has no place there"),
+        ("- run: {order: [step, get-scale]}", "spec.yaml:9: ", "`get-scale` is not one of them"),
         ("- run: {order: [step, update, step]}", "spec.yaml:9: ", "names an event twice"),
         ("- run: {order: [step, updat]}", "spec.yaml:9: ", "did you mean `update`?"),
         ("- run: {oracle: scale-invarianc}", "spec.yaml:9: ", "'scale-invariance'"),
@@ -68,7 +68,7 @@ def complaint(path: Path) -> str:
         ("- marked_tests:\n    at_least: '2'", "spec.yaml:10: ", "is the text '2', not a number"),
         ("- marked_tests: {at_least: 0}", "spec.yaml:9: ", "greater than or equal to 1"),
         ("- construct: autocast\n  not: 'yes'", "spec.yaml:10: ", "boolean"),
-        ("- construct: autocast\n  construct: scale", "spec.yaml:10: ", "stands twice"),
+        ("- construct: autocast\n  construct: scale", "spec.yaml:10: ", "occurs twice"),
     ],
 )
 def test_a_query_that_cannot_be_meant(written: Writer, queries: str, where: str, what: str) -> None:
@@ -83,11 +83,11 @@ def test_a_query_that_cannot_be_meant(written: Writer, queries: str, where: str,
     [
         ("id: R", "id: 7", "spec.yaml:3: ", "string"),
         ("id: R", "id: Ä-1", "spec.yaml:3: ", "letters, digits"),
-        ("id: R", "id: architecture", "spec.yaml:3: ", "a check of its own"),
+        ("id: R", "id: architecture", "spec.yaml:3: ", "one of its own checks"),
         ("id: R", "id: \u0410MP-01", "spec.yaml:3: ", "letters, digits"),
         ("id: R", "id: R\n    revision: 0", "spec.yaml:4: ", "greater than or equal to 1"),
-        ("id: R", "id: R\n    depends: [S]", "spec.yaml:3: ", "no requirement of this specification"),
-        ("id: R", "id: R\n    depends: [R]", "spec.yaml:3: ", "in a circle: R -> R"),
+        ("id: R", "id: R\n    depends: [S]", "spec.yaml:3: ", "not a requirement of this specification"),
+        ("id: R", "id: R\n    depends: [R]", "spec.yaml:3: ", "in a cycle: R -> R"),
         ("id: R", "id: R\n    review_suffices: true", "spec.yaml:3: ", "goes with a `review`"),
         ("text: A criterion.", "text: ' '", "spec.yaml:5: ", "it is empty"),
         ("    text: A criterion.\n", "", "spec.yaml:3: ", "`requirements.0.text` is missing"),
@@ -116,7 +116,7 @@ def test_an_id_stands_only_once(written: Writer) -> None:
     path = written("- rule: AMP201")
     again = path.read_text().partition("requirements:\n")[2].replace("id: R", "id: r")
     path.write_text(path.read_text() + again)
-    assert complaint(path).startswith("spec.yaml:10: the id `r` stands twice, first at spec.yaml:3")
+    assert complaint(path).startswith("spec.yaml:10: the id `r` is used twice, first at spec.yaml:3")
 
 
 ITEM = "{{id: {name}, title: A, text: B, group: other, severity: low, depends: [{on}]}}"
@@ -128,7 +128,7 @@ def test_a_circle_of_dependencies_is_named(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text("title: T\nrequirements:\n" + "".join(f"  - {item}\n" for item in items))
     message = complaint(path)
-    assert re.match(r"spec\.yaml:[345]: these depend on each other in a circle: ", message)
+    assert re.match(r"spec\.yaml:[345]: these requirements depend on each other in a cycle: ", message)
     assert {"A -> B", "B -> C", "C -> A"} - set(re.findall(r"(?=([A-C] -> [A-C]))", message)) == set()
 
 
@@ -193,7 +193,7 @@ def test_a_specification_may_be_toml(tmp_path: Path) -> None:
     ("old", "new", "where"),
     [
         ('rule = "AMP201"', 'rule = "amp201"', "spec.toml:23: "),
-        ('id = "R-2"', 'id = "r-1"', "spec.toml:16: the id `r-1` stands twice, first at spec.toml:7"),
+        ('id = "R-2"', 'id = "r-1"', "spec.toml:16: the id `r-1` is used twice, first at spec.toml:7"),
         ("[[requirements.verify]]\nrun", "[[requirements.verify]]\nrum", "spec.toml:26: "),
         ('title = "T"', "title = T", "spec.toml:1: "),
     ],

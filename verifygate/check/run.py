@@ -144,7 +144,7 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     sources = read_sources(Path.cwd(), named, exclude, confined=False)
     if not sources.files and not sources.unreadable:
         besides = f", or one that `[project] exclude` ({', '.join(exclude)}) does not match" if exclude else ""
-        raise UsageError("no Python file there", where=", ".join(named), remedy=f"name a file or a folder{besides}")
+        raise UsageError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
     return sources
 
 

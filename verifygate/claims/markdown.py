@@ -178,7 +178,7 @@ def read(path: Path, shown: str) -> Document:
     if "\0" in text:
         raise UsageError("holds a NUL byte", where=shown, remedy="name a Markdown file")
     if not text.strip():
-        raise UsageError("holds no text", where=shown, remedy="name a report that says something")
+        raise UsageError("holds no text", where=shown, remedy="name a report that is not empty")
     return parse(text, shown, hashlib.sha256(data).hexdigest())
 
 

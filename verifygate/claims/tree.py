@@ -215,7 +215,7 @@ def read_tree(root: Path, shown: str, leave_out: Iterable[Path] = ()) -> Tree:
     Raises UsageError where there is no such folder, or nothing to read in it.
     """
     if not root.is_dir():
-        raise UsageError("no such folder", where=shown, remedy="--root names the source tree that the reports speak of")
+        raise UsageError("no such folder", where=shown, remedy="--root is the source tree that the reports are about")
     skip = {path.resolve() for path in leave_out}
     files: list[TreeFile] = []
     unread: list[str] = []
@@ -237,7 +237,7 @@ def read_tree(root: Path, shown: str, leave_out: Iterable[Path] = ()) -> Tree:
                 unread.append(relative)
     if not any(file.is_code for file in files):
         raise UsageError(
-            "holds no source file", where=shown, remedy="--root names the source tree that the reports speak of"
+            "holds no source file", where=shown, remedy="--root is the source tree that the reports are about"
         )
     return Tree(root, files, unread)
 

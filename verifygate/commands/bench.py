@@ -78,9 +78,7 @@ def _against_record(settings: Settings, against: str, fmt: str) -> int:
     then = sound(Path(against))
     now = _measured(settings).comparison
     if now.plan != then.plan:
-        raise UsageError(
-            "it was measured under other settings", where=against, remedy="name a record of these settings"
-        )
+        raise UsageError("it was measured with other settings", where=against, remedy="name a record of these settings")
     result = summarised(now, settings.performance)
     answers = compared(now, then, against, settings.performance)
     update = {
@@ -149,9 +147,7 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
     if not path.is_file():
         raise UsageError("no such file", where=str(record), remedy="name a record of `verifygate bench record`")
     if not path.is_relative_to(settings.root):
-        raise UsageError(
-            "lies outside the project's root", where=str(record), remedy="copy the record into the project"
-        )
+        raise UsageError("is outside the project's root", where=str(record), remedy="copy the record into the project")
     base = git.resolve(settings.root, since) if since else ""
     asked = terms(settings, planned(settings.performance), base, dt.datetime.now(dt.UTC))
     ruling = examined(path.relative_to(settings.root).as_posix(), asked)

@@ -40,12 +40,12 @@ def init(force: bool) -> int:
 
     path = Path.cwd() / CONFIG_NAME
     if path.exists() and not force:
-        raise UsageError("there is one already", where=CONFIG_NAME, remedy="edit it, or use --force to replace it")
+        raise UsageError("the file already exists", where=CONFIG_NAME, remedy="edit it, or replace it with --force")
     try:
         path.write_text(starter(Path.cwd()), encoding="utf-8")
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
-        raise UsageError(problem, where=CONFIG_NAME, remedy="run it where you may write") from None
+        raise UsageError(problem, where=CONFIG_NAME, remedy="run it in a folder that you can write to") from None
     click.echo(f"Wrote {CONFIG_NAME}; next: verifygate run --stage all")
     return 0
 

@@ -24,7 +24,7 @@ def find(start: Path) -> Path | None:
         if own.is_file():
             return own
         if own.is_dir() or own.is_symlink():  # left out, rules would be judged by defaults that nobody chose
-            raise UsageError("not a file", where=CONFIG_NAME, remedy="make it a file, or take it away")
+            raise UsageError("not a file", where=CONFIG_NAME, remedy="make it a file, or remove it")
         shared = folder / "pyproject.toml"
         if shared.is_file() and b"[tool.verifygate" in shared.read_bytes():
             return shared

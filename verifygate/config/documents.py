@@ -125,7 +125,7 @@ def read_yaml(path: Path, shown: str) -> Document:
     except RecursionError:
         raise UsageError("nested too deeply", where=shown, remedy="flatten it") from None
     if not isinstance(data, dict):
-        raise UsageError("must hold keys and values at the top", where=f"{shown}:1", remedy="write `key: value` lines")
+        raise UsageError("must have keys and values at the top", where=f"{shown}:1", remedy="write `key: value` lines")
     return Document(shown, data, lines)
 
 
@@ -166,7 +166,7 @@ def _mapping(
             raise UsageError(f"the key {_short(key)} is not text", where=place, remedy="put it in quotes")
         if key in result:
             first = lines[(*where, key)]
-            raise UsageError(f"the key `{key}` stands twice, first on line {first}", where=place, remedy="keep one")
+            raise UsageError(f"the key `{key}` occurs twice, first on line {first}", where=place, remedy="keep one")
         lines[(*where, key)] = key_node.start_mark.line + 1
         result[key] = _construct(value_node, (*where, key), lines, shown, loader)
     return result

@@ -119,20 +119,20 @@ class PerformanceSettings(Model):
             words = shlex.split(command)
             names = {name for _, name, _, _ in string.Formatter().parse(command) if name is not None}
         except ValueError as error:
-            raise ValueError(f"it cannot be taken apart: {error}") from None
+            raise ValueError(f"it cannot be parsed: {error}") from None
         if words[0] != "python" or len(words) < 2 + (words[1:2] == ["-m"]):
             raise ValueError("write `python script.py ...` or `python -m module ...`: it runs in the measuring process")
         if missing := sorted({"precision", "seed", "steps"} - names):
-            raise ValueError(f"`{{{missing[0]}}}` has to stand in it: it is what a run is told")
+            raise ValueError(f"`{{{missing[0]}}}` is missing: each run is started with its own value")
         if unknown := sorted(names - {"precision", "seed", "steps", "device", "scores"}):
-            raise ValueError(f"nothing fills in `{{{unknown[0]}}}`")
+            raise ValueError(f"unknown placeholder `{{{unknown[0]}}}`")
         return command
 
     @model_validator(mode="after")
     def _one_thing(self) -> Self:
         named = [name for name in ("workload", "function", "command") if getattr(self, name)]
         if len(named) > 1:
-            raise ValueError(f"`{named[0]}` and `{named[1]}` are both there: one thing can be measured")
+            raise ValueError(f"`{named[0]}` and `{named[1]}` are both set: only one workload can be measured")
         return self
 
     @property

@@ -106,7 +106,7 @@ class ExecutionSettings(Model):
     @classmethod
     def _harmless(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if bending := [name for name in names if name.upper().startswith(BENDING)]:
-            raise ValueError(f"`{bending[0]}` can bend what a run does or tells, so it is not passed on")
+            raise ValueError(f"`{bending[0]}` can change what a run does or reports, so it is not passed on")
         return names
 
 
@@ -175,7 +175,7 @@ class VerdictSettings(Model):
 def _named_and_owned(waiver: Waiver) -> Waiver:
     names = ", ".join(waiver.checks)
     if "*" in names or not names:
-        raise ValueError(f"a waiver names its checks one by one, and this one says `{names}`")
+        raise ValueError(f"a waiver names its checks one by one; this one says `{names}`")
     if not (waiver.reason.strip() and waiver.owner.strip()):
         raise ValueError(f"the waiver of `{names}` needs a reason and an owner")
     return waiver
@@ -322,7 +322,7 @@ def _refuse_outside(document: Document, settings: FileSettings, root: Path, poli
             continue
         if not (folder / path).resolve().is_relative_to(folder.resolve()):
             raise UsageError(
-                f"`{path}` lies outside the project's root", where=document.place(where), remedy="name a path below it"
+                f"`{path}` is outside the project's root", where=document.place(where), remedy="name a path below it"
             )
         raise UsageError(f"`{path}` does not exist", where=document.place(where), remedy="correct the path")
 

@@ -22,7 +22,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     scaler, _ = stepped(tree, call)
     last = last_step(tree, call, scaler)
     if tree.within(last, cst.Return):
-        raise CannotFixError("the step's result is returned: nothing can follow it")
+        raise CannotFixError("the result of the step is returned, so nothing can follow it")
     edits = Edits(after={last: [tree.new_statement(f"{scaler}.update()")]})
     end = tree.lines(last)[1]
     if isinstance(last, cst.For) and isinstance(last.body, cst.IndentedBlock):
@@ -36,16 +36,14 @@ def last_step(tree: Tree, call: cst.Call, scaler: str) -> cst.SimpleStatementLin
     loop = loop_around(tree, call)
     if isinstance(loop, cst.For) and _is_over_optimizers(tree, loop, call):
         if calls_of(tree, loop_around(tree, tree.parent(loop) or loop), "update", scaler):
-            raise CannotFixError(
-                f"`{scaler}.update()` is called on some paths already: which ones need it is a decision"
-            )
+            raise CannotFixError(f"`{scaler}.update()` is already called on some paths: which ones need it is unknown")
         return loop
     if calls_of(tree, loop, "update", scaler):
-        raise CannotFixError(f"`{scaler}.update()` is called on some paths already: which ones need it is a decision")
+        raise CannotFixError(f"`{scaler}.update()` is already called on some paths: which ones need it is unknown")
     block = tree.block(tree.statement(call))
     statements = [tree.statement(each) for each in calls_of(tree, loop, "step", scaler) if each.args]
     if any(tree.block(statement) is not block for statement in statements):
-        raise CannotFixError(f"`{scaler}` steps in several blocks: where its window ends is a decision")
+        raise CannotFixError(f"`{scaler}` steps in several blocks: where its window ends is unknown")
     return statements[-1] if statements else tree.statement(call)
 
 

@@ -160,10 +160,10 @@ def torch_name(tree: Tree, root: cst.Name, edits: Edits, lines: list[tuple[int, 
         raise CannotFixError("the name `torch` means something else here")
     binding = next(iter(scope[root.value]))
     if not isinstance(binding, metadata.ImportAssignment) or binding.scope is not top:
-        raise CannotFixError("`import torch` is missing, and there is no plain place to put it")
+        raise CannotFixError("`import torch` is missing, and there is no safe place to insert it")
     statement = tree.statement(binding.node)
     if not isinstance(tree.block(statement), cst.Module):
-        raise CannotFixError("`import torch` is missing, and there is no plain place to put it")
+        raise CannotFixError("`import torch` is missing, and there is no safe place to insert it")
     if not edits.before.get(statement):
         edits.before[statement] = [tree.new_statement("import torch")]
         first = tree.lines(statement)[0] - len(statement.leading_lines)

@@ -21,7 +21,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     (finding,) = findings
     first = tree.call(finding)
     if method_call(first) is None or not _blocking(first):
-        raise CannotFixError("it is the loader that does not pin its batches: see what else uses them")
+        raise CannotFixError("the loader does not pin its batches, and other code may use them")
     moves = [call for call in tree.within(loop_around(tree, first), cst.Call) if _alike(tree, call, first)]
     edits = Edits(changes=dict.fromkeys(moves, with_keyword("non_blocking", cst.Name("True"))))
     certain = finding.certainty is Certainty.CERTAIN

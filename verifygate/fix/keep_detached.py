@@ -46,7 +46,7 @@ def _kept(tree: Tree, finding: Finding) -> cst.BaseExpression:
         parts = method_call(call)
         if parts is not None and parts[1] == "append" and len(call.args) == 1 and not call.args[0].star:
             return call.args[0].value
-    raise CannotFixError("what is kept is not plain to see")
+    raise CannotFixError("cannot determine which value is stored")
 
 
 def _detached(node: cst.CSTNode) -> cst.CSTNode:

@@ -34,12 +34,12 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     body = list(block.body)
     tail = body[body.index(first) :]
     if len(tail) == len(body):
-        raise CannotFixError("the whole region would be empty: see where the loss is computed")
+        raise CannotFixError("the region would be empty: check where the loss is computed")
     scalers = set(scalers_in(tree, tree.function(region)))
     for statement in tail:
         _check(tree, statement, scalers)
     if any(line.comment for line in block.footer):
-        raise CannotFixError("a comment stands behind the last statement of the region")
+        raise CannotFixError("a comment follows the last statement of the region")
     edits = Edits(removed=set(tail), after={region: list(tail)})
     start = tree.lines(first)[0] - len(first.leading_lines)
     certain = finding.certainty is Certainty.CERTAIN
@@ -63,14 +63,14 @@ def _region(tree: Tree, call: cst.Call, entered: Collection[int]) -> tuple[cst.W
             break
         if isinstance(tree.parent(here), cst.IndentedBlock):
             inner = here
-    raise CannotFixError("the region is not a `with` of its own around it in this function")
+    raise CannotFixError("the region is not a separate `with` statement around it in this function")
 
 
 def _check(tree: Tree, statement: cst.CSTNode, scalers: set[str]) -> None:
     """Refuse a statement that computes anything: the region may be there for it too."""
     computes = any(tree.within(statement, kind) for kind in _COMPUTING)
     if computes or any(not _is_harmless(tree, call, scalers) for call in tree.within(statement, cst.Call)):
-        raise CannotFixError(f"line {tree.lines(statement)[0]} in the region computes more: it may need the region")
+        raise CannotFixError(f"line {tree.lines(statement)[0]} in the region does other work, which may need it")
 
 
 def _is_harmless(tree: Tree, call: cst.Call, scalers: set[str]) -> bool:

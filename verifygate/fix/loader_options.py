@@ -25,7 +25,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     if not dropped or any(argument.star for argument in call.args):
         raise CannotFixError("the options come from a dict, which may be meant for other loaders too")
     if any(tree.within(each, cst.NamedExpr) for each in dropped):
-        raise CannotFixError("an option gives a value a name")
+        raise CannotFixError("an option contains an assignment expression")
     if any(_is_explained(tree, call, each) for each in dropped):
         raise CannotFixError("a comment says why the option is there")
     workers = [each.value for each in call.args if each.keyword is not None and each.keyword.value == "num_workers"]

@@ -119,7 +119,7 @@ def _site(tree: Tree, finding: Finding) -> Site:
         name = _qualified(tree, decorator) if isinstance(tree.parent(decorator), cst.Decorator) else ""
         if name in DEPRECATED:
             if not DEPRECATED[name][0].startswith("custom_"):
-                raise CannotFixError("without a call, the function is taken as `enabled`: it never ran under autocast")
+                raise CannotFixError("without a call, the function is passed as `enabled`: it never ran under autocast")
             return Site(decorator, decorator, name, finding)
     raise CannotFixError("the name comes from an assignment, a condition or another file")
 
@@ -152,7 +152,7 @@ def _bindable(call: cst.Call, qualified: str) -> None:
         and not name.startswith("custom_")
         and _NO_FLAG.match(cst.Module([]).code_for_node(positional[0].value))
     ):
-        raise CannotFixError(f"the first argument is taken as `{parameters[0]}`, which cannot be meant")
+        raise CannotFixError(f"the first argument is taken as `{parameters[0]}`, which is not what the call intends")
 
 
 def _bindable_state(call: cst.Call, qualified: str) -> None:

@@ -26,7 +26,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     )
     positional = sum(each.keyword is None for each in call.args) if call is not None else 0
     if call is None or positional > _MOST or any(argument.star for argument in call.args):
-        raise CannotFixError("the scaler is made elsewhere, or its arguments are not written out")
+        raise CannotFixError("the scaler is built elsewhere, or its arguments are not literal")
     given = next((each for each in call.args if each.keyword is not None and each.keyword.value == "enabled"), None)
     if given is not None and (turned := _turned(tree, given.value)) is not None:
         edits = Edits(changes={given.value: lambda _: turned})
@@ -37,7 +37,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
         elif isinstance(wanted, cst.Name):
             edits = Edits(changes={given.value: lambda _: wanted})
         else:
-            raise CannotFixError("a switch of its own turns the scaler on already: what it means is not known")
+            raise CannotFixError("the scaler already has an `enabled` setting of another meaning")
     return tree.draft(edits, findings, [tree.lines(call)], Applicability.UNSAFE)
 
 
@@ -67,7 +67,7 @@ def _wanted(tree: Tree, finding: Finding, call: cst.Call) -> cst.BaseExpression:
         return cst.Name("False")
     dtype = dtypes[0] if len(texts) == 1 else None
     if not isinstance(dtype, cst.Name) or not _is_known(tree, dtype, call):
-        raise CannotFixError("which dtype the regions are given is not plain to see where the scaler is made")
+        raise CannotFixError("cannot determine the dtype of the regions where the scaler is built")
     return cst.parse_expression(f"{dtype.value} == {_torch(tree, call)}.float16")
 
 

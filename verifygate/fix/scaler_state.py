@@ -35,12 +35,12 @@ def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
     saves = [call for call in calls if _method(call) == "state_dict"]
     loads = [call for call in calls if _method(call) == "load_state_dict"]
     if len(saves) + len(loads) < len(calls):
-        raise CannotFixError("what collects the states of the optimizers stands elsewhere")
+        raise CannotFixError("the states of the optimizers are collected in another place")
     edits, lines = Edits(), list[tuple[int, int]]()
     keys = _keep(tree, saves, edits, lines)
     restoring = _restoring(tree, saves, loads)
     if saves and (elsewhere := _loads_elsewhere(tree, sources)):
-        raise CannotFixError(f"`{elsewhere}` loads optimizers too: saving and loading are changed together")
+        raise CannotFixError(f"`{elsewhere}` loads optimizers too: saving and loading have to be changed together")
     key = _one_key(keys if saves else _kept(sources))
     for call, base in _last_of_each(tree, restoring):
         _restore(tree, call, base, key, edits, lines)
@@ -71,7 +71,7 @@ def _keep(tree: Tree, saves: Sequence[cst.Call], edits: Edits, lines: _Lines) ->
         home, at = _entry(tree, call)
         if home is None:
             if call in saves:
-                raise CannotFixError("the state is not put into a dict that is written out")
+                raise CannotFixError("the state is not stored in a dict literal")
             continue
         if home in done:
             continue
@@ -140,7 +140,7 @@ def _key(node: cst.CSTNode) -> cst.SimpleString | None:
 
 def _string(key: cst.CSTNode | None, *, several: bool) -> cst.SimpleString:
     if not isinstance(key, cst.SimpleString) or key.prefix or not isinstance(key.evaluated_value, str):
-        raise CannotFixError("the key of the optimizer's state is not a plain text")
+        raise CannotFixError("the key of the optimizer's state is not a string literal")
     name = "scaler" if several else _renamed(key.evaluated_value)
     return cst.SimpleString(f"{key.quote}{name}{key.quote}")
 
@@ -170,7 +170,7 @@ def _restoring(tree: Tree, saves: Sequence[cst.Call], loads: Sequence[cst.Call])
         if _receiver(tree, call) not in names and (key is None or key.evaluated_value not in kept):
             continue
         if key is None or not isinstance(argument, cst.Subscript) or not dotted(argument.value):
-            raise CannotFixError("the checkpoint that is loaded is not held in a variable")
+            raise CannotFixError("the loaded checkpoint is not assigned to a variable")
         found.append((call, tree.text(argument.value)))
     return found
 
@@ -206,7 +206,7 @@ def _restore(tree: Tree, call: cst.Call, base: str, key: str, edits: Edits, line
 def _one_key(keys: Iterable[str]) -> str:
     found = sorted(set(keys))
     if len(found) != 1:
-        raise CannotFixError(f"the scaler's state has {'several keys' if found else 'no plain key'}")
+        raise CannotFixError(f"the scaler's state has {'several keys' if found else 'no literal key'}")
     return found[0]
 
 

@@ -51,5 +51,5 @@ def _scaler(tree: Tree, finding: Finding, call: cst.Call) -> str:
     told = {match[1] for step in finding.steps if step.path == finding.path for match in _SCALER.finditer(step.text)}
     here = set(scalers_in(tree, tree.function(call)))
     if len(told & here) != 1:
-        raise CannotFixError("which scaler scaled these gradients is not plain in this function")
+        raise CannotFixError("cannot determine in this function which scaler scaled these gradients")
     return (told & here).pop()

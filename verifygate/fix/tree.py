@@ -89,7 +89,7 @@ class Tree:
         """The method call that the finding points at. Raises CannotFixError."""
         calls = [call for call in self.at(finding, cst.Call) if self.lines(call)[1] == finding.end_line]
         if not calls:
-            raise CannotFixError("the call is not found at the place of the finding")
+            raise CannotFixError("there is no such call at the location of the finding")
         return max(calls, key=lambda call: len(self.text(call)))
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -141,8 +141,8 @@ class Tree:
             if isinstance(here, cst.SimpleStatementLine):
                 return here
             if isinstance(here, cst.SimpleStatementSuite):
-                raise CannotFixError("the statement stands on the line of its `if` or loop: give it a line of its own")
-        raise CannotFixError("the statement is not one that a line can be put beside")
+                raise CannotFixError("the statement is on the line of its `if` or loop: move it to a line of its own")
+        raise CannotFixError("no statement can be inserted beside this one")
 
     def holding(self, node: cst.CSTNode) -> cst.CSTNode:
         """The small statement around a node: its lines are also those of the parentheses and comments in it."""
@@ -153,7 +153,7 @@ class Tree:
         parent = self.parent(statement)
         if isinstance(parent, cst.IndentedBlock | cst.Module):
             return parent
-        raise CannotFixError("the statement stands in no block")
+        raise CannotFixError("the statement is not in a block")
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Module:
         """The function around a node, or the module."""

@@ -20,7 +20,7 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     (finding,) = findings
     clip = tree.statement(tree.call(finding))
     if not any(here is clip.body[0] for here in tree.above(tree.call(finding))):
-        raise CannotFixError("other statements stand before the clip on its line: give it a line of its own")
+        raise CannotFixError("other statements precede the clip on its line: move it to a line of its own")
     anchor, block, home = _place(tree, clip)
     scaler, optimizer, step = _step_after(tree, block, home)
     edits = Edits()
@@ -78,7 +78,7 @@ def _steps(tree: Tree, statement: cst.BaseStatement) -> list[cst.Call]:
 def _step_after(tree: Tree, block: Block, home: cst.BaseStatement) -> tuple[str, str, cst.Call]:
     found = [call for later in _following(block, home) for call in _steps(tree, later)]
     if len({stepped(tree, call) for call in found}) != 1:
-        raise CannotFixError("several optimizers are stepped after the clip: which one it is for is a decision")
+        raise CannotFixError("ambiguous: several optimizers step after this clip")
     return (*stepped(tree, found[0]), found[0])
 
 
@@ -94,7 +94,7 @@ def _unscale_between(
             if [tree.text(argument.value) for argument in call.args] != [optimizer]:
                 continue
             if not isinstance(later, cst.SimpleStatementLine) or len(later.body) > 1:
-                raise CannotFixError(f"`{scaler}.unscale_({optimizer})` comes later, under a condition of its own")
+                raise CannotFixError(f"`{scaler}.unscale_({optimizer})` comes later, under another condition")
             return later
     return None
 

@@ -28,14 +28,14 @@ def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
     told = _CODE.search(finding.message)
     found = _SUPPRESSION.search(comments[0].value) if len(comments) == 1 else None
     if found is None or told is None:
-        raise CannotFixError("the comment is not found at the place of the finding")
+        raise CannotFixError("there is no such comment at the location of the finding")
     comment, holder = comments[0], tree.parent(comments[0])
     rules = [rule for rule in re.split(r"[,\s]+", found["rules"].strip()) if rule]
     left = [rule for rule in rules if rule.upper() != told[1]]
     edits = Edits()
     if len(rules) > 1:
         if len(left) != len(rules) - 1:
-            raise CannotFixError("the rule is not written by its code: which one of the list it is has to be looked up")
+            raise CannotFixError("the comment names the rule by its name, not by its code")
         text = comment.value[: found.start("rules")] + ", ".join(left) + comment.value[found.end("rules") :]
         edits.changes[comment] = lambda node: node.with_changes(value=text)
     elif rest := (comment.value[: found.start()] + comment.value[found.end() :]).strip():

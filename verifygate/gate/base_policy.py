@@ -50,7 +50,9 @@ def ruled(
     if not name:
         if accept:
             raise UsageError(
-                "there is no other policy to set aside", where="--accept-policy", remedy="use it with --since REV"
+                "needs --since or --policy-from: there is no base policy to override",
+                where="--accept-policy",
+                remedy="use it with --since REV",
             )
         yield Ruled(settings, baseline)
         return

@@ -214,7 +214,7 @@ def interpreter_of(settings: Settings) -> Path:
     path = Path(given) if Path(given).is_absolute() else settings.root / given
     if not (path.is_file() and os.access(path, os.X_OK)):
         raise UsageError(
-            f"`{given}` is no interpreter: it {'cannot be executed' if path.is_file() else 'does not exist'}",
+            f"`{given}` is not an interpreter: it {'cannot be executed' if path.is_file() else 'does not exist'}",
             where=settings.place("execution", "interpreter"),
             remedy="name the project's Python, for example `.venv/bin/python`",
         )

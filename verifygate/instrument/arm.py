@@ -198,7 +198,7 @@ class Arm:
         before, begin = self._effective(), clock()
         seconds = self._timed(steps)
         if self.event and not 0.9 * (clock() - begin) - 0.001 * steps <= sum(seconds):
-            raise ContractError("the device works for the steps on another stream than the current one, unseen")
+            raise ContractError("the steps run on another stream than the current one, where they cannot be timed")
         return {
             "seconds": seconds,
             "effective": self._gained(before, steps),

@@ -95,7 +95,7 @@ def read(root: Path, path: str) -> Benchmarks:
         raise UsageError(f"cannot be read: {error.strerror}", where=path, remedy=REMEDY) from None
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        told = f"is no JSON of pytest-benchmark: `{'.'.join(map(str, problem['loc']))}`: {problem['msg']}"
+        told = f"is not JSON of pytest-benchmark: `{'.'.join(map(str, problem['loc']))}`: {problem['msg']}"
         raise UsageError(told, where=path, remedy=REMEDY) from None
     for benchmark in document.benchmarks:
         if not benchmark.stats.data or not all(math.isfinite(each) and each > 0 for each in benchmark.stats.data):

@@ -34,7 +34,7 @@ class Jobs(Executor):
         except (NameError, AssertionError, TypeError, ValueError, RuntimeError, OSError) as error:
             problem = (str(error) or type(error).__name__).splitlines()[0]
             remedy = "correct `[performance.cluster]`, see `verifygate docs records`"
-            raise UsageError(f"the cluster refuses: {problem}", where=where, remedy=remedy) from None
+            raise UsageError(f"the cluster rejects the job: {problem}", where=where, remedy=remedy) from None
         self._running: list[Any] = []
         self._waiting: list[threading.Thread] = []
 

@@ -292,7 +292,7 @@ def loaded(document: object) -> Comparison:
     try:
         comparison = _adapter().validate_json(json.dumps(document))
     except (ValidationError, TypeError) as error:
-        raise ValueError(f"no comparison of this version: {_first(error)}") from None
+        raise ValueError(f"not a comparison of this version: {_first(error)}") from None
     if comparison.protocol != PROTOCOL_VERSION:
         raise ValueError(f"measured by protocol {comparison.protocol}; this version reads {PROTOCOL_VERSION}")
     if len(comparison.arms) < 2 or comparison.base.name != BASE:

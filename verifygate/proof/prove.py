@@ -95,10 +95,10 @@ def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, An
         try:
             results = json.loads(answer.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise VerifygateError(f"the examples did not run to their end: {_ending(completed)}") from error
+            raise VerifygateError(f"the examples did not finish: {_ending(completed)}") from error
     if "missing" in results:
         raise UsageError(
-            "the proof needs torch, and this interpreter has none",
+            "the proof needs torch, which this interpreter does not have",
             where=_shown(interpreter),
             remedy='pip install "verifygate[torch]", or set `interpreter` in [execution]',
         )

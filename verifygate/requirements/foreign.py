@@ -91,13 +91,13 @@ def _parsed(data: bytes, path: str) -> Element:
         raise UsageError(
             f"it declares a document type or an entity ({type(error).__name__})",
             where=path,
-            remedy="a JUnit file needs neither: look at what wrote this one",
+            remedy="a JUnit file needs neither: check the program that wrote it",
         ) from None
     except (ParseError, ValueError, LookupError) as error:  # LookupError: an encoding that there is not
         line = getattr(error, "position", (1, 0))[0]
         problem = str(error).partition(":")[0]
         raise UsageError(
-            f"not valid XML: {problem}", where=f"{path}:{line}", remedy="let the runner write it again, whole"
+            f"not valid XML: {problem}", where=f"{path}:{line}", remedy="let the runner write the whole file again"
         ) from None
     if _tag(suites) not in ("testsuites", "testsuite"):
         raise UsageError(

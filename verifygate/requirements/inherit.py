@@ -131,9 +131,9 @@ def _unknown(
 def _refuse_unexplained(document: Document, name: str, change: Override) -> None:
     if not change.reason.strip():
         raise UsageError(
-            f"the override asks for less of `{name}` than the catalogue, and does not say why",
+            f"the override of `{name}` is weaker than the catalogue, without a reason",
             where=document.place(("override", name)),
-            remedy="add `reason:`; it stands in every report",
+            remedy="add `reason:`; every report shows it",
         )
 
 

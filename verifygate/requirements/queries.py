@@ -136,7 +136,7 @@ class RunQuery(Model):
         if self.device and not self.dtype:
             raise ValueError("`device` goes with `dtype` only")
         if strange := [event for event in self.order or () if event not in ORDERED]:
-            raise ValueError(f"`order` knows {', '.join(ORDERED)}; `{strange[0]}` has no place there")
+            raise ValueError(f"`order` consists of {', '.join(ORDERED)}; `{strange[0]}` is not one of them")
         if self.order and len(set(self.order)) < len(self.order):
             raise ValueError("`order` names an event twice")
         return self
@@ -254,7 +254,7 @@ class ReviewQuery(Model):
         if self.digest and not _DIGEST.fullmatch(self.digest):
             raise ValueError("`digest` is 12 to 64 hexadecimal digits")
         if self.until and self.until < self.date:
-            raise ValueError("`until` lies before `date`")
+            raise ValueError("`until` is before `date`")
         return self
 
     @property

@@ -74,14 +74,14 @@ def _refuse_duplicates(document: Document, file: SpecFile, taken: Iterable[Requi
             raise UsageError(
                 f"the id `{requirement.id}` is one of {file.extends}'s",
                 where=here,
-                remedy="change that one below `override:`, or give this one an id of its own",
+                remedy="change that one below `override:`, or give this one another id",
             )
         if key in first:
             earlier = document.place(("requirements", first[key], "id"))
             raise UsageError(
-                f"the id `{requirement.id}` stands twice, first at {earlier}",
+                f"the id `{requirement.id}` is used twice, first at {earlier}",
                 where=here,
-                remedy="give every requirement an id of its own",
+                remedy="give every requirement its own id",
             )
         first[key] = index
 
@@ -94,7 +94,7 @@ def _refuse_bad_references(path: str, requirements: Iterable[Requirement], lines
             if other not in graph:
                 near = difflib.get_close_matches(other, graph, n=1, cutoff=0.6)
                 raise UsageError(
-                    f"`{name}` depends on `{other}`, which is no requirement of this specification",
+                    f"`{name}` depends on `{other}`, which is not a requirement of this specification",
                     where=f"{path}:{lines[name].requirement}",
                     remedy=f"did you mean `{near[0]}`?" if near else "correct the id, or remove it",
                 )
@@ -103,7 +103,7 @@ def _refuse_bad_references(path: str, requirements: Iterable[Requirement], lines
     except CycleError as error:
         circle = list(reversed(error.args[1]))
         raise UsageError(
-            f"these depend on each other in a circle: {' -> '.join(circle)}",
+            f"these requirements depend on each other in a cycle: {' -> '.join(circle)}",
             where=f"{path}:{lines[circle[0]].requirement}",
             remedy="remove one of these dependencies",
         ) from None

@@ -61,14 +61,14 @@ class Requirement(Model):
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{0,63}", name):
             raise ValueError("an id is a letter, then letters, digits, `.`, `_` or `-`")
         if name in RESERVED:
-            raise ValueError("the stage gives a check of its own this name")
+            raise ValueError("the stage uses this name for one of its own checks")
         return name
 
     @field_validator("title", "text")
     @classmethod
     def _says_something(cls, text: str) -> str:
         if not text.strip():
-            raise ValueError("it is empty, so nothing could ever meet or miss it")
+            raise ValueError("it is empty, so it cannot be verified")
         return text.strip()
 
     @model_validator(mode="after")
@@ -124,7 +124,7 @@ class Override(Model):
     def _one_change(self) -> Override:
         changed = self.model_fields_set - {"drop", "reason"}
         if self.drop and changed:
-            raise ValueError("what is dropped cannot be changed as well")
+            raise ValueError("a dropped requirement cannot be changed as well")
         if not self.drop and not changed:
             raise ValueError("it changes nothing")
         if self.verify is not None and self.also:

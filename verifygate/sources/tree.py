@@ -341,9 +341,9 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
             raise UsageError("no such file or folder", where=given, remedy="give a path that exists")
         if confined and not start.resolve().is_relative_to(root.resolve()):
             raise UsageError(
-                "lies outside the project's root",
+                "is outside the project's root",
                 where=given,
-                remedy="sources must lie under the configuration's folder",
+                remedy="sources must be below the configuration's folder",
             )
         shut: list[OSError] = []
         for file in [start] if start.is_file() else walk(start, shut.append):

@@ -72,7 +72,7 @@ def analyse(
     loaded = {code: each for code, each in asked.items() if not too_new(each, settings.torch_version)}
     if not loaded:
         raise UsageError(
-            f"no rule is left to run: {', '.join(asked)} asks for a newer torch than {settings.torch_version}",
+            f"no rule is left to run: {', '.join(asked)} needs a newer torch than {settings.torch_version}",
             remedy="widen what is selected, or raise `torch_version` in [static]",
         )
     with warnings.catch_warnings(), _room_for_nesting(), _no_garbage_collected():

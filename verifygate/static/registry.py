@@ -24,7 +24,7 @@ def load_rules() -> dict[str, LoadedRule]:
         module = importlib.import_module(name)
         record, check = getattr(module, "RULE", None), getattr(module, "check", None)
         if not isinstance(record, Rule) or not callable(check) or not module.__doc__:
-            raise VerifygateError(f"{name} is no rule: it needs a docstring, RULE and check()")
+            raise VerifygateError(f"{name} is not a rule: it needs a docstring, RULE and check()")
         if record.code in found:
             raise VerifygateError(f"{name} and {found[record.code].module} both claim {record.code}")
         looks_beside = getattr(module, "looks_beside", None)

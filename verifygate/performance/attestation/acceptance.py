@@ -132,7 +132,7 @@ def examined(path: str, terms: Terms) -> Ruling:
     except ValueError as error:
         return Ruling(path, (str(error),), signed=signed, statement=statement)
     if false := disagreements(comparison, statement.predicate.figures):
-        reason = f"its summary disagrees with its samples: {', '.join(false)}"
+        reason = f"its summary does not follow from its samples: {', '.join(false)}"
         return Ruling(path, (reason,), forged=True, signed=signed, statement=statement, comparison=comparison)
     changed = _changed(statement, terms)
     refusals = [
@@ -158,7 +158,7 @@ def sound(path: Path) -> Comparison:
     except (RecordError, envelope.SignatureError, ValueError) as error:
         raise UsageError(str(error), where=str(path), remedy=remedy) from None
     if false := disagreements(comparison, statement.predicate.figures):
-        problem = f"its summary disagrees with its samples: {', '.join(false)}"
+        problem = f"its summary does not follow from its samples: {', '.join(false)}"
         raise UsageError(problem, where=str(path), remedy=remedy)
     return comparison
 
@@ -210,7 +210,7 @@ def _wrong_plan(measured: Plan, wanted: Plan) -> list[str]:
     different = [
         f"{name} {_plain(there[name])} there, {_plain(here[name])} here" for name in here if there[name] != here[name]
     ]
-    return [f"it was measured under other settings: {', '.join(different)}"] if different else []
+    return [f"it was measured with other settings: {', '.join(different)}"] if different else []
 
 
 def _plain(value: object) -> str:

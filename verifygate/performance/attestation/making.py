@@ -56,7 +56,7 @@ def measure(subject: Subject, settings: Settings, progress: Callable[[str], None
     after = subjects(root, module, performance.records.files, seen)
     if changed := sorted(name for name in before if after.get(name) != before[name]):
         remedy = "leave the files alone while they are measured"
-        raise UsageError("it changed while it was measured", where=changed[0], remedy=remedy)
+        raise UsageError("it changed during the measurement", where=changed[0], remedy=remedy)
     return Measured(comparison, after, git.describe(root, sorted(after)), began, ended)
 
 

@@ -118,9 +118,9 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A key that stands twice could mean one thing to who signed and another to who reads."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
