@@ -2,17 +2,12 @@
 
 ## What it does
 Reports a scaler and a region of the same training that are not switched on and off together:
-
-- a float16 region that is always on (or on every GPU), with a scaler that is off in the source, switched off by a
-  setting, or built only under a condition;
+- a float16 region that is always on (or on every GPU), with a scaler that is off, or only on or built under a setting;
 - a region that may be float16, with a scaler that is always off;
-- a region and a scaler that depend on two unrelated settings;
-- a setting that is changed for the region after the scaler's was computed from it;
-- a scaler for CUDA, which is off elsewhere, with a float16 region on the device of the model, in a program that
-  supports devices other than CUDA and the CPU.
-
-Of low severity: a scaler that is on, or may be, while a setting turns the region off; and one whose losses come from a
-region that is always off, while no active region contributes to them.
+- a region and a scaler that depend on two unrelated settings, or on one that is changed between the two;
+- a scaler for CUDA only, with a float16 region on any device, in a program that supports more than CUDA and the CPU;
+- of low severity: a scaler that is on, or may be, while a setting turns the region off; and one whose losses come from a
+  region that is always off, while no active region contributes to them.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
