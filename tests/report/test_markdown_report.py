@@ -171,7 +171,7 @@ def test_the_terminal_tells_a_reason_to_its_end() -> None:
 def test_page_of_a_stage_that_did_not_run_says_so() -> None:
     """`none` on a page that nobody filled is not good news."""
     page = render(clean_report(), "md")["execution.md"]
-    assert "**This stage took no part in this run**" in page
+    assert "**This stage did not run**" in page
     assert "An empty section below means that nobody looked" in render(report(), "md")["requirements.md"]
 
 

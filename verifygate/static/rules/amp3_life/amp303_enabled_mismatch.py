@@ -6,7 +6,7 @@ Reports a scaler and a region of the same training that are not switched on and 
 - a region that may be float16, with a scaler that is always off;
 - a region and a scaler that depend on two unrelated settings, or on one that is changed between the two;
 - a scaler for CUDA only, with a float16 region on any device, in a program that supports more than CUDA and the CPU;
-- of low severity: a scaler that is on, or may be, while a setting turns the region off; and one whose losses come from a
+- of low severity: a scaler that is on, or may be, while a setting turns the region off; one whose losses come from a
   region that is always off, while no active region contributes to them.
 
 ## Why is this bad
