@@ -24,20 +24,22 @@ RECORDS = "reports/records"
 
 @click.group()
 def bench() -> None:
-    """Measure AMP against FP32 on the device that is there; write it down; judge what was written down."""
+    """Measure AMP against FP32 on this machine's device; write records; verify records."""
 
 
 @bench.command("run")
 @click.option(
-    "--against", default="", help="A git revision, measured in the same run; or a record, whose ratios count."
+    "--against", default="", help="A git revision, measured in the same run; or a record to compare the ratios with."
 )
 @click.option(
-    "--benchmark-json", type=click.Path(path_type=Path), help="Write the samples there too, as pytest-benchmark does."
+    "--benchmark-json",
+    type=click.Path(path_type=Path),
+    help="Also write the samples in pytest-benchmark's format.",
 )
 @config_option
 @format_option
 def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fmt: str) -> int:
-    """Measure, and judge by the targets; or by an earlier revision. Exit code 1 where one is missed or not measured."""
+    """Measure, and judge by the targets or against an earlier revision. Exit code 1 if one is missed or not measured."""
     settings = _settings(config)
     if not against:
         measured = _measured(settings)
@@ -96,7 +98,7 @@ def _against_record(settings: Settings, against: str, fmt: str) -> int:
 @config_option
 @format_option
 def bench_record(output: Path | None, key: Path | None, config: Path | None, fmt: str) -> int:
-    """Measure, and write a record that a machine without the device can judge. Exit codes as those of `bench run`."""
+    """Measure, and write a record that a machine without the device can judge. Exit codes as for `bench run`."""
     from verifygate.base.errors import UsageError
     from verifygate.performance.attestation.envelope import signed
     from verifygate.performance.attestation.making import file_name, record_of
@@ -128,11 +130,11 @@ def bench_record(output: Path | None, key: Path | None, config: Path | None, fmt
 
 @bench.command("verify")
 @click.argument("record", type=click.Path(path_type=Path))
-@click.option("--since", default="", help="A git revision: a record, or a key, that is newer proves nothing.")
+@click.option("--since", default="", help="A git revision: newer records and keys are not trusted.")
 @config_option
 @format_option
 def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int:
-    """Say whether a record is accepted for the files that are here, and why not. Exit code 1 where it is refused."""
+    """Say whether a record is valid for the files in this checkout, and why not. Exit code 1 if it is refused."""
     import json
 
     from verifygate.base.errors import UsageError

@@ -16,8 +16,8 @@ from verifygate.commands.options import config_option, split_words
 @click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,KEY101.")
 @click.option("--ignore", multiple=True, callback=split_words, help="Not these rules or families.")
 @config_option
-@click.option("--no-cache", is_flag=True, help="Work it out anew, also where nothing has changed since the last time.")
-@click.option("--timings", "timed", is_flag=True, help="Print on stderr where the CPU time went.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of earlier answers.")
+@click.option("--timings", "timed", is_flag=True, help="Print the CPU time by part and by rule on stderr.")
 def check(
     paths: tuple[str, ...],
     fmt: str,
@@ -27,5 +27,5 @@ def check(
     no_cache: bool,
     timed: bool,
 ) -> int:
-    """Check sources statically: no configuration, no torch, nothing run. PATHS are files and folders (default: .)."""
+    """Check sources statically. Needs no configuration and no torch, and runs nothing. PATHS are files and folders (default: .)."""
     return told(Question(paths, fmt, select, ignore, config, cached=not no_cache, timed=timed))

@@ -13,11 +13,9 @@ FORMATS = ("text", "json", "md")
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True, metavar="FILE...", type=str)
-@click.option("--root", type=click.Path(path_type=Path), help="The source tree that the reports speak of.")
+@click.option("--root", type=click.Path(path_type=Path), help="The source tree that the reports are about.")
 @click.option("--format", "fmt", default="text", type=click.Choice(FORMATS), help="Output format.")
-@click.option(
-    "--run-tests", is_flag=True, help="Run the tests that the reports count again: this runs the tree's code."
-)
+@click.option("--run-tests", is_flag=True, help="Run the tests that the reports count; this runs the tree's code.")
 def claims(reports: tuple[str, ...], root: Path | None, fmt: str, run_tests: bool) -> int:
     """Audit prose reports: what can be tested in them is CONFIRMED, REFUTED or INCONCLUSIVE.
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, type=str)
 @click.option("--diff", "as_diff", is_flag=True, help="Print the changes as a diff and write nothing.")
-@click.option("--unsafe", is_flag=True, help="Also apply fixes that need a person's eye.")
+@click.option("--unsafe", is_flag=True, help="Also apply fixes that a person should review.")
 @click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,AMP501.")
 @config_option
 def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, ...], config: Path | None) -> int:
-    """Fix what can be fixed, and prove each fix by a new scan. Exit code 1 where findings, or a diff, are left."""
+    """Fix what can be fixed, and prove each fix by a new scan. Exit code 1 if findings, or a diff, are left."""
     from verifygate.config.settings import load
     from verifygate.fix import repaired
     from verifygate.fix.write import unified_diff, write_fixed

@@ -10,10 +10,10 @@ import click
 from verifygate.config.discovery import CONFIG_NAME
 
 _TEMPLATE = """\
-# What verifygate audits; every key is explained by `verifygate docs config`.
+# Configuration of verifygate; `verifygate docs config` explains every key.
 [project]
 name = {name}
-sources = ["."]  # everything below, so that a new file is never out of sight
+sources = ["."]  # everything below this folder, so that new files are included
 exclude = []
 
 [execution]
@@ -21,7 +21,7 @@ pytest = [{tests}]  # arguments for pytest
 # required = ["tests/test_train.py"]  # tests that must run and pass; a skipped one is NOT MEASURED
 
 # [requirements]  # what the code must do, traced to evidence; see `verifygate docs requirements`
-# spec = "requirements.yaml"  # two lines will do for a start: `title: {name}` and `extends: amp-core`
+# spec = "requirements.yaml"  # to start with, two lines: `title: {name}` and `extends: amp-core`
 
 # [performance]
 # workload = "package.module:build"  # build(precision, seed, device) -> an object with step() and evaluate()
@@ -33,9 +33,9 @@ pytest = [{tests}]  # arguments for pytest
 
 
 @click.command()
-@click.option("--force", is_flag=True, help="Overwrite a configuration that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing configuration.")
 def init(force: bool) -> int:
-    """Write a verifygate.toml for the project in this folder, from what can be discovered."""
+    """Write a verifygate.toml for the project in this folder, with what can be discovered."""
     from verifygate.base.errors import UsageError
 
     path = Path.cwd() / CONFIG_NAME

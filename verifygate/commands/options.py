@@ -10,7 +10,7 @@ import click
 from verifygate.check.run import words_in
 
 config_option = click.option(
-    "--config", type=click.Path(path_type=Path), help="Configuration file; the nearest one by default."
+    "--config", type=click.Path(path_type=Path), help="Configuration file (default: the nearest one)."
 )
 format_option = click.option(
     "--format", "fmt", default="text", type=click.Choice(("text", "json")), help="Output format."

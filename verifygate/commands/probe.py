@@ -16,9 +16,9 @@ from verifygate.commands.progress import progress_line
 @click.option("--emulate-cuda", is_flag=True, help="Run code written for CUDA on this CPU; evidence is `emulated`.")
 @click.option("--capability", default="", help="Compute capability of the emulated device (default: 8.0), such as 7.5.")
 @format_option
-@click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Stop the run then (default: 600).")
+@click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Time limit of the run (default: 600).")
 def probe(command: tuple[str, ...], emulate_cuda: bool, capability: str, fmt: str, seconds: float) -> int:
-    """Witness one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
+    """Record one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
 
     Exit code 0: steps were recorded and broke no rule. 1: breaches. 2: bad input, the script failed, or NOT MEASURED.
     """

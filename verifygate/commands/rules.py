@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("rule")
 @click.option("--prove", is_flag=True, help="Run the bad and the good example on this machine and show the difference.")
 def explain(rule: str, prove: bool) -> int:
-    """Explain a rule, by code (AMP201) or name (clip-before-unscale). Exit code 1 where --prove sees no harm."""
+    """Explain a rule, by code (AMP201) or name (clip-before-unscale). Exit code 1 if --prove finds no difference."""
     from verifygate.static.registry import find_rule
 
     loaded = find_rule(rule)
@@ -79,7 +79,7 @@ def docs(topic: str | None) -> int:
     "--checkouts", required=True, type=click.Path(path_type=Path), help="Folder of checkouts or git repositories."
 )
 def accuracy(cases: Path, checkouts: Path) -> int:
-    """Measure the static rules on labelled code: recall on bugs, false alarms on clean and on mended code."""
+    """Measure the static rules on labelled code: recall on bugs, false alarms on clean and on fixed code."""
     from verifygate.quality.accuracy import judge, read_cases, table
 
     judged, absent = judge(read_cases(cases), checkouts)

@@ -24,23 +24,25 @@ REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab", "csv", "matr
     "--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab,csv,matrix."
 )
 @click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
-@click.option("--since", default="", help="A git revision: findings that stood there already do not block.")
+@click.option("--since", default="", help="A git revision: findings that it already has do not block.")
 @click.option(
     "--policy-from", default="", help="A git revision whose configuration, specification and waivers count [--since]."
 )
-@click.option("--accept-policy", is_flag=True, help="Judge by the policy of this tree instead; the report says so.")
+@click.option(
+    "--accept-policy", is_flag=True, help="Use the policy of this tree instead of the base policy; the report says so."
+)
 @click.option(
     "--mutate",
     is_flag=False,
     flag_value="first",
     default="",
     type=click.Choice(("first", "all", "")),
-    help="Break the AMP code on purpose; who notices? `all` asks every witness, not only until the first notices.",
+    help="Break the AMP code on purpose and report who notices; `all` runs every witness on every mutant.",
 )
 @click.option(
     "--emulate-cuda/--no-emulate-cuda",
     default=None,
-    help="Whether tests that skip for want of CUDA run again with CUDA emulated (default: as configured, else yes).",
+    help="Whether tests that skip without CUDA run again with CUDA emulated (default: as configured, or yes).",
 )
 def run(
     stages: tuple[str, ...],
