@@ -39,7 +39,7 @@ def bench() -> None:
 @config_option
 @format_option
 def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fmt: str) -> int:
-    """Measure, and judge by the targets or against an earlier revision. Exit code 1 if one is missed or not measured."""
+    """Measure, and judge by targets or against an earlier revision. Exit code 1 if one is missed or not measured."""
     settings = _settings(config)
     if not against:
         measured = _measured(settings)

@@ -27,5 +27,5 @@ def check(
     no_cache: bool,
     timed: bool,
 ) -> int:
-    """Check sources statically. Needs no configuration and no torch, and runs nothing. PATHS are files and folders (default: .)."""
+    """Check sources statically: no configuration, no torch, no code run. PATHS are files and folders (default: .)."""
     return told(Question(paths, fmt, select, ignore, config, cached=not no_cache, timed=timed))

@@ -29,7 +29,7 @@ REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab", "csv", "matr
     "--policy-from", default="", help="A git revision whose configuration, specification and waivers count [--since]."
 )
 @click.option(
-    "--accept-policy", is_flag=True, help="Use the policy of this tree instead of the base policy; the report says so."
+    "--accept-policy", is_flag=True, help="Judge by the policy of this tree; the report says so."
 )
 @click.option(
     "--mutate",
