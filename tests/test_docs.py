@@ -66,3 +66,12 @@ def test_links_in_the_documentation_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs.DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_internals_name_files_that_exist():
+    """The page that says which file to open is about this tree: each path in it, with a folder, leads somewhere."""
+    page = (docs.DOCS / "internals.md").read_text(encoding="utf-8")
+    named = sorted(set(re.findall(r"(?<![\w/.-])(?:\w+/)+\w+\.py|(?<![\w/.-])\w+/(?:\w+/)+(?![\w*])", page)))
+
+    assert len(named) > 40
+    assert [path for path in named if not any((base / path).exists() for base in (ROOT, ROOT / "verifygate"))] == []

@@ -28,9 +28,7 @@ REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab", "csv", "matr
 @click.option(
     "--policy-from", default="", help="A git revision whose configuration, specification and waivers count [--since]."
 )
-@click.option(
-    "--accept-policy", is_flag=True, help="Judge by the policy of this tree; the report says so."
-)
+@click.option("--accept-policy", is_flag=True, help="Judge by the policy of this tree; the report says so.")
 @click.option(
     "--mutate",
     is_flag=False,
