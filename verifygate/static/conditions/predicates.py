@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NamedTuple
 
 
@@ -31,8 +32,8 @@ class Atom(NamedTuple):
     """Canonical paths that it reads: assigning to one of them ends what is known about it."""
     opaque: bool = False
     """It may differ each time it is asked (a call, a changing value): never remembered."""
-    loop: int = 0
-    """The loop whose first or last turn it asks for, by the id of its statement."""
+    loop: ast.For | ast.AsyncFor | None = None
+    """The loop of whose first or last iteration it is the predicate."""
     remainder: Remainder | None = None
     """The remainder that it asks about."""
     among: Among | None = None

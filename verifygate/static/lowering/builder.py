@@ -1,14 +1,24 @@
-"""Put an event graph together: nodes, the edges that wait for the next one, and parts that turn out to be empty."""
+"""Build an event graph: emit nodes, connect the edges that are pending, join the paths of a branch, collapse subgraphs.
+
+An edge is pending until the next node is emitted: that one becomes its target. No pending edge means that nothing
+leads here.
+
+    holds, fails = builder.branch(atom, True, node, frame)
+    with builder.join() as join:
+        with join.path(holds):
+            builder.emit(step, node, frame)
+        with join.path(fails):
+            pass
+    # pending: the step, and the branch where it comes out false
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 
-from verifygate.base.records import field, record
-from verifygate.static.conditions.predicates import Fact
+from verifygate.static.conditions.predicates import Atom, Fact
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Member, Node, Pass, Payload
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
@@ -17,118 +27,137 @@ from verifygate.static.values.domain import Frame
 MAX_NODES = 6000
 
 Edges = list[tuple[int, Fact | None]]
-AtYield = Callable[[ast.expr | None, "Activation"], None]
-"""What a generator's caller does with what it yields, told the generator's own activation."""
+"""Edges without a target yet: the node that each leaves, and the outcome of the branch there."""
 
 
 class TooLargeError(Exception):
-    """The graph grew past its limit: the caller falls back to smaller roots."""
+    """The graph grew past its limit: the caller falls back to smaller entry points."""
 
 
-@record(eq=False, frozen=False)
-class Loop:
-    """The edges out of a loop that is being lowered, other than its end."""
-
-    breaks: Edges = field(default_factory=list)
-    continues: Edges = field(default_factory=list)
-    picks: int = 0
-    """How many conditions in it pick what the present statement is about."""
-
-
-@record(eq=False, frozen=False, slots=False)
-class Activation:
-    """One function being lowered: where its returns lead, and the loops open in it."""
-
-    frame: Frame
-    returns: Edges = field(default_factory=list)
-    loops: list[Loop] = field(default_factory=list)
-    guards: int = 0
-    """How many conditions around the present statement are hand-written finite checks."""
-    result: str = ""
-    """Canonical path of what it returns; empty for the root."""
-    at_yield: AtYield | None = None
-    """Of a generator: what is run where it yields."""
-
-    @cached_property
-    def homes(self) -> frozenset[str]:
-        """The function and its callers, as a node names them."""
-        found = set()
-        frame: Frame | None = self.frame
-        while frame is not None:
-            found.add(f"{frame.function.module.path}:{frame.function.symbol}")
-            frame = frame.caller
-        return frozenset(found)
-
-    @cached_property
-    def calls(self) -> tuple[Place, ...]:
-        """The calls that led to it, from the root's own on."""
-        found = []
-        frame: Frame | None = self.frame
-        while frame is not None and frame.caller is not None and frame.call is not None:
-            found.append(Place(frame.caller.function, frame.call))
-            frame = frame.caller
-        return tuple(reversed(found))
-
-
-class Builder:
-    """Holds the graph of one root. `_loose` are the edges that wait for the next node."""
+class GraphBuilder:
+    """The event graph of one entry point while it grows."""
 
     def __init__(self, root: Function) -> None:
         self.graph = Graph(root)
-        self._loose: Edges = []
-        self._loops: list[int] = []
-        """Numbers of the loops around the present statement."""
-        self._members: list[str] = []
-        """Collections of optimizers that those loops go over."""
-        self._jump_count = 0
-        """How many statements so far leave the straight way."""
+        self.pending: Edges = []
+        self.loops: list[int] = []
+        """Numbers of the loops around the present statement, outermost first."""
+        self.collections: list[str] = []
+        """Canonical paths of the collections of optimizers that those loops iterate over."""
+        self.jumps = 0
+        """How many statements so far leave the straight path: `return`, `raise`, `break`, `continue`."""
+        self._loop_count = 0
+        self._chains: dict[Frame, tuple[frozenset[str], tuple[Place, ...]]] = {}
 
-    def _emit(self, payload: Payload, node: ast.AST, here: Activation) -> int:
+    def emit(self, payload: Payload, node: ast.AST, frame: Frame) -> int:
+        """Append a node and make it the target of all pending edges; one edge out of it is pending then."""
         number = len(self.graph.nodes)
         if number >= MAX_NODES:
             raise TooLargeError
-        place = Place(here.frame.function, node)
-        around = (tuple(self._loops), tuple(self._members), here.calls)
-        self.graph.nodes.append(Node(payload, place, here.homes, [], *around))
-        self._connect(self._loose, number)
-        self._loose = [(number, None)]
+        homes, calls = self._call_chain(frame)
+        place = Place(frame.function, node)
+        self.graph.nodes.append(Node(payload, place, homes, [], tuple(self.loops), tuple(self.collections), calls))
+        self.connect(self.pending, number)
+        self.pending = [(number, None)]
         return number
 
-    def _connect(self, edges: Edges, number: int) -> None:
+    def emit_entry(self) -> None:
+        """Append node 0, at which every path starts."""
+        root = self.graph.root
+        self.graph.nodes.append(Node(Pass(), Place(root, root.node), frozenset()))
+        self.pending = [(0, None)]
+
+    def connect(self, edges: Edges, target: int) -> None:
+        """Add edges whose target is known."""
         for source, fact in edges:
-            self.graph.nodes[source].successors.append((number, fact))
+            self.graph.nodes[source].successors.append((target, fact))
+
+    def branch(self, atom: Atom, wanted: bool, node: ast.AST, frame: Frame) -> tuple[Edges, Edges]:
+        """Emit a branch on a predicate; returns the edges on which it comes out as wanted, and the others."""
+        number = self.emit(Branch(atom), node, frame)
+        self.pending = []
+        return [(number, (atom, wanted))], [(number, (atom, not wanted))]
 
     @contextmanager
-    def _prunable(self) -> Iterator[None]:
-        """Undo the branches of a part that holds no event and no jump: its assignments are kept in a row."""
-        start, before = len(self.graph.nodes), list(self._loose)
-        jumps = self._jump_count
+    def join(self) -> Iterator[Join]:
+        """Build alternative paths, one after the other; afterwards the ends of all of them are pending."""
+        joined = Join(self)
+        yield joined
+        self.pending = joined.ends
+
+    def jump(self, target: Edges | None = None) -> None:
+        """Leave the straight path: the pending edges go where `target` will lead, without one out of the graph."""
+        if target is not None:
+            target += self.pending
+        self.pending = []
+        self.jumps += 1
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """Number a loop: the nodes that are emitted inside stand in it."""
+        self._loop_count += 1
+        self.loops.append(self._loop_count)
+        yield
+        self.loops.pop()
+
+    @contextmanager
+    def collapsible(self) -> Iterator[None]:
+        """Collapse a subgraph without events and jumps to the straight line of its assignments."""
+        start, before, jumps = len(self.graph.nodes), list(self.pending), self.jumps
         yield
         added = self.graph.nodes[start:]
-        if self._jump_count != jumps or not all(
-            isinstance(node.payload, Branch | Assign | Member | Pass) for node in added
-        ):
-            return
-        if any(isinstance(node.payload, Assign) and self._decides(node.payload) for node in added):
+        if self.jumps != jumps or not self._may_collapse(added):
             return
         del self.graph.nodes[start:]
         for source, _ in before:
             successors = self.graph.nodes[source].successors
             successors[:] = [edge for edge in successors if edge[0] < start]
-        self._loose = before
+        self.pending = before
         for node in added:
             if isinstance(node.payload, Assign):
                 number = len(self.graph.nodes)
                 node.successors.clear()
                 self.graph.nodes.append(node)
-                self._connect(self._loose, number)
-                self._loose = [(number, None)]
+                self.connect(self.pending, number)
+                self.pending = [(number, None)]
 
-    def _decides(self, assign: Assign) -> bool:
+    def _may_collapse(self, nodes: Sequence[Node]) -> bool:
+        return all(
+            isinstance(node.payload, Branch | Member | Pass)
+            or (isinstance(node.payload, Assign) and not self._is_path_sensitive(node.payload))
+            for node in nodes
+        )
+
+    def _is_path_sensitive(self, assign: Assign) -> bool:
         """Whether it matters on which paths an assignment is made: it settles a condition, or scales a loss.
 
-        Or it puts another optimizer, or what goes by such a name, in the place of one.
+        Or it replaces an optimizer, or what goes by such a name.
         """
         if assign.truth is not None or assign.scaled:
             return True
         return assign.target in self.graph.optimizers or "opt" in assign.target.rpartition(".")[2].lower()
+
+    def _call_chain(self, frame: Frame) -> tuple[frozenset[str], tuple[Place, ...]]:
+        """The function of a frame and its callers, as a node names them; and the call sites between, in order."""
+        if frame not in self._chains:
+            own = f"{frame.function.module.path}:{frame.function.symbol}"
+            homes, calls = self._call_chain(frame.caller) if frame.caller is not None else (frozenset[str](), ())
+            if frame.caller is not None:
+                calls = (*calls, Place(frame.caller.function, frame.call)) if frame.call is not None else ()
+            self._chains[frame] = (homes | {own}, calls)
+        return self._chains[frame]
+
+
+class Join:
+    """Alternative paths that meet again."""
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.ends: Edges = []
+        self._builder = builder
+
+    @contextmanager
+    def path(self, edges: Edges) -> Iterator[None]:
+        """Build one path, which begins with these edges."""
+        self._builder.pending = list(edges)
+        yield
+        self.ends += self._builder.pending

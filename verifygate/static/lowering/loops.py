@@ -1,173 +1,172 @@
-"""Lower loops: the ways round and out of one, and whose turn it is where a loop goes over a collection of optimizers.
+"""Lower `for` and `while`: back edges, exits, unrolled iterations, and iterations over collections of optimizers.
 
-The members of a collection share one canonical path. The walk watches one of them, any one: in some turn of the loop
-it is that one's turn, in all others it is the turn of another member, and what is done to that one is not done to it.
+The elements of a collection share one canonical path. Path exploration tracks one of them, any one: some iteration is
+about that one, all others are about another element, and what is done to that one is not done to the tracked one.
 """
 
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
-from collections.abc import Sequence
 
 from verifygate.base.records import replace
-from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.normal_form import fact_of
 from verifygate.static.conditions.predicates import Atom
-from verifygate.static.lowering.builder import Activation, Builder, Edges, Loop
+from verifygate.static.lowering.assignments import assign
+from verifygate.static.lowering.builder import Edges
+from verifygate.static.lowering.conditionals import lower_condition
+from verifygate.static.lowering.context import Activation, Loop
+from verifygate.static.lowering.dispatch import lower_body, lower_expression
 from verifygate.static.lowering.event_graph import Assign, Branch, Member, Part, Pass
-from verifygate.static.lowering.optimizer_loops import members, selection, written_out
-from verifygate.static.symbols.program import Function
+from verifygate.static.lowering.generators import generator_call, lower_generator_loop
+from verifygate.static.lowering.optimizer_loops import explicit_iterations, iterated_collections, selection
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, Frame, Literal
+from verifygate.static.values.domain import Bound, Literal
 
 _LEAVING = ast.Return | ast.Raise
+_For = ast.For | ast.AsyncFor
 
 
-class LoopLowering(Builder):
-    """Lowers `for` and `while`; what stands in them is lowered by the class that derives from it."""
-
-    def __init__(self, root: Function, roles: Roles) -> None:
-        super().__init__(root)
-        self.roles = roles
-        self._loops_seen = 0
-
-    @abstractmethod
-    def _body(self, body: Sequence[ast.stmt], here: Activation) -> None: ...
-
-    @abstractmethod
-    def _expression(self, expr: ast.expr, here: Activation) -> None: ...
-
-    @abstractmethod
-    def _condition(self, test: ast.expr, frame: Frame, here: Activation) -> tuple[Edges, Edges]: ...
-
-    @abstractmethod
-    def _assign(
-        self, target: ast.expr, value: ast.expr | None, node: ast.AST, here: Activation, *, keeps: bool = False
-    ) -> None: ...
-
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, here: Activation) -> None:
-        jumps = self._jump_count
-        turns = written_out(node, here.frame, self.roles) if not isinstance(node, ast.While) else []
-        if isinstance(node, ast.While) or not (turns := turns or self._once(node, here.frame)):
-            self._repeated(node, here)
+def lower_for(node: _For, here: Activation) -> None:
+    """Lower a `for`: over a generator of the project, unrolled where its iterations are known, else as a cycle."""
+    if generator := generator_call(node.iter, here):
+        lower_generator_loop(generator, node, here)
+        return
+    with here.builder.collapsible():
+        jumps = here.builder.jumps
+        iterations = explicit_iterations(node, here.frame, here.roles) or _single_iteration(node, here)
+        if iterations:
+            _lower_unrolled(node, iterations, here)
         else:
-            self._unrolled(node, turns, here)
-        if self._jump_count != jumps and not any(isinstance(inner, _LEAVING) for inner in walk(node)):
-            self._jump_count = jumps  # its own break and continue do not leave it
+            _lower_repeated(node, here)
+        _forget_own_jumps(node, jumps, here)
 
-    def _once(self, node: ast.For | ast.AsyncFor, frame: Frame) -> list[dict[str, Bound]]:
-        """The turn of a loop within a loop that has one, by a constant: `for _ in range(D_STEPS)`."""
-        match node.iter:
-            case ast.Call(func=ast.Name(id="range"), args=[count]) if self._loops:
-                values = self.roles.evaluator.values(count, frame)
-                return (
-                    [{}] if values and all(isinstance(value, Literal) and value.value == 1 for value in values) else []
-                )
-        return []
 
-    def _unrolled(self, node: ast.For | ast.AsyncFor, turns: list[dict[str, Bound]], here: Activation) -> None:
-        """A loop over a few optimizers that are written out, or of one turn: its turns one after the other."""
-        self._expression(node.iter, here)
-        if not any(turns):
-            self._assign(node.target, None, node, here)
-        self._loops_seen += 1
-        self._loops.append(self._loops_seen)
-        loop = Loop()
-        here.loops.append(loop)
-        for turn in turns:
-            frame = replace(here.frame, memo={}, fixed=here.frame.fixed | turn)
-            self._body(node.body, Activation(frame, here.returns, here.loops, here.guards, result=here.result))
-            self._loose, loop.continues = self._loose + loop.continues, []
-        here.loops.pop()
-        self._loops.pop()
-        self._body(node.orelse, here)
-        self._loose = self._loose + loop.breaks
-
-    def _repeated(self, node: ast.For | ast.AsyncFor | ast.While, here: Activation) -> None:
-        found: list[str] = []
-        if not isinstance(node, ast.While):
-            self._expression(node.iter, here)
-            found = members(node, here.frame, self.roles)
-            self._enter(found, node, here)
-            self._assign(node.target, None, node, here)  # what was known of its counter before is over
-        entry = self._emit(Pass(), node, here)
-        head = self._emit(Pass(), node, here)
-        self._loops_seen += 1
-        self._loops.append(self._loops_seen)
-        loop = Loop()
-        here.loops.append(loop)
-        if isinstance(node, ast.While):
-            self._loose, leave = self._condition(node.test, here.frame, here)
-            for test in self.graph.nodes[head + 1 :]:
+def lower_while(node: ast.While, here: Activation) -> None:
+    """Lower a `while`: its test is the head of the cycle, and the way out."""
+    builder = here.builder
+    with builder.collapsible():
+        jumps, loop = builder.jumps, Loop()
+        entry = builder.emit(Pass(), node, here.frame)
+        head = builder.emit(Pass(), node, here.frame)
+        with builder.loop(), here.inside(loop):
+            builder.pending, leave = lower_condition(node.test, here.frame, here)
+            for test in builder.graph.nodes[head + 1 :]:
                 if isinstance(test.payload, Branch):
                     test.payload = replace(test.payload, turns=True)
-        else:
-            leave = None  # a loop over data runs at least once: nobody trains on nothing
-            self._assign(node.target, None, node, here)
-            self._turn(found, node, here)
-        self._body(node.body, here)
-        turns = self._go_round(entry, head, self._loose + loop.continues, node, here)
-        here.loops.pop()
-        self._loops.pop()
-        self._loose = turns if leave is None else leave
-        self._body(node.orelse, here)
-        self._loose = self._loose + loop.breaks
-        for member in found:
-            if self._loose:
-                self._emit(Member(member, Part.LEAVE), node, here)
-            self._members.remove(member)
+            lower_body(node.body, here)
+            builder.pending = builder.pending + loop.continues
+            _close_cycle(entry, head, node, node.test, here)
+        builder.pending = leave
+        lower_body(node.orelse, here)
+        builder.pending = builder.pending + loop.breaks
+        _forget_own_jumps(node, jumps, here)
 
-    def _enter(self, found: list[str], node: ast.For | ast.AsyncFor, here: Activation) -> None:
-        """Into a loop over the members of collections, all of them or those that a condition picked."""
-        self._members += found
-        picked = selection(node.iter, here.frame, self.roles) if found else None
-        for member in found:
-            if picked is None:
-                self._emit(Member(member, Part.ENTER), node, here)
-                continue
-            atom, wanted = fact_of(*picked, self.roles)
-            if atom.opaque and isinstance(
-                node.iter, ast.Name
-            ):  # what was picked stays picked as long as the list lives
-                names = self.roles.path(node.iter, here.frame)
-                atom, wanted = Atom(f"{member} among {names}", frozenset({names})), True
-            branch = self._emit(Branch(atom), picked[0], here)
-            self._loose = [(branch, (atom, wanted))]
-            self._emit(Member(member, Part.ENTER), node, here)
-            inside, self._loose = self._loose, [(branch, (atom, not wanted))]
-            self._emit(Member(member, Part.LEFT_OUT), node, here)
-            self._loose = inside + self._loose
 
-    def _turn(self, found: list[str], node: ast.For | ast.AsyncFor, here: Activation) -> None:
-        """The turn of the member that is watched, or of another one."""
-        fork, ends = self._loose, self._loose
-        for part in (Part.OWN, Part.OTHER) if found else ():
-            self._loose = list(fork)
-            for member in found:
-                self._emit(Member(member, part), node, here)
-            ends = self._loose if part is Part.OWN else ends + self._loose
-        self._loose = ends
+def _forget_own_jumps(node: _For | ast.While, before: int, here: Activation) -> None:
+    """Discount the `break` and `continue` of a loop: they do not leave it."""
+    if here.builder.jumps != before and not any(isinstance(inner, _LEAVING) for inner in walk(node)):
+        here.builder.jumps = before
 
-    def _go_round(
-        self, entry: int, head: int, turns: Edges, node: ast.For | ast.AsyncFor | ast.While, here: Activation
-    ) -> Edges:
-        """Lead the ends of the turns back to the head; returns those that may be the last.
 
-        Where something in the loop asks if this is the first or the last turn, the answer is kept.
-        """
-        payloads = (each.payload for each in self.graph.nodes[head:])
-        asked = {payload.atom for payload in payloads if isinstance(payload, Branch) and payload.atom.loop == id(node)}
-        ends = self._loose = turns
-        place = node.test if isinstance(node, ast.While) else node.target
-        for atom in sorted(asked, key=lambda each: each.text) if turns else ():
-            if atom.text in atom.mentions:  # is it the first? A switch of its own, thrown at the end of the first turn
-                self.graph.nodes[entry].payload = Assign(atom.text, truth=True, in_loop=bool(self._loops[1:]))
-                self._emit(Assign(atom.text, truth=False, in_loop=True), place, here)
-                ends = self._loose
-        for atom in sorted(asked, key=lambda each: each.text) if turns else ():
-            if atom.text not in atom.mentions:
-                branch = self._emit(Branch(atom), place, here)
-                ends, self._loose = [(branch, (atom, True))], [(branch, (atom, False))]
-        self._connect(self._loose, head)
-        return ends
+def _single_iteration(node: _For, here: Activation) -> list[dict[str, Bound]]:
+    """The iteration of a loop within a loop that has one, by a constant: `for _ in range(D_STEPS)`."""
+    match node.iter:
+        case ast.Call(func=ast.Name(id="range"), args=[count]) if here.builder.loops:
+            values = here.roles.evaluator.values(count, here.frame)
+            is_one = values and all(isinstance(value, Literal) and value.value == 1 for value in values)
+            return [{}] if is_one else []
+    return []
+
+
+def _lower_unrolled(node: _For, iterations: list[dict[str, Bound]], here: Activation) -> None:
+    """Lower iterations one after the other: over a few optimizers that are written out, or a single one."""
+    builder, loop = here.builder, Loop()
+    lower_expression(node.iter, here)
+    if not any(iterations):
+        assign(node.target, None, node, here)
+    with builder.loop(), here.inside(loop):
+        for variables in iterations:
+            frame = replace(here.frame, memo={}, fixed=here.frame.fixed | variables)
+            inside = Activation(frame, here.context, here.returns, here.loops, here.finite_checks, here.result)
+            lower_body(node.body, inside)
+            builder.pending, loop.continues = builder.pending + loop.continues, []
+    lower_body(node.orelse, here)
+    builder.pending = builder.pending + loop.breaks
+
+
+def _lower_repeated(node: _For, here: Activation) -> None:
+    """Lower a `for` to a cycle that runs at least once: nobody trains on nothing."""
+    builder, loop = here.builder, Loop()
+    lower_expression(node.iter, here)
+    collections = iterated_collections(node, here.frame, here.roles)
+    _enter_collections(collections, node, here)
+    assign(node.target, None, node, here)  # what was known of its counter before is over
+    entry = builder.emit(Pass(), node, here.frame)
+    head = builder.emit(Pass(), node, here.frame)
+    with builder.loop(), here.inside(loop):
+        assign(node.target, None, node, here)
+        _fork_elements(collections, node, here)
+        lower_body(node.body, here)
+        builder.pending = builder.pending + loop.continues
+        ends = _close_cycle(entry, head, node, node.target, here)
+    builder.pending = ends
+    lower_body(node.orelse, here)
+    builder.pending = builder.pending + loop.breaks
+    for collection in collections:
+        if builder.pending:
+            builder.emit(Member(collection, Part.LEAVE), node, here.frame)
+        builder.collections.remove(collection)
+
+
+def _enter_collections(collections: list[str], node: _For, here: Activation) -> None:
+    """Enter a loop over the elements of collections: all of them, or those that a condition selects."""
+    builder, frame = here.builder, here.frame
+    builder.collections += collections
+    selected = selection(node.iter, frame, here.roles) if collections else None
+    for collection in collections:
+        if selected is None:
+            builder.emit(Member(collection, Part.ENTER), node, frame)
+            continue
+        atom, wanted = fact_of(*selected, here.roles)
+        if atom.opaque and isinstance(node.iter, ast.Name):  # what was selected stays so as long as the list lives
+            names = here.roles.path(node.iter, frame)
+            atom, wanted = Atom(f"{collection} among {names}", frozenset({names})), True
+        within, without = builder.branch(atom, wanted, selected[0], frame)
+        with builder.join() as join:
+            with join.path(within):
+                builder.emit(Member(collection, Part.ENTER), node, frame)
+            with join.path(without):
+                builder.emit(Member(collection, Part.LEFT_OUT), node, frame)
+
+
+def _fork_elements(collections: list[str], node: _For, here: Activation) -> None:
+    """Fork an iteration: it is about the tracked elements, or about others."""
+    if not collections:
+        return
+    fork = here.builder.pending
+    with here.builder.join() as join:
+        for part in (Part.OWN, Part.OTHER):
+            with join.path(fork):
+                for collection in collections:
+                    here.builder.emit(Member(collection, part), node, here.frame)
+
+
+def _close_cycle(entry: int, head: int, node: _For | ast.While, place: ast.expr, here: Activation) -> Edges:
+    """Connect the ends of the iterations to the head; returns those of iterations that may be the last.
+
+    Where something in the loop queries if this is the first or the last iteration, the outcome is kept.
+    """
+    builder, nodes = here.builder, here.builder.graph.nodes
+    payloads = (each.payload for each in nodes[head:])
+    queried = {payload.atom for payload in payloads if isinstance(payload, Branch) and payload.atom.loop is node}
+    atoms = sorted(queried, key=lambda each: each.text) if builder.pending else []
+    for atom in atoms:
+        if atom.text in atom.mentions:  # the first? A flag of its own, cleared at the end of the first iteration
+            nodes[entry].payload = Assign(atom.text, truth=True, in_loop=bool(builder.loops[1:]))
+            builder.emit(Assign(atom.text, truth=False, in_loop=True), place, here.frame)
+    ends = builder.pending
+    for atom in atoms:
+        if atom.text not in atom.mentions:
+            ends, builder.pending = builder.branch(atom, True, place, here.frame)
+    builder.connect(builder.pending, head)
+    return ends

@@ -1,4 +1,4 @@
-"""Collections of optimizers: which loop goes over one, over which of its members, and who asks for the turn."""
+"""Loops over collections of optimizers: which elements they iterate over, and first/last-iteration predicates."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _MAX_WRITTEN = 4
 _FILTERED = ast.ListComp | ast.SetComp | ast.GeneratorExp
 
 
-def members(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
-    """Canonical paths of the collections of optimizers of which each turn of the loop is about one member.
+def iterated_collections(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
+    """Canonical paths of the collections of optimizers of which each iteration of the loop is about one element.
 
-    That is so by the variable of the loop (`for o in optimizers`), or by what it is the key of (`optimizers[name]`).
+    It is by the variable of the loop (`for o in optimizers`), or by what it is the key of (`optimizers[name]`).
     """
     names = [part for part in walk(loop.target) if isinstance(part, ast.Name)]
     keys = {name.id for name in names}
     stepped, subscripts = _stepped(loop)
-    parts: list[ast.expr] = [name for name in names if _is_member(name, frame, roles, name.id in stepped)]
+    parts: list[ast.expr] = [name for name in names if _is_element(name, frame, roles, name.id in stepped)]
     if not parts:
         parts = [
             node
             for node in subscripts
-            if isinstance(node.slice, ast.Name) and node.slice.id in keys and _is_member(node, frame, roles)
+            if isinstance(node.slice, ast.Name) and node.slice.id in keys and _is_element(node, frame, roles)
         ]
     return list(dict.fromkeys(roles.path(part, frame) for part in parts))
 
 
-def _is_member(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False) -> bool:
+def _is_element(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False) -> bool:
     return roles.path(expr, frame).endswith("[*]") and (stepped or roles.is_optimizer(expr, frame))
 
 
-@lru_cache(maxsize=128)  # a loop is followed again from each call of its function
+@lru_cache(maxsize=128)  # a loop is resolved again from each call of its function
 def _stepped(loop: Loop) -> tuple[set[str], list[ast.Subscript]]:
-    """Names that the body of a loop hands to a `step` or an `unscale_`, as only optimizers are; and its subscripts."""
+    """Names that the body of a loop passes to a `step` or an `unscale_`, as only optimizers are; and its subscripts."""
     stepped, subscripts = set(), []
     for statement in loop.body:
         for node in walk(statement):
@@ -55,8 +55,8 @@ def _stepped(loop: Loop) -> tuple[set[str], list[ast.Subscript]]:
 
 
 def selection(iterable: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, Frame] | None:
-    """The condition that picks what a loop goes over (`[k for k in names if k in due]`); None where it takes all."""
-    expr, home = followed(iterable, frame, roles)
+    """The condition that selects what a loop iterates over (`[k for k in names if k in due]`); None where it is all."""
+    expr, home = resolved(iterable, frame, roles)
     if isinstance(expr, _FILTERED):
         conditions = [condition for generator in expr.generators for condition in generator.ifs]
         if len(conditions) == 1:
@@ -64,8 +64,8 @@ def selection(iterable: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr,
     return None
 
 
-def followed(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, Frame]:
-    """What a name surely stands for: the argument for a parameter, its value where it is bound once."""
+def resolved(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, Frame]:
+    """Resolve a name to what it surely stands for: the argument for a parameter, its value where it is bound once."""
     for _ in range(_MAX_NAMES):
         binding, home = _only_binding(expr, frame, roles)
         if binding is None:
@@ -101,8 +101,8 @@ def _holds(loop: Loop, expr: ast.expr) -> bool:
     return loop.lineno <= expr.lineno <= (loop.end_lineno or 0)
 
 
-def written_out(loop: Loop, frame: Frame, roles: Roles) -> list[dict[str, Bound]]:
-    """What the variables of a loop are in each turn, where it goes over a few optimizers that are written out."""
+def explicit_iterations(loop: Loop, frame: Frame, roles: Roles) -> list[dict[str, Bound]]:
+    """The variables of a loop in each iteration, where it is over a few optimizers that are written out."""
     match loop.target, loop.iter:
         case ast.Name(id=name), ast.expr() as source:
             sources = {name: source}
@@ -110,16 +110,16 @@ def written_out(loop: Loop, frame: Frame, roles: Roles) -> list[dict[str, Bound]
             sources = {part.id: each for part, each in zip(parts, args, strict=True) if isinstance(part, ast.Name)}
         case _:
             return []
-    found = {name: _written(source, frame, roles) for name, source in sources.items()}
+    found = {name: _display(source, frame, roles) for name, source in sources.items()}
     lengths = {len(elements) for elements in found.values()}
     if len(lengths) != 1 or not 2 <= (length := lengths.pop()) <= _MAX_WRITTEN:
         return []
     if not any(all(roles.is_optimizer(each.expr, each.frame) for each in elements) for elements in found.values()):
         return []
-    return [{name: elements[turn] for name, elements in found.items()} for turn in range(length)]
+    return [{name: elements[index] for name, elements in found.items()} for index in range(length)]
 
 
-def _written(source: ast.expr, frame: Frame, roles: Roles) -> list[Bound]:
+def _display(source: ast.expr, frame: Frame, roles: Roles) -> list[Bound]:
     """The elements of a list that is written out here, or in the only value of a name that nothing adds to."""
     home = frame
     if isinstance(source, ast.Name):
@@ -141,34 +141,34 @@ def _grows(name: str, home: Frame) -> bool:
     )
 
 
-# -- which turn it is ----------------------------------------------------------------------------------------------
+# -- first and last iteration --------------------------------------------------------------------------------------
 
 
-def turn_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
-    """The first or the last turn of a loop, where a condition asks for it: `i == 0`, `i + 1 == len(optimizers)`."""
+def iteration_predicate(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
+    """The predicate of the first or the last iteration that a condition is: `i == 0`, `i + 1 == len(optimizers)`."""
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.NotEq)):
         return None
     wanted = isinstance(test.ops[0], ast.Eq)
     for one, other in ((test.left, test.comparators[0]), (test.comparators[0], test.left)):
         number, ahead, home = _shifted(one, frame, roles)
         binding, _ = _only_binding(number, home, roles)
-        if binding is None or not (counted := _counted(binding)):
+        loop = binding.node if binding is not None else None
+        if not isinstance(loop, Loop) or binding is None or not (counted := _counted(binding)):
             continue
-        loop = binding.node
         index = roles.path(number, home)
         end, short, there = _shifted(other, frame, roles)
-        text = f"{index} of line {getattr(loop, 'lineno', 0)}"
+        text = f"{index} of line {loop.lineno}"
         if isinstance(end, ast.Constant):
-            first = Atom(f"first {text}", frozenset({f"first {text}"}), loop=id(loop))
+            first = Atom(f"first {text}", frozenset({f"first {text}"}), loop=loop)
             return (first, wanted) if end.value == ahead - short else None
         if ahead - short == 1 and _is_length(end, there, counted, home, roles):
-            return Atom(f"last {text}", frozenset({index}), loop=id(loop)), wanted
+            return Atom(f"last {text}", frozenset({index}), loop=loop), wanted
     return None
 
 
 def _shifted(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, int, Frame]:
     """`i + 1` as i and 1, and the frame of i."""
-    expr, frame = followed(expr, frame, roles)
+    expr, frame = resolved(expr, frame, roles)
     if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add | ast.Sub):
         amounts = {value.value for value in roles.evaluator.values(expr.right, frame) if isinstance(value, Literal)}
         if len(amounts) == 1 and isinstance(amount := amounts.pop(), int):
@@ -178,9 +178,7 @@ def _shifted(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, int,
 
 
 def _counted(binding: Binding) -> ast.expr | None:
-    """What the turns of a loop are counted by: the collection of an `enumerate`, the argument of a `range`."""
-    if not isinstance(binding.node, Loop):
-        return None
+    """What the iterations of a loop are counted by: the collection of an `enumerate`, the argument of a `range`."""
     if binding.kind == "index":
         return binding.expr
     match binding.expr:
@@ -190,8 +188,8 @@ def _counted(binding: Binding) -> ast.expr | None:
 
 
 def _is_length(end: ast.expr, frame: Frame, counted: ast.expr, home: Frame, roles: Roles) -> bool:
-    """Whether `end` is how many turns there are: `len` of the collection, or the same number as in `range`."""
-    counted, home = followed(counted, home, roles)
+    """Whether `end` is how many iterations there are: `len` of the collection, or the same number as in `range`."""
+    counted, home = resolved(counted, home, roles)
     if isinstance(end, ast.Call) and last_name(end.func) == "len" and len(end.args) == 1:
         length, frame = end.args[0], frame
         if isinstance(counted, ast.Call) and last_name(counted.func) == "len" and len(counted.args) == 1:

@@ -69,7 +69,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.lowering.optimizer_loops import Loop, members
+from verifygate.static.lowering.optimizer_loops import Loop, iterated_collections
 from verifygate.static.paths.exploration import Hit
 from verifygate.static.rule import Match, ProtocolMatch, Rule
 from verifygate.static.symbols.location import Place
@@ -130,7 +130,7 @@ def _in_every_turn(update: ScalerCall, analysis: Analysis) -> Iterator[Match]:
 def _goes_over_optimizers(loop: Loop, update: ScalerCall, analysis: Analysis) -> bool:
     """Whether each turn is about one of several optimizers, and makes no gradients of its own."""
     written = loop.iter.elts if isinstance(loop.iter, ast.Tuple | ast.List) else None
-    if (written is not None and len(written) < 2) or not members(loop, update.frame, analysis.roles):
+    if (written is not None and len(written) < 2) or not iterated_collections(loop, update.frame, analysis.roles):
         return False
     calls = (node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
     return not any(re.search(_MAKES_GRADIENTS, last_name(call.func)) for call in calls)
