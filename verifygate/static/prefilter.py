@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.outline import Span
 from verifygate.sources.tree import SourceFile, Sources
@@ -168,19 +169,20 @@ class _Definitions:
         return self._with_what_mentions(found)
 
     def _with_what_mentions(self, numbers: set[int]) -> frozenset[str]:
-        found, queue = {-1} | numbers, list(numbers - {-1})
-        while queue:
-            span = self._spans[queue.pop()]
-            matters = span.kind != "class" or self._hands_out(span)
-            names = [span.name, *self._set_for_all(span)]
-            for name in names:
-                for offset in _offsets(self._data, name, whole_word=True):
-                    number = self._number(offset)
-                    mentions = matters or name is not span.name or offset < self._end_of_bases(self._spans[number])
-                    if number not in found and mentions:
-                        found.add(number)
-                        queue.append(number)
-        return frozenset(self._spans[number].name.decode() for number in found - {-1})
+        found = fixpoint(numbers - {-1}, self._mentioning)
+        return frozenset(self._spans[number].name.decode() for number in found)
+
+    def _mentioning(self, defined: int) -> Iterator[int]:
+        """The definitions that mention one; of a class that makes no region for others, those that derive from it."""
+        span = self._spans[defined]
+        matters = span.kind != "class" or self._hands_out(span)
+        for name in (span.name, *self._set_for_all(span)):
+            for offset in _offsets(self._data, name, whole_word=True):
+                number = self._number(offset)
+                if number == -1:
+                    continue
+                if matters or name is not span.name or offset < self._end_of_bases(self._spans[number]):
+                    yield number
 
     def _set_for_all(self, span: Span) -> Iterable[bytes]:
         """The names of the module that a definition binds."""

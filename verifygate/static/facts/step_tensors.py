@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from verifygate.base.fixpoint import fixpoint
 from verifygate.naming import names_a_loss, names_a_loss_or_criterion, speaks_of_a_scaler
 from verifygate.static.facts.hot_loops import Hot, HotLoop
 from verifygate.static.symbols.program import Function
@@ -86,13 +87,9 @@ class StepTensors:
             for part in (spot.node.func, *spot.node.args)
             for name in names_in(part)
         } | set(self.roots)
-        queue = list(found)
-        while queue:
-            for value in every.get(queue.pop(), ()):
-                more = set(names_in(value)) - found
-                found |= more
-                queue += more
-        return frozenset(found)
+        return frozenset(
+            fixpoint(found, lambda name: (part for value in every.get(name, ()) for part in names_in(value)))
+        )
 
     @cached_property
     def losses(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from verifygate.base.fixpoint import fixpoint
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.step_tensors import names_in
@@ -23,18 +24,14 @@ _DEPTH = 2
 
 def beside(region: WrittenRegion, taken: list[ast.expr]) -> frozenset[str] | None:
     """The other names in the backward slice of a value that depends on a region; else None."""
-    found: set[str] = set()
-    queue = [name for each in taken for name in names_in(each)]
-    comes_of_it = False
-    while queue:
-        name = queue.pop()
-        if name in region.binds:
-            comes_of_it = True
-        elif name not in found:
-            found.add(name)
-            values = [each for each in region.function.scope.names.get(name, ()) if each.kind in _WORKED_OUT]
-            queue += [inner for each in values if each.expr is not None for inner in names_in(each.expr)]
-    return frozenset(found) if comes_of_it else None
+
+    def operands(name: str) -> list[str]:
+        bound = () if name in region.binds else region.function.scope.names.get(name, ())
+        values = [each.expr for each in bound if each.kind in _WORKED_OUT and each.expr is not None]
+        return [inner for value in values for inner in names_in(value)]
+
+    found = fixpoint((name for each in taken for name in names_in(each)), operands)
+    return frozenset(found - region.binds) if found & region.binds else None
 
 
 class Apart:

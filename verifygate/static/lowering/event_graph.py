@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from enum import StrEnum
 
+from verifygate.base.fixpoint import fixpoint
 from verifygate.base.records import field, record
 from verifygate.protocol import Event
 from verifygate.static.conditions.predicates import Atom, Fact, is_below
@@ -213,7 +214,7 @@ class Graph:
         for number, node in enumerate(self.nodes):
             node.successors = ways.get(number, [])
 
-    def _idle(self, ways: dict[int, list[tuple[int, Fact | None]]], flows: set[str]) -> Iterator[int]:
+    def _idle(self, ways: dict[int, list[tuple[int, Fact | None]]], flows: Set[str]) -> Iterator[int]:
         """Nodes that change nothing, of those that are left."""
         asked = {
             number: node.payload.atom for number in ways if isinstance((node := self.nodes[number]).payload, Branch)
@@ -231,17 +232,13 @@ class Graph:
             if not changes:
                 yield number
 
-    def _flows(self) -> set[str]:
+    def _flows(self) -> Set[str]:
         """Canonical paths of the variables through which a scaled loss may flow to a backward."""
         assigns = [node.payload for node in self.nodes if isinstance(node.payload, Assign)]
         if not any(assign.scaled for assign in assigns):
             return set()
-        flows = {root for node in self.nodes if isinstance(node.payload, Backward) for root in node.payload.roots}
-        more = flows
-        while more:
-            more = {source for assign in assigns if assign.target in more for source in assign.sources.paths} - flows
-            flows |= more
-        return flows
+        roots = {root for node in self.nodes if isinstance(node.payload, Backward) for root in node.payload.roots}
+        return flowing_into(roots, assigns)
 
     def _led_past(self, idle: set[int]) -> dict[int, list[tuple[int, Fact | None]]]:
         """The nodes that a run can get to, each with its edges, led past nodes that are out."""
@@ -279,6 +276,14 @@ class Graph:
     def volatile(self) -> set[str]:
         """Canonical paths assigned inside a loop: a condition on one of them may change from turn to turn."""
         return {node.payload.target for node in self.nodes if isinstance(node.payload, Assign) and node.payload.in_loop}
+
+
+def flowing_into(paths: Iterable[str], assigns: Iterable[Assign]) -> Set[str]:
+    """Close variables under assignment: their canonical paths, and those of all whose values flow into them."""
+    by_target: dict[str, list[Assign]] = {}
+    for assign in assigns:
+        by_target.setdefault(assign.target, []).append(assign)
+    return fixpoint(paths, lambda path: (source for each in by_target.get(path, ()) for source in each.sources.paths))
 
 
 def _with_holders(paths: set[str]) -> set[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from verifygate import torch_names
+from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.outline import Span
 from verifygate.static.amp.roles import Roles
-from verifygate.static.symbols.program import Function, Module
+from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_script, walk
 from verifygate.static.values.call_filter import Names
@@ -174,14 +176,8 @@ class Reach:
         found: dict[Function, None] = {}
         for method in methods:
             family = self.roles.evaluator.linearised(method.owner) if method.owner is not None else ()
-            ahead, met = [method], {method}
-            while ahead:
-                here = ahead.pop()
-                above = [each for each in callers.get(here, ()) if each.owner in family]
-                if not above and here is not method:
-                    found[here] = None
-                ahead += [each for each in above if each not in met]
-                met.update(above)
+            above = partial(_callers_within, callers=callers, family=family)
+            found |= dict.fromkeys(each for each in fixpoint([method], above) if each is not method and not above(each))
         return list(found)
 
     def _settled(self, modules: list[Module]) -> list[Function]:
@@ -195,6 +191,13 @@ class Reach:
             self.names.learn(program.parsed)
             if not self.names.has_passed_over_bound_ones():
                 return found
+
+
+def _callers_within(
+    method: Function, callers: dict[Function, list[Function]], family: Sequence[Class]
+) -> list[Function]:
+    """The methods of a class, or of those that it derives from, that call one."""
+    return [each for each in callers.get(method, ()) if each.owner in family]
 
 
 def _straight(body: list[ast.stmt]) -> Iterator[ast.expr]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Set
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 
+from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.tree import SourceFile, Sources
 
 _NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
@@ -84,7 +85,7 @@ class Companions:
     def programs(self, path: str) -> list[Files]:
         """The files of each program that the file is part of: one for every entry point that leads to it."""
         if path not in self._programs:
-            leading = _reach(path, self._importers)
+            leading = fixpoint([path], lambda each: self._importers.get(each, ()))
             entries = sorted(each for each in leading if self._is_entry(each)) or [path]
             found = {self.closure(entry) for entry in entries[:_MAX_ENTRIES]}
             self._programs[path] = sorted(found, key=lambda files: files.order)
@@ -186,14 +187,3 @@ class Companions:
 
 def _place(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__")
-
-
-def _reach(start: str, edges: dict[str, set[str]]) -> set[str]:
-    seen = {start}
-    stack = [start]
-    while stack:
-        for following in edges.get(stack.pop(), ()):
-            if following not in seen:
-                seen.add(following)
-                stack.append(following)
-    return seen

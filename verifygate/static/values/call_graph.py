@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from verifygate.base.fixpoint import fixpoint
 from verifygate.base.records import record
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.values.domain import Bound, Frame
@@ -73,14 +74,10 @@ class Callers:
     def above(self, function: Function) -> frozenset[Function]:
         """The function, the functions around it, and everything that calls any of them."""
         if function not in self._above:
-            seen = {function}
-            stack = [function]
-            while stack:
-                here = stack.pop()
-                outer = {site.caller for site in self.sites(here)}
-                if here.enclosing is not None and here.enclosing.symbol:
-                    outer.add(here.enclosing)
-                stack += outer - seen
-                seen |= outer
-            self._above[function] = frozenset(seen)
+            self._above[function] = frozenset(fixpoint([function], self._directly_above))
         return self._above[function]
+
+    def _directly_above(self, function: Function) -> Iterator[Function]:
+        yield from (site.caller for site in self.sites(function))
+        if function.enclosing is not None and function.enclosing.symbol:
+            yield function.enclosing
