@@ -35,17 +35,19 @@ def lower_annotated_assign(node: ast.AnnAssign, here: Activation) -> None:
 def lower_augmented_assign(node: ast.AugAssign, here: Activation) -> None:
     """Lower `a += value`: what it held before is part of what it holds."""
     lower_expression(node.value, here)
-    assign(node.target, node.value, node, here, keeps=True)
+    assign(node.target, node.value, node, here, augments=True)
 
 
-def assign(target: ast.expr, value: ast.expr | None, node: ast.AST, here: Activation, *, keeps: bool = False) -> None:
+def assign(
+    target: ast.expr, value: ast.expr | None, node: ast.AST, here: Activation, *, augments: bool = False
+) -> None:
     """Assign a value to a target, element by element to a tuple; no value stands for an element of an iterable."""
     if isinstance(target, ast.Tuple | ast.List):
         parallel = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
         for index, part in enumerate(target.elts):
-            assign(part, value.elts[index] if parallel else value, node, here, keeps=keeps)  # type: ignore[union-attr]
+            assign(part, value.elts[index] if parallel else value, node, here, augments=augments)  # type: ignore[union-attr]
         return
-    if event := of_grad_assignment(target, value, keeps=keeps):
+    if event := of_grad_assignment(target, value, augments=augments):
         emit_event(event, node, here)
         return
     if isinstance(target, ast.Subscript) and value is not None:
@@ -58,12 +60,12 @@ def assign(target: ast.expr, value: ast.expr | None, node: ast.AST, here: Activa
     if value is None:
         is_iterated = isinstance(node, ast.For | ast.AsyncFor)
         element = _assigned(path, node.iter, here) if is_iterated else Assign(path)  # type: ignore[attr-defined]
-        element = replace(element, truth=None, in_loop=bool(here.builder.loops), counts=True)
+        element = replace(element, truth=None, in_loop=bool(here.builder.loops), advances=True)
         here.builder.emit(element, node, here.frame)
         return
     known = _is_switch(target, value, here)
     apart = isinstance(value, ast.IfExp) and roles.scaler(target, here.frame) is not None
-    assign_value(path, value, node, here, keeps=keeps, known=known, apart=apart)
+    assign_value(path, value, node, here, augments=augments, known=known, apart=apart)
 
 
 def assign_value(
@@ -72,7 +74,7 @@ def assign_value(
     node: ast.AST,
     here: Activation,
     *,
-    keeps: bool = False,
+    augments: bool = False,
     known: bool = True,
     apart: bool = False,
 ) -> None:
@@ -85,11 +87,11 @@ def assign_value(
         holds, fails = lower_condition(value.test, here.frame, here)
         with builder.join() as join:
             with join.path(holds):
-                assign_value(path, value.body, node, here, keeps=keeps)
+                assign_value(path, value.body, node, here, augments=augments)
             with join.path(fails):
-                assign_value(path, value.orelse, node, here, keeps=keeps)
+                assign_value(path, value.orelse, node, here, augments=augments)
     elif builder.pending:
-        assigned = _assigned(path, value, here, keeps=keeps, known=known)
+        assigned = _assigned(path, value, here, augments=augments, known=known)
         scaler = here.context.scaling.scaler_in(value, here.frame) if assigned.scaled else None
         if scaler is None or scaler.enabled is None:
             builder.emit(assigned, node, here.frame)
@@ -106,9 +108,9 @@ def store_element(collection: ast.expr, value: ast.expr, node: ast.AST, here: Ac
     """Put a value into a list, a set or a dict: once a scaled loss is in it, what is read from it is scaled."""
     if not here.builder.pending:
         return
-    stored = _assigned(here.roles.path(collection, here.frame), value, here, keeps=True)
+    stored = _assigned(here.roles.path(collection, here.frame), value, here, augments=True)
     if stored.scaled or isinstance(value, ast.Name):  # a name may have been given one before
-        here.builder.emit(replace(stored, counts=False), node, here.frame)
+        here.builder.emit(replace(stored, advances=False), node, here.frame)
 
 
 def pass_arguments(call: ast.Call, entered: Frame, here: Activation) -> None:
@@ -129,14 +131,14 @@ def returned_in(expr: ast.expr, here: Activation) -> frozenset[str]:
     return frozenset(results[node] for node in walk(expr) if isinstance(node, ast.Call) and node in results)
 
 
-def _assigned(path: str, value: ast.expr, here: Activation, *, keeps: bool = False, known: bool = True) -> Assign:
+def _assigned(path: str, value: ast.expr, here: Activation, *, augments: bool = False, known: bool = True) -> Assign:
     frame, scaling, returned = here.frame, here.context.scaling, returned_in(value, here)
     scaler = scaling.scaler_in(value, frame)
     scaled = scaler is not None and scaler.kind != "idle"
-    truth = here.roles.evaluator.truth(value, frame) if known and not keeps else None
+    truth = here.roles.evaluator.truth(value, frame) if known and not augments else None
     sources = Sources(lambda: scaling.sources(value, frame) | returned)
     which = scaler.which if scaler is not None else ""
-    return Assign(path, sources, scaled, truth, bool(here.builder.loops), keeps, counts=keeps, which=which)
+    return Assign(path, sources, scaled, truth, bool(here.builder.loops), augments, advances=augments, which=which)
 
 
 def _is_switch(target: ast.expr, value: ast.expr, here: Activation) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from verifygate.static.conditions.predicates import Atom, Fact
-from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Member, Node, Pass, Payload
+from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Iterate, Node, Pass, Payload
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
 from verifygate.static.values.domain import Frame
@@ -123,7 +123,7 @@ class GraphBuilder:
 
     def _may_collapse(self, nodes: Sequence[Node]) -> bool:
         return all(
-            isinstance(node.payload, Branch | Member | Pass)
+            isinstance(node.payload, Branch | Iterate | Pass)
             or (isinstance(node.payload, Assign) and not self._is_path_sensitive(node.payload))
             for node in nodes
         )

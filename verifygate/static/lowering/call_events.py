@@ -1,4 +1,4 @@
-"""What one call or assignment means in the protocol: from `scaler.unscale_(optimizer)` to an UNSCALE signal."""
+"""Classify a call or an assignment as an event of the protocol: `scaler.unscale_(optimizer)` is an UNSCALE signal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from verifygate.static.values.domain import (
 )
 
 _NO_LIMIT = 1e6
-"""From here on a limit of a clip is there to be told the norm: norms of gradients are some ten thousand at most."""
+"""From here on a limit of a clip is there to measure the norm: norms of gradients are some ten thousand at most."""
 
 
 @record
@@ -79,9 +79,11 @@ class Signals:
         off = direct if event is Event.SCALER_STEP else None
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(off)
-        told = event is Event.UPDATE and bool(call.args or call.keywords)
+        sets_scale = event is Event.UPDATE and bool(call.args or call.keywords)
         return Meaning(
-            Signal(event, path, target, told=told, which=scaler.which, is_any=scaler.is_any), off, scaler.enabled
+            Signal(event, path, target, sets_scale=sets_scale, which=scaler.which, is_any=scaler.is_any),
+            off,
+            scaler.enabled,
         )
 
     def _of_method(
@@ -129,10 +131,10 @@ class Signals:
         return None
 
     def _zeroes_out_of_sight(self, call: ast.Call, frame: Frame) -> bool:
-        """Whether a step that is not the project's own is told to zero the gradients: `first_step(zero_grad=True)`."""
-        told = any(word.arg == "zero_grad" and ast.unparse(word.value) == "True" for word in call.keywords)
-        values = self.roles.evaluator.values(call.func, frame) if told else ()
-        return told and not any(isinstance(each, FunctionValue) for each in values)
+        """Whether an outside step is passed a flag to zero the gradients: `first_step(zero_grad=True)`."""
+        is_flagged = any(word.arg == "zero_grad" and ast.unparse(word.value) == "True" for word in call.keywords)
+        values = self.roles.evaluator.values(call.func, frame) if is_flagged else ()
+        return is_flagged and not any(isinstance(each, FunctionValue) for each in values)
 
     def _is_scalers_own(self, frame: Frame) -> bool:
         """Whether the code is part of a scaler: stepping the optimizer is its task."""
@@ -140,7 +142,7 @@ class Signals:
         return owner is not None and bool(self.roles.evaluator.outside_bases(owner) & torch_names.GRAD_SCALERS)
 
     def _is_led_by_its_holder(self, receiver: ast.expr, frame: Frame) -> bool:
-        """Whether an object that is not the project's own holds the scaler, and steps or updates in ways not seen.
+        """Whether an object that is not the project's own holds the scaler, and steps or updates out of sight.
 
         `accelerator.scaler.unscale_(optimizer)`, and then `accelerator.step(optimizer)`.
         """
@@ -172,7 +174,7 @@ class Signals:
         )
 
     def _is_given_a_scaler(self, call: ast.Call, frame: Frame) -> bool:
-        """Whether a scaler is handed over: what steps or derives with it is a wrapper."""
+        """Whether a scaler is passed: what steps or derives with it is a wrapper."""
         given = (*call.args, *(word.value for word in call.keywords))
         return any(self.roles.scaler(each, frame) is not None for each in given)
 
@@ -200,7 +202,7 @@ class Signals:
         return sizes == 1
 
     def _has_scaled_limit(self, call: ast.Call, frame: Frame) -> bool:
-        """Whether a clip is told of the scale: its limit grows with the gradients."""
+        """Whether the limit of a clip is computed from the scale: it grows with the gradients."""
         given = (*call.args, *(word.value for word in call.keywords))
         return any(self.scaling.reaches_scale(each, frame) for each in given)
 
@@ -288,9 +290,9 @@ class Signals:
         return next((word.value for word in call.keywords if word.arg == keyword), None)
 
 
-def of_grad_assignment(target: ast.expr, value: ast.expr | None, *, keeps: bool) -> Signal | None:
+def of_grad_assignment(target: ast.expr, value: ast.expr | None, *, augments: bool) -> Signal | None:
     """The meaning of `p.grad = None` (a zero_grad), `p.grad[torch.isnan(p.grad)] = 0` (a clip), `p.grad += noise`."""
-    if value is not None and is_grad(target) and _is_noise(value) and (keeps or _speaks_of_grad(value)):
+    if value is not None and is_grad(target) and _is_noise(value) and (augments or _speaks_of_grad(value)):
         return Signal(Event.READ, names=identifiers(target))
     if isinstance(target, ast.Subscript) and is_grad(target.value) and _speaks_of_grad(target.slice):
         return Signal(Event.CLIP, names=identifiers(target.value))
@@ -306,7 +308,7 @@ def _clips(value: Value) -> bool:
 
 
 def _is_of_one(grad: ast.expr) -> bool:
-    """Whether a gradient is that of one parameter, told by its path: `self.codes.grad.zero_()` holds that one still.
+    """Whether a gradient is that of one parameter, known by its path: `self.codes.grad.zero_()` holds that one still.
 
     A name may be the variable of a loop over all of them.
     """
@@ -354,8 +356,8 @@ def _is_chosen(expr: ast.expr | None, frame: Frame) -> bool:
     bound = frame.function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
     for each in (expr, *(binding.expr for binding in bound)):
         match each:
-            case ast.Call(args=[ast.Compare() as asked, *_]) if last_name(each.func) == "where":
-                return any("grad" in name.lower() for name in identifiers(asked))
+            case ast.Call(args=[ast.Compare() as test, *_]) if last_name(each.func) == "where":
+                return any("grad" in name.lower() for name in identifiers(test))
     return False
 
 
@@ -371,7 +373,7 @@ def _is_noise(expr: ast.expr) -> bool:
 
 
 def _only_measures(call: ast.Call) -> bool:
-    """Whether a method that clips is told of no limit, as `clip_grad_norm(0)`: it gives the norm."""
+    """Whether a method that clips is passed no limit, as `clip_grad_norm(0)`: it gives the norm."""
     limit = next((word.value for word in call.keywords if word.arg in ("max_norm", "clip_norm")), None)
     limit = limit or (call.args[0] if len(call.args) == 1 or (call.args and is_number(call.args[0])) else None)
     return isinstance(limit, ast.Constant) and limit.value in (0, None)

@@ -24,18 +24,18 @@ class Signal:
     optimizer: str = ""
     """Canonical path; empty where it may be any optimizer."""
     names: frozenset[str] = frozenset()
-    """What a clip is over: names that may tell whose gradients they are."""
-    told: bool = False
-    """An update that is given the new scale: it asks for no inf check."""
+    """What a clip is over: names that suggest whose gradients they are."""
+    sets_scale: bool = False
+    """An update that is passed the new scale: it needs no inf check."""
     which: str = ""
-    """Tells the scaler that unscales or steps from others; empty where that cannot be told."""
+    """Identifies the scaler that unscales or steps; empty where that is not known."""
     is_any: bool = False
     """That scaler may be one of several, which other names may mean as well."""
 
 
 @record
 class Backward:
-    """A backward; whether it is scaled shows when it is walked."""
+    """A backward; whether it is scaled depends on the path."""
 
     roots: frozenset[str]
     """Canonical paths of the variables in the expression it is called on."""
@@ -44,7 +44,7 @@ class Backward:
     idle: bool = False
     """The scaler that scales it is off on this path."""
     which: str = ""
-    """Tells that scaler from others; empty where that cannot be told."""
+    """Identifies that scaler; empty where that is not known."""
 
 
 @record
@@ -67,12 +67,12 @@ class Leave:
 @record
 class Branch:
     atom: Atom
-    turns: bool = False
-    """It asks a `while` whether to go on."""
+    is_loop_test: bool = False
+    """It is the test of a `while`."""
 
 
 class Sources:
-    """Canonical paths of the variables that a value is made of, found when they are asked for: few ever are."""
+    """Canonical paths of the variables that a value is made of, evaluated on demand: few ever are."""
 
     __slots__ = ("_find", "_found")
 
@@ -89,37 +89,37 @@ class Sources:
 
 @record
 class Assign:
-    """A variable gets a value: what was known about it ends, and what is now known begins."""
+    """Assign a value to a variable: kills the facts about it, and may generate one."""
 
     target: str
     sources: Sources = field(default_factory=Sources)
     scaled: bool = False
     truth: bool | None = None
     in_loop: bool = False
-    keeps: bool = False
-    """An augmented assignment: the old value is part of the new one."""
-    counts: bool = False
+    augments: bool = False
+    """An augmented assignment, or an element that is stored: the old value is part of the new one."""
+    advances: bool = False
     """A counter goes to its next value, in a loop or by `i += 1`."""
     which: str = ""
-    """Tells the scaler of a scaled value from others; empty where that cannot be told."""
+    """Identifies the scaler of a scaled value; empty where that is not known."""
 
 
-class Part(StrEnum):
-    """Parts of a walk over a collection."""
+class IterationPart(StrEnum):
+    """Where in a loop over a collection."""
 
     ENTER = "enter"
-    LEFT_OUT = "enter, and the member that is watched is not among those that have a turn"
-    OWN = "the turn of the member that is watched"
-    OTHER = "the turn of another member"
+    ENTER_WITHOUT = "enter, and the tracked element is not among those iterated over"
+    TRACKED = "an iteration over the tracked element"
+    OTHER = "an iteration over another element"
     LEAVE = "leave"
 
 
 @record
-class Member:
-    """A loop goes over a collection of objects that share one canonical path."""
+class Iterate:
+    """Iterate over a collection of objects that share one canonical path."""
 
     target: str
-    part: Part
+    part: IterationPart
 
 
 @record
@@ -127,22 +127,22 @@ class Pass:
     """A join: the head of a loop, or the entry."""
 
 
-Payload = Signal | Backward | ForeignBackward | Enter | Leave | Branch | Assign | Member | Pass
+Payload = Signal | Backward | ForeignBackward | Enter | Leave | Branch | Assign | Iterate | Pass
 
 
 @record(eq=False, frozen=False)
 class Node:
     payload: Payload
     place: Place
-    homes: frozenset[str]
-    """`path:symbol` of the function and of its callers: whose local variables are alive here."""
+    active: frozenset[str]
+    """`path:symbol` of the function and of its callers: whose local variables are live here."""
     successors: list[tuple[int, Fact | None]] = field(default_factory=list)
     loops: tuple[int, ...] = ()
-    """The loops around it, through calls, outermost first, by number."""
-    members: tuple[str, ...] = ()
-    """The collections of optimizers that loops around it go over."""
+    """Numbers of the loops around it, through calls, outermost first."""
+    collections: tuple[str, ...] = ()
+    """The collections of optimizers that loops around it iterate over."""
     calls: tuple[Place, ...] = ()
-    """The calls that lead to its function, from the root's own on."""
+    """The call sites that lead to its function, from the entry point's own on."""
 
 
 @record(eq=False)
@@ -157,10 +157,10 @@ class Graph:
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
 
-    def alive(self) -> dict[int, list[str]]:
-        """For each node with an event, the optimizers that can be meant there.
+    def optimizers_in_scope(self) -> dict[int, list[str]]:
+        """Resolve which optimizers each node with an event may be about.
 
-        Not those that are local to a function not being run there.
+        Not those that are local to a function that is not active there.
         """
         symbols = {f"{function.module.path}:{function.symbol}" for function in self.functions}
         homes = [(name, name.rpartition(":")[0]) for name in sorted(self.optimizers)]
@@ -168,19 +168,19 @@ class Graph:
         for number, node in enumerate(self.nodes):
             if not isinstance(node.payload, Signal | Backward):
                 continue
-            names = [name for name, home in homes if home in node.homes or home not in symbols]
-            for member in node.members:  # here the collection goes by its member, whose turn it is
-                names = [name for name in names if name == member or not is_below(name, member.removesuffix("[*]"))]
+            names = [name for name, home in homes if home in node.active or home not in symbols]
+            for element in node.collections:  # here the collection is represented by the element of the iteration
+                names = [name for name in names if name == element or not is_below(name, element.removesuffix("[*]"))]
             found[number] = names
         return found
 
-    def runs(self, path: str) -> bool:
+    def is_local(self, path: str) -> bool:
         """Whether a path is that of a local variable of a function that is part of it."""
         home = path.rpartition(":")[0]
         return any(home == f"{function.module.path}:{function.symbol}" for function in self.functions)
 
     def never_zeroed(self) -> set[str]:
-        """The optimizers that no statement can be zeroing: none where it is not known which ones the zeroed are."""
+        """The optimizers that no zero_grad can be about; none where one may be about any."""
         zeroed: set[str] = set()
         for node in self.nodes:
             if isinstance(signal := node.payload, Signal) and signal.event is Event.ZERO_GRAD:
@@ -200,32 +200,32 @@ class Graph:
         return bool(modules & names) or any(isinstance(node, ast.Name) and node.id in names for node in parts)
 
     def prune(self) -> None:
-        """Take out what can change nothing: assignments of which nothing depends, conditions on which nothing does.
+        """Remove dead nodes: assignments on which nothing depends, and conditions on which nothing does.
 
-        An assignment counts where a condition reads it or a scaled loss flows through it; a condition where its ways
-        differ. Taking one of them out may leave others without a use.
+        An assignment counts where a condition reads it or a scaled loss flows through it; a condition where its
+        branches differ. Removing one of them may leave others without a use.
         """
         flows = self._flows()
-        idle: set[int] = set()
-        ways = self._led_past(idle)
-        while more := set(self._idle(ways, flows)):
-            idle |= more
-            ways = self._led_past(idle)
+        dead: set[int] = set()
+        edges_of = self._live_edges(dead)
+        while more := set(self._dead(edges_of, flows)):
+            dead |= more
+            edges_of = self._live_edges(dead)
         for number, node in enumerate(self.nodes):
-            node.successors = ways.get(number, [])
+            node.successors = edges_of.get(number, [])
 
-    def _idle(self, ways: dict[int, list[tuple[int, Fact | None]]], flows: Set[str]) -> Iterator[int]:
-        """Nodes that change nothing, of those that are left."""
-        asked = {
-            number: node.payload.atom for number in ways if isinstance((node := self.nodes[number]).payload, Branch)
+    def _dead(self, edges_of: dict[int, list[tuple[int, Fact | None]]], flows: Set[str]) -> Iterator[int]:
+        """The dead nodes among those that are left."""
+        tested = {
+            number: node.payload.atom for number in edges_of if isinstance((node := self.nodes[number]).payload, Branch)
         }
-        read = (path for atom in asked.values() for path in atom.mentions)
+        read = (path for atom in tested.values() for path in atom.mentions)
         used = _with_holders({*self.optimizers, *self.scalers, *read})
-        for number, edges in ways.items():
+        for number, edges in edges_of.items():
             payload = self.nodes[number].payload
-            if number in asked:
+            if number in tested:
                 changes = len(edges) < 2 or len({end for end, _ in edges}) > 1
-            elif isinstance(payload, Assign | Member):
+            elif isinstance(payload, Assign | Iterate):
                 changes = not number or payload.target in flows or payload.target in used
             else:
                 changes = True
@@ -233,34 +233,34 @@ class Graph:
                 yield number
 
     def _flows(self) -> Set[str]:
-        """Canonical paths of the variables through which a scaled loss may flow to a backward."""
+        """Taint: canonical paths of the variables through which a scaled loss may flow to a backward."""
         assigns = [node.payload for node in self.nodes if isinstance(node.payload, Assign)]
         if not any(assign.scaled for assign in assigns):
             return set()
         roots = {root for node in self.nodes if isinstance(node.payload, Backward) for root in node.payload.roots}
         return flowing_into(roots, assigns)
 
-    def _led_past(self, idle: set[int]) -> dict[int, list[tuple[int, Fact | None]]]:
-        """The nodes that a run can get to, each with its edges, led past nodes that are out."""
+    def _live_edges(self, dead: set[int]) -> dict[int, list[tuple[int, Fact | None]]]:
+        """The reachable nodes, each with its edges, bypassing dead nodes."""
         found: dict[int, list[tuple[int, Fact | None]]] = {}
         ahead = [0]
         while ahead:
             number = ahead.pop()
             if number not in found:
-                edges = (edge for each in self.nodes[number].successors for edge in self._past(each, idle))
+                edges = (edge for each in self.nodes[number].successors for edge in self._bypassed(each, dead))
                 found[number] = list(dict.fromkeys(edges))
                 ahead += [successor for successor, _ in found[number]]
         return found
 
-    def _past(self, edge: tuple[int, Fact | None], idle: set[int]) -> list[tuple[int, Fact | None]]:
-        """The edge, led past nodes that are out: into a `try`, one of those leads to its body and to its handlers."""
-        if edge[0] not in idle:
+    def _bypassed(self, edge: tuple[int, Fact | None], dead: set[int]) -> list[tuple[int, Fact | None]]:
+        """The edge, or those that bypass a dead node: before a `try` such a node leads to its body and its handlers."""
+        if edge[0] not in dead:
             return [edge]
         found: list[tuple[int, Fact | None]] = []
         ahead, seen = [edge[0]], {edge[0]}
         while ahead:
             number = ahead.pop()
-            if number not in idle:
+            if number not in dead:
                 found.append((number, edge[1]))
                 continue
             onward = [successor for successor, _ in self.nodes[number].successors if successor not in seen]
@@ -268,13 +268,13 @@ class Graph:
             ahead += reversed(onward)
         return found
 
-    def drawn(self) -> set[str]:
-        """Canonical paths of the variables of loops: something else in each turn."""
+    def loop_variables(self) -> set[str]:
+        """Canonical paths of the variables of loops: another value in each iteration."""
         assigns = (node.payload for node in self.nodes if isinstance(node.payload, Assign))
-        return {assign.target for assign in assigns if assign.counts and not assign.keeps}
+        return {assign.target for assign in assigns if assign.advances and not assign.augments}
 
-    def volatile(self) -> set[str]:
-        """Canonical paths assigned inside a loop: a condition on one of them may change from turn to turn."""
+    def assigned_in_loops(self) -> set[str]:
+        """Canonical paths assigned inside a loop: a condition on one of them may change between iterations."""
         return {node.payload.target for node in self.nodes if isinstance(node.payload, Assign) and node.payload.in_loop}
 
 

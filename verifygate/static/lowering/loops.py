@@ -16,7 +16,7 @@ from verifygate.static.lowering.builder import Edges
 from verifygate.static.lowering.conditionals import lower_condition
 from verifygate.static.lowering.context import Activation, Loop
 from verifygate.static.lowering.dispatch import lower_body, lower_expression
-from verifygate.static.lowering.event_graph import Assign, Branch, Member, Part, Pass
+from verifygate.static.lowering.event_graph import Assign, Branch, Iterate, IterationPart, Pass
 from verifygate.static.lowering.generators import generator_call, lower_generator_loop
 from verifygate.static.lowering.optimizer_loops import explicit_iterations, iterated_collections, selection
 from verifygate.static.syntax.traversal import walk
@@ -52,7 +52,7 @@ def lower_while(node: ast.While, here: Activation) -> None:
             builder.pending, leave = lower_condition(node.test, here.frame, here)
             for test in builder.graph.nodes[head + 1 :]:
                 if isinstance(test.payload, Branch):
-                    test.payload = replace(test.payload, turns=True)
+                    test.payload = replace(test.payload, is_loop_test=True)
             lower_body(node.body, here)
             builder.pending = builder.pending + loop.continues
             _close_cycle(entry, head, node, node.test, here)
@@ -114,7 +114,7 @@ def _lower_repeated(node: _For, here: Activation) -> None:
     builder.pending = builder.pending + loop.breaks
     for collection in collections:
         if builder.pending:
-            builder.emit(Member(collection, Part.LEAVE), node, here.frame)
+            builder.emit(Iterate(collection, IterationPart.LEAVE), node, here.frame)
         builder.collections.remove(collection)
 
 
@@ -125,7 +125,7 @@ def _enter_collections(collections: list[str], node: _For, here: Activation) -> 
     selected = selection(node.iter, frame, here.roles) if collections else None
     for collection in collections:
         if selected is None:
-            builder.emit(Member(collection, Part.ENTER), node, frame)
+            builder.emit(Iterate(collection, IterationPart.ENTER), node, frame)
             continue
         atom, wanted = fact_of(*selected, here.roles)
         if atom.opaque and isinstance(node.iter, ast.Name):  # what was selected stays so as long as the list lives
@@ -134,9 +134,9 @@ def _enter_collections(collections: list[str], node: _For, here: Activation) -> 
         within, without = builder.branch(atom, wanted, selected[0], frame)
         with builder.join() as join:
             with join.path(within):
-                builder.emit(Member(collection, Part.ENTER), node, frame)
+                builder.emit(Iterate(collection, IterationPart.ENTER), node, frame)
             with join.path(without):
-                builder.emit(Member(collection, Part.LEFT_OUT), node, frame)
+                builder.emit(Iterate(collection, IterationPart.ENTER_WITHOUT), node, frame)
 
 
 def _fork_elements(collections: list[str], node: _For, here: Activation) -> None:
@@ -145,10 +145,10 @@ def _fork_elements(collections: list[str], node: _For, here: Activation) -> None
         return
     fork = here.builder.pending
     with here.builder.join() as join:
-        for part in (Part.OWN, Part.OTHER):
+        for part in (IterationPart.TRACKED, IterationPart.OTHER):
             with join.path(fork):
                 for collection in collections:
-                    here.builder.emit(Member(collection, part), node, here.frame)
+                    here.builder.emit(Iterate(collection, part), node, here.frame)
 
 
 def _close_cycle(entry: int, head: int, node: _For | ast.While, place: ast.expr, here: Activation) -> Edges:

@@ -1,7 +1,7 @@
-"""Which conditions choose how a program trains: one arm with the scaler, the other without.
+"""Correlate branches: conditions that choose how a program trains, one branch with the scaler, the other without.
 
-What such a condition reads may look as if it changed from turn to turn (`if config.uses_amp():`), but nobody changes
-over in the middle of a run: asked again, in this place or another, it comes out the same.
+What such a condition reads may look as if it changed between iterations (`if config.uses_amp():`), but nobody changes
+over in the middle of a run: evaluated again, here or elsewhere, it comes out the same.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ _PLAIN_STEPS = frozenset({Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
 
 
 def mode_chosen(nodes: list[Node], tested: range, body: range, otherwise: range) -> Atom | None:
-    """The one condition of an `if`, whose parts are ranges of nodes, where it chooses between the two ways to train."""
-    branches = [payload for number in tested if isinstance(payload := nodes[number].payload, Branch)]
-    if len(branches) != 1 or (atom := branches[0].atom).remainder is not None or atom.loop:
+    """The one condition of an `if`, whose parts are ranges of nodes, where it chooses between scaled and plain."""
+    tests = [payload for number in tested if isinstance(payload := nodes[number].payload, Branch)]
+    if len(tests) != 1 or (atom := tests[0].atom).remainder is not None or atom.loop:
         return None
-    arms = [[nodes[number] for number in part] for part in (body, otherwise)]
-    scaled = [any(map(_is_scaled, arm)) for arm in arms]
-    plain = [any(map(_is_plain, arm)) for arm in arms]
+    branches = [[nodes[number] for number in part] for part in (body, otherwise)]
+    scaled = [any(map(_is_scaled, branch)) for branch in branches]
+    plain = [any(map(_is_plain, branch)) for branch in branches]
     return atom if scaled[0] != scaled[1] and plain[scaled.index(False)] else None
 
 
 def settle(graph: Graph, modes: set[str]) -> None:
-    """Let the conditions that choose a mode, known by what they ask, stand for settings that never change.
+    """Make the conditions that choose a mode settings that never change; `modes` has what they ask.
 
-    But for those that hang together with another: an assignment says how they come out.
+    But for those that an assignment decides.
     """
-    told = {
+    assigned = {
         node.payload.target
         for node in graph.nodes
         if isinstance(node.payload, Assign) and node.payload.truth is not None
     }
     atoms = (node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch))
-    modes = modes - {atom.asks for atom in atoms if atom.mentions & told}
+    modes = modes - {atom.asks for atom in atoms if atom.mentions & assigned}
     for node in graph.nodes if modes else ():
         node.successors = [(number, _settled(fact, modes)) for number, fact in node.successors]
         if isinstance(node.payload, Branch) and node.payload.atom.asks in modes:

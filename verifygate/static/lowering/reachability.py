@@ -1,4 +1,4 @@
-"""Which functions hold AMP events, themselves or through what they call; and from where to start."""
+"""Reachability of AMP events over the call graph, and the entry points from which lowering starts."""
 
 from __future__ import annotations
 
@@ -92,20 +92,20 @@ class Reach:
         return self._callees[function]
 
     def parts(self, root: Function, frame: Frame | None) -> dict[Function, Frame | None]:
-        """Functions with events that it calls; those that nothing else calls, with what this one call hands over."""
+        """Functions with events that it calls; those with one call site, with the frame that this call enters."""
         evaluator = self.roles.evaluator
         home = frame or evaluator.root_frame(root)
         calls = [call for call in root.calls if self.names.may_run(call, home)]
         runs = [(value, call) for call in calls for value in evaluator.callees(call, home)]
         found: dict[Function, Frame | None] = {}
         for part in sorted(self.callees(root), key=lambda each: (each.module.path, each.symbol)):
-            ways = [(value, call) for value, call in runs if value.function is part]
-            alone = len(ways) == 1 and sum(part in leads for leads in self._callees.values()) == 1
-            found[part] = evaluator.enter(*ways[0], home) if alone else None
+            calls_of_it = [(value, call) for value, call in runs if value.function is part]
+            alone = len(calls_of_it) == 1 and sum(part in leads for leads in self._callees.values()) == 1
+            found[part] = evaluator.enter(*calls_of_it[0], home) if alone else None
         return found
 
     def entered(self, root: Function) -> Function | None:
-        """The function that a root without events of its own enters, straight and once, and tells nothing.
+        """The function that an entry point without events of its own calls once, straight, passing nothing known.
 
         All that does so can meet the same: `run(**options)` beside `if __name__ == "__main__":`, both calling `main`.
         """
@@ -124,8 +124,8 @@ class Reach:
             return None
         inside = evaluator.enter(calls[0][1], calls[0][0], frame)
         given = inside.arguments.values() if inside is not None and inside.receiver is None else None
-        tells = given is None or any(evaluator.values(each.expr, each.frame) != (UNKNOWN,) for each in given)
-        return None if tells else callee
+        passes_known = given is None or any(evaluator.values(each.expr, each.frame) != (UNKNOWN,) for each in given)
+        return None if passes_known else callee
 
     def candidates(self, modules: list[Module]) -> list[Function]:
         """The functions with events; what has no word of events, and runs none in a loop, only calls what has some."""
@@ -168,7 +168,7 @@ class Reach:
         return [function for function in with_events if function not in called]
 
     def outermost(self, methods: list[Function]) -> list[Function]:
-        """The methods of their classes, or of those that these derive from, by which objects come to them."""
+        """The methods outermost in the call graph of their class and its bases by which objects come to these."""
         callers: dict[Function, list[Function]] = {}
         for caller, leads in self._callees.items():
             for callee in leads if caller.owner is not None else ():
@@ -181,7 +181,7 @@ class Reach:
         return list(found)
 
     def _settled(self, modules: list[Module]) -> list[Function]:
-        """The functions with events, asked again where files that were parsed on the way bind what was passed over."""
+        """The functions with events; again, where files that were parsed on the way bind what was passed over."""
         program = self.roles.evaluator.program
         while True:
             self.names.learn(program.parsed)

@@ -56,7 +56,7 @@ def counts(node: Node, asked: Atom) -> bool:
     """Whether a node sets the counter that a question about a window reads to its next value."""
     assign = node.payload
     counter = asked.remainder.counter if asked.remainder else ""
-    return isinstance(assign, Assign) and assign.counts and is_below(counter, assign.target)
+    return isinstance(assign, Assign) and assign.advances and is_below(counter, assign.target)
 
 
 def live(graph: Graph, voids: list[frozenset[Atom]]) -> list[frozenset[Atom]]:

@@ -19,8 +19,8 @@ from verifygate.static.lowering.event_graph import (
     Enter,
     ForeignBackward,
     Graph,
+    Iterate,
     Leave,
-    Member,
     Node,
     Signal,
 )
@@ -97,7 +97,7 @@ class Walk:
         self._next_turns = next_turns(self.graph)
         self._implied = implied(self.graph)
         tested = {node.payload.atom for node in self.graph.nodes if isinstance(node.payload, Branch)}
-        self._alive = self.graph.alive()
+        self._alive = self.graph.optimizers_in_scope()
         self._scaled_by = scaled_by(self.graph)
         self._switches = {next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}}
         for node in self.graph.nodes:
@@ -106,7 +106,7 @@ class Walk:
                 self._of_several |= {node.payload.scaler} if node.payload.is_any else set()
         for number, node in enumerate(self.graph.nodes):
             if isinstance(node.payload, Assign):  # the variable of a loop over a collection stays the one watched
-                names = (name for name in self.graph.optimizers if name not in node.members)
+                names = (name for name in self.graph.optimizers if name not in node.collections)
                 self._bound_anew[number] = [name for name in names if self._goes_with(node.payload, name)]
         start = State(tuple((name, Track()) for name in sorted(self.graph.optimizers)))
         queue = deque([(0, start)])
@@ -127,10 +127,10 @@ class Walk:
 
         Such an object's optimizer is known by a parameter of the constructor, which nobody runs here.
         """
-        if is_below(optimizer, assign.target) or assign.counts:
+        if is_below(optimizer, assign.target) or assign.advances:
             return is_below(optimizer, assign.target)
         scalers = self._scalers.get(optimizer, ())
-        return any(each.startswith(f"{assign.target}.") for each in scalers) and not self.graph.runs(optimizer)
+        return any(each.startswith(f"{assign.target}.") for each in scalers) and not self.graph.is_local(optimizer)
 
     # -- one step ----------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Walk:
                 return state._replace(regions=state.regions[:-1], span=state.span if state.regions[1:] else None)
             case Assign() as assign:
                 return self._assign(number, assign, state)
-            case Member() as member:
+            case Iterate() as member:
                 tracks = turned(state.tracks, member)
                 return state._replace(tracks=tracks) if tracks is not None else None
         return state
@@ -215,7 +215,7 @@ class Walk:
             tracks = dict(state.tracks)
             asked = [name for name in served if name in self._scalers]
             known = asked and not any("[*]" in name for name in asked)  # else other members may have been stepped
-            if known and not signal.told and all(tracks[name].state.window is Window.READY for name in asked):
+            if known and not signal.sets_scale and all(tracks[name].state.window is Window.READY for name in asked):
                 self._sight("AMP210", number, number, state, asked[0])
             return self._each(number, signal.event, state, served)
         return self._each(number, signal.event, state, self._targets(number, signal, state))
@@ -276,7 +276,7 @@ class Walk:
 
     def _in_turn(self, number: int, name: str, track: Track) -> bool:
         """Whether what a loop over a collection does at a node is done to the member that is watched."""
-        return track.turn in (None, Turn.OWN) or name not in self.graph.nodes[number].members
+        return track.turn in (None, Turn.OWN) or name not in self.graph.nodes[number].collections
 
     def _sight(self, rule: str, blamed: int, number: int, state: State, optimizer: str) -> None:
         if not self._is_over:
@@ -287,7 +287,7 @@ class Walk:
         scaled = state.scaled
         if assign.scaled or (scaled and assign.sources.paths & scaled):
             scaled = scaled | {assign.target}
-        elif assign.target in scaled and not assign.keeps:
+        elif assign.target in scaled and not assign.augments:
             scaled = scaled - {assign.target}
         facts = state.facts
         if facts and (voids := self._voids[number]):

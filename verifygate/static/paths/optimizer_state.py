@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from verifygate.protocol import Breach, Event, Gradients, OptimizerState, Window, advance
 from verifygate.static.conditions.predicates import is_below
-from verifygate.static.lowering.event_graph import Member, Part
+from verifygate.static.lowering.event_graph import Iterate, IterationPart
 
 _BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
 _SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
@@ -121,26 +121,26 @@ def _blamable() -> dict[OptimizerState, frozenset[Event]]:
     return {state: frozenset(kinds) for state, kinds in found.items()}
 
 
-def turned(tracks: tuple[tuple[str, Track], ...], member: Member) -> tuple[tuple[str, Track], ...] | None:
+def turned(tracks: tuple[tuple[str, Track], ...], member: Iterate) -> tuple[tuple[str, Track], ...] | None:
     """Loops over a collection: the member that is watched has one turn in each; None where this cannot be it."""
     after = []
     for name, track in tracks:
         turn = track.turn
         if is_below(name, member.target):
             match member.part:
-                case Part.ENTER:
+                case IterationPart.ENTER:
                     turn = Turn.AHEAD
-                case Part.LEFT_OUT:
+                case IterationPart.ENTER_WITHOUT:
                     turn = Turn.NONE
-                case Part.OWN if turn is not Turn.AHEAD:
+                case IterationPart.TRACKED if turn is not Turn.AHEAD:
                     return None  # it has had its turn
-                case Part.OWN:
+                case IterationPart.TRACKED:
                     turn = Turn.OWN
-                case Part.OTHER if turn is Turn.OWN:
+                case IterationPart.OTHER if turn is Turn.OWN:
                     turn = Turn.OVER
-                case Part.LEAVE if turn is Turn.AHEAD:
+                case IterationPart.LEAVE if turn is Turn.AHEAD:
                     return None  # the loop goes over all of them
-                case Part.LEAVE:
+                case IterationPart.LEAVE:
                     turn = None
         after.append((name, track if turn is track.turn else track._replace(turn=turn)))
     return tuple(after)

@@ -38,7 +38,7 @@ class Way:
         self.numbers = numbers
         self.blamed = blamed
         self.shown = numbers[-1]
-        self._drawn = graph.drawn()
+        self._drawn = graph.loop_variables()
         self._since = max((index for index, number in enumerate(numbers) if number == blamed), default=0)
 
     def decisions(self, start: int = 0) -> list[tuple[int, Fact]]:
@@ -51,7 +51,7 @@ class Way:
         for position, (number, successor) in enumerate(pairwise(self.numbers)):
             payload = self.graph.nodes[number].payload
             facts = [fact for each, fact in self.graph.nodes[number].successors if each == successor]
-            if isinstance(payload, Branch) and not payload.turns and len(facts) == 1 and facts[0] is not None:
+            if isinstance(payload, Branch) and not payload.is_loop_test and len(facts) == 1 and facts[0] is not None:
                 found.append((position, facts[0]))
         return found
 
@@ -69,7 +69,7 @@ class Way:
     def choice(self, number: int, fact: Fact) -> str:
         """What a decision counts as."""
         atom = fact[0]
-        about_one = self.graph.nodes[number].members and not atom.remainder and atom.mentions & self._drawn
+        about_one = self.graph.nodes[number].collections and not atom.remainder and atom.mentions & self._drawn
         return f"{OF_ONE}{atom.text}" if about_one else atom.choice
 
     def _stays_in_the_loop(self, number: int, fact: Fact) -> bool:

@@ -17,7 +17,7 @@ class Past:
     """Tells of any state that was met how it was met first."""
 
     def __init__(self, graph: Graph, parents: dict[Step, Step | None]) -> None:
-        self.volatile = graph.volatile()
+        self.volatile = graph.assigned_in_loops()
         self._parents = parents
         self._decided = _decided(graph)
         self._settings: dict[Step, frozenset[Fact]] = {}
