@@ -89,7 +89,7 @@ def test_nothing_left_to_run_is_no_clean_bill(tmp_path: Path, monkeypatch: pytes
     answer = command(tmp_path, monkeypatch, "check", "--select", "AMP501")
 
     assert isinstance(answer.exception, UsageError)
-    assert "AMP501 asks for a newer torch than 2.1" in str(answer.exception)
+    assert "AMP501 needs a newer torch than 2.1" in str(answer.exception)
 
 
 def test_a_version_that_is_none_is_refused_with_its_line(tmp_path: Path):
