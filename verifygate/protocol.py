@@ -1,13 +1,14 @@
-"""The AMP protocol, once, as data: what GradScaler and the gradients of one optimizer go through in a window.
+"""The AMP protocol as a transition table: what GradScaler and the gradients of one optimizer go through in a window.
 
     autocast(forward, loss) -> scale(loss).backward() -> [unscale_] -> [clip] -> step -> update -> zero_grad
 
-Two things are remembered per optimizer. `Gradients` is what its `.grad` tensors hold; torch keeps no note of
-it, so every breach that only they show is silent. `Window` is what GradScaler itself remembers
-(torch/amp/grad_scaler.py, class OptState), so a breach of it raises. A breach carries the code of a rule.
+The state of one optimizer has two parts. `Gradients` is what its `.grad` tensors hold; torch keeps no note of it, so a
+violation that only they show is silent. `ScalerState` is what GradScaler itself remembers of the optimizer
+(torch/amp/grad_scaler.py, class OptState), so a violation of it raises.
 
-Witnesses feed events in the order in which they happen: the static stage along every path through the source,
-the recorder along the one path that a run took. Neither keeps a second copy of these rules.
+Witnesses feed events in the order in which they happen: the static stage along every path through the source, the
+recorder along the one path that a run took. Neither keeps a copy of these rules, nor of the exceptions to them: what
+either of them needs to know of a violation beside its row stands in the violation's `traits`.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Gradients(StrEnum):
     SPENT = "spent by a step"
 
 
-class Window(StrEnum):
-    """What the scaler remembers of one optimizer since its last update."""
+class ScalerState(StrEnum):
+    """What the scaler remembers of one optimizer since its last update: torch's OptState."""
 
     UNKNOWN = "unknown"
     READY = "ready"
@@ -61,125 +62,212 @@ class Window(StrEnum):
 
 class OptimizerState(NamedTuple):
     gradients: Gradients = Gradients.UNKNOWN
-    window: Window = Window.UNKNOWN
+    scaler: ScalerState = ScalerState.UNKNOWN
 
 
-class Breach(NamedTuple):
-    """A named break of the protocol. `blame` is the event at fault: the present one, or an earlier one."""
+class Traits(NamedTuple):
+    """What the engines have to know of a violation beside the row of the table that names it."""
 
-    rule: str
-    blame: Event
+    across_steps: bool = False
+    """One call of a training step may leave it for the next call: the step is walked a second time to see."""
+    blames_earlier: bool = False
+    """The earlier event of the kind is at fault, as the step that no update followed."""
+    needs_same_iteration: bool = False
+    """It is one only within an iteration of the training loop."""
+    depends_on_unscale: bool = False
+    """It turns on whether the gradients are unscaled: code that asks the scaler itself knows better than a path."""
+    counts_when_used: bool = False
+    """The gradients become wrong by it: harmless where no step uses them."""
+    about_zero_grad: bool = False
+    """Gradients are zeroed too early or never: whether that is an omission depends on what the code zeroes else."""
+    reads_gradients: bool = False
+    """Something looks at the gradients: after a loop it sees what the last iteration left."""
+    about_other_scaler: bool = False
+    """Which scaler multiplied the loss decides: an optimizer with a backward of its own has its own."""
+    guard_at_fault: bool = False
+    """Where a hand-written check for inf and NaN led past the update, that check is what is wrong."""
 
 
-class Move(NamedTuple):
+_NONE = Traits()
+
+
+class Violation(StrEnum):
+    """The rules of AMP that other modules than the rules themselves name: the name and the code of each."""
+
+    traits: Traits
+
+    def __new__(cls, code: str, traits: Traits = _NONE) -> Violation:
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.traits = traits
+        return member
+
+    @property
+    def rule_name(self) -> str:
+        """The name of the rule: `clip-before-unscale`."""
+        return self.name.lower().replace("_", "-")
+
+    @property
+    def under_guard(self) -> Violation:
+        """The violation that it is where a hand-written check for inf and NaN led past the update."""
+        return Violation.SKIP_GUARD_BREAKS_SCALER if self.traits.guard_at_fault else self
+
+    BACKWARD_IN_AUTOCAST = "AMP101"
+    STEP_IN_AUTOCAST = "AMP102"
+    AUTOCAST_NOT_ENTERED = "AMP103"
+    AUTOCAST_STALE_WEIGHTS = "AMP104"
+    AUTOCAST_DEVICE_MISMATCH = "AMP105"
+    AUTOCAST_LOST_IN_THREADS = "AMP107"
+    LOSS_OUTSIDE_AUTOCAST = "AMP110"
+    CLIP_BEFORE_UNSCALE = "AMP201", Traits(depends_on_unscale=True, counts_when_used=True)
+    UNSCALE_TWICE = "AMP202", Traits(across_steps=True, depends_on_unscale=True, guard_at_fault=True)
+    UNSCALE_MID_ACCUMULATION = (
+        "AMP203",
+        Traits(across_steps=True, depends_on_unscale=True, counts_when_used=True, guard_at_fault=True),
+    )
+    SCALED_GRADIENT_READ = "AMP204", Traits(depends_on_unscale=True, reads_gradients=True)
+    GRADIENT_PENALTY_UNSCALED = "AMP205"
+    UNSCALED_BACKWARD = "AMP206", Traits(counts_when_used=True)
+    STEP_BYPASSES_SCALER = "AMP207"
+    DOUBLE_STEP = "AMP208", Traits(needs_same_iteration=True)
+    MISSING_UPDATE = "AMP209", Traits(across_steps=True, blames_earlier=True, guard_at_fault=True)
+    MISPLACED_UPDATE = "AMP210", Traits(across_steps=True, counts_when_used=True, guard_at_fault=True)
+    CLIP_AFTER_STEP = "AMP211", Traits(needs_same_iteration=True)
+    ZERO_GRAD_MISPLACED = "AMP212", Traits(counts_when_used=True, about_zero_grad=True)
+    SCHEDULER_IGNORES_SKIP = "AMP213"
+    SKIP_GUARD_BREAKS_SCALER = "AMP214", Traits(across_steps=True)
+    CLOSURE_WITH_SCALER = "AMP215"
+    STEP_WRONG_OBJECT = "AMP217", Traits(about_other_scaler=True)
+    CLIP_OVER_EXHAUSTED_ITERATOR = "AMP219"
+    SCALER_RECREATED = "AMP301"
+    SCALER_NOT_CHECKPOINTED = "AMP302"
+    ENABLED_MISMATCH = "AMP303"
+    BF16_WITH_SCALER = "AMP304"
+    FP16_WITHOUT_SCALER = "AMP305"
+    SCALER_MISCONSTRUCTED = "AMP306"
+    HALF_PARAMETERS_WITH_SCALER = "AMP401"
+    MASK_OVERFLOW = "AMP403"
+    UNSAFE_LOSS = "AMP404"
+    HALF_CAST_IN_AUTOCAST = "AMP405"
+    DEPRECATED_AMP_API = "AMP501"
+
+
+class Blame(NamedTuple):
+    """A violation, and the kind of event at fault: the present event, or an earlier one."""
+
+    violation: Violation
+    event: Event
+
+
+class Transition(NamedTuple):
     """One row of the table: in these states this event leads there. None stands for any state, or for no change."""
 
     event: Event
     when_gradients: frozenset[Gradients] | None = None
-    when_window: frozenset[Window] | None = None
+    when_scaler: frozenset[ScalerState] | None = None
     gradients: Gradients | None = None
-    window: Window | None = None
-    breach: Breach | None = None
+    scaler: ScalerState | None = None
+    blame: Blame | None = None
 
 
-def _move(
+def _row(
     event: Event,
     when: Iterable[Gradients] | Gradients | None = None,
-    window: Window | None = None,
+    scaler: ScalerState | None = None,
     *,
     to: Gradients | None = None,
-    to_window: Window | None = None,
-    breach: str = "",
-    blame: Event | None = None,
-) -> Move:
-    """A row as the table writes it: one state or several; what breaks is this event, where no other gets the blame."""
+    then: ScalerState | None = None,
+    breaks: Violation | None = None,
+    by: Event | None = None,
+) -> Transition:
+    """A row as the table writes it: one state or several; `breaks` names what it violates, `by` the event at fault."""
     gradients = frozenset([when] if isinstance(when, Gradients) else when) if when is not None else None
-    windows = frozenset([window]) if window is not None else None
-    return Move(event, gradients, windows, to, to_window, Breach(breach, blame or event) if breach else None)
+    states = frozenset([scaler]) if scaler is not None else None
+    return Transition(event, gradients, states, to, then, Blame(breaks, by or event) if breaks is not None else None)
 
 
-_G, _W, _E = Gradients, Window, Event
+_G, _S, _E, _V = Gradients, ScalerState, Event, Violation
 
-MOVES: tuple[Move, ...] = (
+TRANSITIONS: tuple[Transition, ...] = (
     # A backward adds scaled gradients to whatever is there.
-    _move(_E.SCALED_BACKWARD, None, _W.UNSCALED, to=_G.MIXED, breach="AMP203", blame=_E.UNSCALE),
-    _move(_E.SCALED_BACKWARD, _G.UNSCALED, to=_G.MIXED, breach="AMP203", blame=_E.UNSCALE),
-    _move(_E.SCALED_BACKWARD, _G.STALE, breach="AMP210", blame=_E.UPDATE),
-    _move(_E.SCALED_BACKWARD, _G.PLAIN, to=_G.MIXED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
-    _move(_E.SCALED_BACKWARD, _G.SPENT, to=_G.SCALED, breach="AMP212"),
-    _move(_E.SCALED_BACKWARD, _G.CLEARED, to=_G.SCALED, breach="AMP212", blame=_E.ZERO_GRAD),
-    _move(_E.SCALED_BACKWARD, _G.MIXED),
-    _move(_E.SCALED_BACKWARD, to=_G.SCALED),
+    _row(_E.SCALED_BACKWARD, None, _S.UNSCALED, to=_G.MIXED, breaks=_V.UNSCALE_MID_ACCUMULATION, by=_E.UNSCALE),
+    _row(_E.SCALED_BACKWARD, _G.UNSCALED, to=_G.MIXED, breaks=_V.UNSCALE_MID_ACCUMULATION, by=_E.UNSCALE),
+    _row(_E.SCALED_BACKWARD, _G.STALE, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
+    _row(_E.SCALED_BACKWARD, _G.PLAIN, to=_G.MIXED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
+    _row(_E.SCALED_BACKWARD, _G.SPENT, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED),
+    _row(_E.SCALED_BACKWARD, _G.CLEARED, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
+    _row(_E.SCALED_BACKWARD, _G.MIXED),
+    _row(_E.SCALED_BACKWARD, to=_G.SCALED),
     # A backward without scale is right as long as no scaler ever divides what it made.
-    _move(_E.PLAIN_BACKWARD, (_G.SCALED, _G.STALE), to=_G.MIXED, breach="AMP206"),
-    _move(_E.PLAIN_BACKWARD, (_G.UNSCALED, _G.MIXED)),
-    _move(_E.PLAIN_BACKWARD, _G.SPENT, to=_G.PLAIN, breach="AMP212"),
-    _move(_E.PLAIN_BACKWARD, _G.CLEARED, to=_G.PLAIN, breach="AMP212", blame=_E.ZERO_GRAD),
-    _move(_E.PLAIN_BACKWARD, to=_G.PLAIN),
+    _row(_E.PLAIN_BACKWARD, (_G.SCALED, _G.STALE), to=_G.MIXED, breaks=_V.UNSCALED_BACKWARD),
+    _row(_E.PLAIN_BACKWARD, (_G.UNSCALED, _G.MIXED)),
+    _row(_E.PLAIN_BACKWARD, _G.SPENT, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED),
+    _row(_E.PLAIN_BACKWARD, _G.CLEARED, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
+    _row(_E.PLAIN_BACKWARD, to=_G.PLAIN),
     # unscale_ divides once per window, and only what a scaled backward made in this window.
-    _move(_E.UNSCALE, _G.MIXED, _W.UNSCALED),  # the backward between the two was the fault
-    _move(_E.UNSCALE, None, _W.UNSCALED, to=_G.UNSCALED, breach="AMP202"),
-    _move(  # new gradients: what is missing is the update after the step
-        _E.UNSCALE, _G.SCALED, _W.STEPPED, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP209", blame=_E.SCALER_STEP
+    _row(_E.UNSCALE, _G.MIXED, _S.UNSCALED),  # the backward between the two was the fault
+    _row(_E.UNSCALE, None, _S.UNSCALED, to=_G.UNSCALED, breaks=_V.UNSCALE_TWICE),
+    # new gradients: what is missing is the update after the step
+    _row(
+        _E.UNSCALE, _G.SCALED, _S.STEPPED, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.MISSING_UPDATE, by=_E.SCALER_STEP
     ),
-    _move(_E.UNSCALE, None, _W.STEPPED, to_window=_W.UNSCALED, breach="AMP202"),
-    _move(_E.UNSCALE, _G.PLAIN, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
-    _move(_E.UNSCALE, _G.STALE, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP210", blame=_E.UPDATE),
-    _move(_E.UNSCALE, _G.UNSCALED, _W.READY, to_window=_W.UNSCALED, breach="AMP210", blame=_E.UPDATE),
-    _move(_E.UNSCALE, _G.UNKNOWN_CLIPPED, to=_G.UNSCALED, to_window=_W.UNSCALED, breach="AMP201", blame=_E.CLIP),
-    _move(_E.UNSCALE, to=_G.UNSCALED, to_window=_W.UNSCALED),
+    _row(_E.UNSCALE, None, _S.STEPPED, then=_S.UNSCALED, breaks=_V.UNSCALE_TWICE),
+    _row(_E.UNSCALE, _G.PLAIN, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
+    _row(_E.UNSCALE, _G.STALE, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
+    _row(_E.UNSCALE, _G.UNSCALED, _S.READY, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
+    _row(_E.UNSCALE, _G.UNKNOWN_CLIPPED, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.CLIP_BEFORE_UNSCALE, by=_E.CLIP),
+    _row(_E.UNSCALE, to=_G.UNSCALED, then=_S.UNSCALED),
     # A clip compares a norm with a threshold: the scale must be out of it, and the step still ahead.
-    _move(_E.CLIP, (_G.SCALED, _G.STALE), breach="AMP201"),
-    _move(_E.CLIP, _G.SPENT, _W.STEPPED, breach="AMP211"),
-    _move(_E.CLIP, _G.SPENT, _W.READY, breach="AMP211"),
-    _move(_E.CLIP, _G.UNKNOWN, _W.UNKNOWN, to=_G.UNKNOWN_CLIPPED),
-    _move(_E.CLIP),
+    _row(_E.CLIP, (_G.SCALED, _G.STALE), breaks=_V.CLIP_BEFORE_UNSCALE),
+    _row(_E.CLIP, _G.SPENT, _S.STEPPED, breaks=_V.CLIP_AFTER_STEP),
+    _row(_E.CLIP, _G.SPENT, _S.READY, breaks=_V.CLIP_AFTER_STEP),
+    _row(_E.CLIP, _G.UNKNOWN, _S.UNKNOWN, to=_G.UNKNOWN_CLIPPED),
+    _row(_E.CLIP),
     # scaler.step unscales what is not unscaled yet, skips on inf, and may come once per window.
-    _move(_E.SCALER_STEP, None, _W.STEPPED, to=_G.SPENT, breach="AMP209", blame=_E.SCALER_STEP),
-    _move(_E.SCALER_STEP, _G.PLAIN, to=_G.SPENT, to_window=_W.STEPPED, breach="AMP206", blame=_E.PLAIN_BACKWARD),
-    _move(_E.SCALER_STEP, _G.STALE, to=_G.SPENT, to_window=_W.STEPPED, breach="AMP210", blame=_E.UPDATE),
-    _move(  # it does not remember that they are unscaled, and divides a second time
-        _E.SCALER_STEP, _G.UNSCALED, _W.READY, to=_G.SPENT, to_window=_W.READY, breach="AMP210", blame=_E.UPDATE
-    ),
-    _move(_E.SCALER_STEP, _G.CLEARED, to=_G.NONE, to_window=_W.STEPPED, breach="AMP212", blame=_E.ZERO_GRAD),
-    _move(_E.SCALER_STEP, to=_G.SPENT, to_window=_W.STEPPED),
+    _row(_E.SCALER_STEP, None, _S.STEPPED, to=_G.SPENT, breaks=_V.MISSING_UPDATE, by=_E.SCALER_STEP),
+    _row(_E.SCALER_STEP, _G.PLAIN, to=_G.SPENT, then=_S.STEPPED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
+    _row(_E.SCALER_STEP, _G.STALE, to=_G.SPENT, then=_S.STEPPED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
+    # it does not remember that they are unscaled, and divides a second time
+    _row(_E.SCALER_STEP, _G.UNSCALED, _S.READY, to=_G.SPENT, then=_S.READY, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
+    _row(_E.SCALER_STEP, _G.CLEARED, to=_G.NONE, then=_S.STEPPED, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
+    _row(_E.SCALER_STEP, to=_G.SPENT, then=_S.STEPPED),
     # The optimizer's own step knows nothing of the scale, and nothing of inf.
-    _move(_E.OPTIMIZER_STEP, _G.SPENT, _W.STEPPED, breach="AMP208"),
-    _move(_E.OPTIMIZER_STEP, _G.SPENT, _W.READY, breach="AMP208"),
-    _move(_E.OPTIMIZER_STEP, (_G.SCALED, _G.STALE, _G.UNSCALED), to=_G.SPENT, breach="AMP207"),
-    _move(_E.OPTIMIZER_STEP, (_G.NONE, _G.UNKNOWN)),  # a step before the first backward, to please a scheduler
-    _move(_E.OPTIMIZER_STEP, to=_G.SPENT),
-    _move(_E.CHECKED_STEP, _G.SPENT, _W.STEPPED, breach="AMP208"),
-    _move(_E.CHECKED_STEP, (_G.SCALED, _G.STALE), to=_G.SPENT, breach="AMP207"),
-    _move(_E.CHECKED_STEP, (_G.NONE, _G.UNKNOWN)),
-    _move(_E.CHECKED_STEP, to=_G.SPENT),
+    _row(_E.OPTIMIZER_STEP, _G.SPENT, _S.STEPPED, breaks=_V.DOUBLE_STEP),
+    _row(_E.OPTIMIZER_STEP, _G.SPENT, _S.READY, breaks=_V.DOUBLE_STEP),
+    _row(_E.OPTIMIZER_STEP, (_G.SCALED, _G.STALE, _G.UNSCALED), to=_G.SPENT, breaks=_V.STEP_BYPASSES_SCALER),
+    _row(_E.OPTIMIZER_STEP, (_G.NONE, _G.UNKNOWN)),  # a step before the first backward, to please a scheduler
+    _row(_E.OPTIMIZER_STEP, to=_G.SPENT),
+    _row(_E.CHECKED_STEP, _G.SPENT, _S.STEPPED, breaks=_V.DOUBLE_STEP),
+    _row(_E.CHECKED_STEP, (_G.SCALED, _G.STALE), to=_G.SPENT, breaks=_V.STEP_BYPASSES_SCALER),
+    _row(_E.CHECKED_STEP, (_G.NONE, _G.UNKNOWN)),
+    _row(_E.CHECKED_STEP, to=_G.SPENT),
     # update opens the next window; scaled gradients that are still waiting keep the old scale.
-    _move(_E.UPDATE, _G.SCALED, _W.READY, to=_G.STALE),
-    _move(_E.UPDATE, _G.SCALED, _W.UNKNOWN, to=_G.STALE, to_window=_W.READY),
-    _move(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _W.UNKNOWN),
-    _move(_E.UPDATE, to_window=_W.READY),
+    _row(_E.UPDATE, _G.SCALED, _S.READY, to=_G.STALE),
+    _row(_E.UPDATE, _G.SCALED, _S.UNKNOWN, to=_G.STALE, then=_S.READY),
+    _row(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _S.UNKNOWN),
+    _row(_E.UPDATE, then=_S.READY),
     # Zeroing what no step has used yet throws a backward away.
-    _move(_E.ZERO_GRAD, _G.UNSCALED, _W.READY, to=_G.NONE),  # a step left out on purpose: unscale_ and update came
-    _move(_E.ZERO_GRAD, (_G.PLAIN, _G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),
-    _move(_E.ZERO_GRAD, _G.CLEARED),
-    _move(_E.ZERO_GRAD, to=_G.NONE),
+    _row(_E.ZERO_GRAD, _G.UNSCALED, _S.READY, to=_G.NONE),  # a step left out on purpose: unscale_ and update came
+    _row(_E.ZERO_GRAD, (_G.PLAIN, _G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),
+    _row(_E.ZERO_GRAD, _G.CLEARED),
+    _row(_E.ZERO_GRAD, to=_G.NONE),
     # Only unscaled gradients can be compared with anything.
-    _move(_E.READ, (_G.SCALED, _G.STALE), breach="AMP204"),
-    _move(_E.READ),
+    _row(_E.READ, (_G.SCALED, _G.STALE), breaks=_V.SCALED_GRADIENT_READ),
+    _row(_E.READ),
 )
 
-_BY_EVENT: dict[Event, tuple[Move, ...]] = {
-    event: tuple(move for move in MOVES if move.event is event) for event in Event
+_BY_EVENT: dict[Event, tuple[Transition, ...]] = {
+    event: tuple(row for row in TRANSITIONS if row.event is event) for event in Event
 }
 
 
 @cache
-def advance(state: OptimizerState, event: Event) -> tuple[OptimizerState, Breach | None]:
-    """The state after `event`, and the breach if the event is one. Every event is allowed to happen in every state."""
-    for move in _BY_EVENT[event]:
-        if move.when_gradients is not None and state.gradients not in move.when_gradients:
+def advance(state: OptimizerState, event: Event) -> tuple[OptimizerState, Blame | None]:
+    """The state after `event`, and what it violates, if anything. Any event may happen in any state."""
+    for row in _BY_EVENT[event]:
+        if row.when_gradients is not None and state.gradients not in row.when_gradients:
             continue
-        if move.when_window is not None and state.window not in move.when_window:
+        if row.when_scaler is not None and state.scaler not in row.when_scaler:
             continue
-        return OptimizerState(move.gradients or state.gradients, move.window or state.window), move.breach
+        return OptimizerState(row.gradients or state.gradients, row.scaler or state.scaler), row.blame
     raise LookupError(f"the table has no row for {event} in {state}")

@@ -51,7 +51,7 @@ def test_a_method_of_a_file_that_is_parsed_on_the_way_is_found() -> None:
     reach = Reach(analysis.roles)
     assert reach.roots(analysis.modules) == [module.functions["main"]]
     assert [callee.symbol for callee in reach.callees(module.functions["train"])] == ["Shortener.shorten"]
-    assert [(hit.place.path, hit.place.line) for hit in analysis.hits("AMP201")] == [("helper.py", 9)]
+    assert [(each.place.path, each.place.line) for each in analysis.violations("AMP201")] == [("helper.py", 9)]
 
 
 def test_a_function_of_an_imported_file_is_found() -> None:

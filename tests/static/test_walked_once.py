@@ -10,7 +10,7 @@ from verifygate.static.lowering.event_graph import Branch
 from verifygate.static.lowering.lower import Lowering
 from verifygate.static.lowering.reachability import Reach
 from verifygate.static.paths import entry_points
-from verifygate.static.paths.exploration import Walk
+from verifygate.static.paths.exploration import explore
 from verifygate.static.symbols.program import Program
 
 TRAINS = """
@@ -51,7 +51,7 @@ def roots_walked(code: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return super().lower()
 
     monkeypatch.setattr(entry_points, "Lowering", Noted)
-    analysed(code).hits("AMP201")
+    analysed(code).violations("AMP201")
     return roots
 
 
@@ -85,9 +85,7 @@ def test_a_condition_on_which_nothing_depends_is_not_asked():
     seen = analysed(code)
     (root,) = (function for function in seen.functions if function.symbol == "main")
     graph = Lowering(root, seen.roles, Reach(seen.roles)).lower()
-    walk = Walk(graph)
-    walk.run()
-    asked = {graph.nodes[number].payload.atom.text for number, _ in walk.parents if is_branch(graph, number)}
+    asked = {graph.nodes[number].payload.atom.text for number, _ in explore(graph).predecessors.parents if is_branch(graph, number)}
     assert asked == {"train.py:main:options.last"}
 
 

@@ -27,8 +27,8 @@ from verifygate.static.facts.region_coverage import Covered
 from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
-from verifygate.static.paths.entry_points import Walks
-from verifygate.static.paths.exploration import Hit
+from verifygate.static.paths.diagnosis import ViolationReport
+from verifygate.static.paths.entry_points import Explorations
 from verifygate.static.symbols.enclosing import Nesting
 from verifygate.static.symbols.import_graph import Companions
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
@@ -165,17 +165,17 @@ class Analysis:
         """Which files run together."""
         return self.program.companions
 
-    def hits(self, code: str) -> list[Hit]:
-        """The breaches of the protocol that bear a rule's code, one per place, in order of place."""
+    def violations(self, code: str) -> list[ViolationReport]:
+        """The violations of the protocol that bear a rule's code, one per place, in order of place."""
         return self._protocol.get(code, [])
 
     @shared
-    def _protocol(self) -> dict[str, list[Hit]]:
-        walks = Walks(self.program, self.modules, self.roles)
-        grouped: dict[str, list[Hit]] = {}
-        for hit in walks.hits():
-            grouped.setdefault(hit.rule, []).append(hit)
-        self.not_followed += walks.not_followed
+    def _protocol(self) -> dict[str, list[ViolationReport]]:
+        explorations = Explorations(self.program, self.modules, self.roles)
+        grouped: dict[str, list[ViolationReport]] = {}
+        for report in explorations.violations():
+            grouped.setdefault(report.violation, []).append(report)
+        self.not_followed += explorations.not_followed
         return grouped
 
     def parsed(self) -> list[Module]:

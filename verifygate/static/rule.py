@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from verifygate.base.records import field, record
+from verifygate.base.records import record
 from verifygate.model import Applicability, Detail, Severity, Witness
 from verifygate.static.symbols.location import Place
 
 if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis
+    from verifygate.static.paths.diagnosis import ViolationReport
 
 _TITLE = r"(?m)^## (.+)$"
 FURTHER = ", too"
@@ -91,22 +92,22 @@ class LoadedRule:
 
 @record
 class ProtocolMatch:
-    """How a rule words the breaches that the protocol's table names after it."""
+    """The check of a rule that the protocol's table decides: each violation of it, with the rule's message.
 
-    code: str
-    message: Callable[[str], str]
-    """From the text of the statement to the message."""
-    extra: tuple[Detail, ...] = field(default=())
+    A rule that the table decides alone is its documentation, its `RULE`, and `check = ProtocolMatch(RULE, message)`.
+    """
+
+    rule: Rule
+    message: str
+    """`{text}` is the statement at fault."""
 
     def __call__(self, analysis: Analysis) -> Iterable[Match]:
-        for hit in analysis.hits(self.code):
-            yield Match(
-                hit.place,
-                self.message(statement_text(hit.place)),
-                certain=hit.certain,
-                steps=hit.path,
-                details=self.extra,
-            )
+        return (self.match(report) for report in analysis.violations(self.rule.code))
+
+    def match(self, report: ViolationReport) -> Match:
+        """One violation as a match of this rule."""
+        message = self.message.format(text=statement_text(report.place))
+        return Match(report.place, message, certain=report.certain, steps=report.path)
 
 
 def statement_text(place: Place) -> str:

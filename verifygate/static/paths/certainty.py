@@ -1,112 +1,123 @@
-"""How sure a breach is: on every feasible path, on some, or on a way that no run may ever go."""
+"""May/must: a violation is met on all feasible paths, on some, or only on one that may be infeasible."""
 
 from __future__ import annotations
 
-from verifygate.base.records import record
-from verifygate.protocol import Event, Gradients, Window
-from verifygate.static.lowering.event_graph import Backward, Graph
-from verifygate.static.paths.necessity import Detours, Onward
-from verifygate.static.paths.path_triage import OF_ONE, Way
-from verifygate.static.paths.predecessors import Past
-from verifygate.static.paths.scaler_attribution import has_its_own
-from verifygate.static.paths.states import State
+from collections.abc import Sequence
+
+from verifygate.protocol import Event, Gradients, ScalerState
+from verifygate.static.lowering.event_graph import Backward
+from verifygate.static.paths.error_path import ErrorPath
+from verifygate.static.paths.exploration import Exploration
+from verifygate.static.paths.necessity import Necessity
+from verifygate.static.paths.scaler_attribution import has_own_backward
+from verifygate.static.paths.states import PathNode, State
+from verifygate.static.paths.transfer import Candidate
 
 _SAMPLE = 50
-"""Of the states that arrive at a statement, how many are asked what brought them there."""
+"""Of the states that arrive at a node, how many are traced back."""
 
-_SCALER_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED, Gradients.MIXED})
-
-
-@record(eq=False)
-class Sighting:
-    """A breach as met in the walk: at a node, in a state."""
-
-    breach_rule: str
-    blamed: int
-    node: int
-    state: State
-    optimizer: str
+_SCALED_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED, Gradients.MIXED})
 
 
-class Certainty:
-    """Answers for the breaches that one walk has met, from the states that came to each node."""
+class MayMust:
+    """Classifies the violations that one exploration has met, by the states that arrive at each node."""
 
-    def __init__(self, graph: Graph, arrivals: dict[int, list[State]], past: Past, onward: Onward) -> None:
-        self.graph = graph
-        self.arrivals = arrivals
-        self.past = past
-        self.onward = onward
+    def __init__(self, exploration: Exploration) -> None:
+        self.exploration = exploration
+        self.nodes = exploration.facts.graph.nodes
+        self.arrivals = exploration.arrivals
+        self.predecessors = exploration.predecessors
 
-    def of(self, sightings: list[Sighting], way: Way) -> bool | None:
-        """Whether every feasible AMP path that reaches the statement breaks the rule there, sooner or later.
+    def is_certain(self, candidates: Sequence[Candidate], path: ErrorPath) -> bool | None:
+        """Whether every feasible AMP path that reaches the statement violates the rule there, sooner or later.
 
-        None where the way found needs two conditions that change as it runs, or two objects of one kind in a loop over
-        objects of any, or a reading comes after the loop that left the gradients in another state on other paths: it
-        may not be feasible at all.
+        `candidates` are one violation of one statement; `path` leads to the first of them. None where that path may be
+        infeasible.
         """
-        if "[*]" not in sightings[0].optimizer and way.needs_two_alike():
-            return None
-        nodes = {sighting.node for sighting in sightings}
-        broken = {(sighting.node, sighting.state) for sighting in sightings}
+        violating = {(each.node, each.state) for each in candidates}
+        nodes = {each.node for each in candidates}
         others = [
-            (node, state) for node in nodes for state in self.arrivals.get(node, ()) if (node, state) not in broken
+            (node, state) for node in nodes for state in self.arrivals.get(node, ()) if (node, state) not in violating
         ]
-        divides = self.graph.nodes[sightings[0].node].payload if sightings[0].breach_rule == "AMP217" else None
-        if has_its_own([state.tracks for _, state in others], sightings[0].optimizer, divides):
+        if self._may_be_infeasible(candidates[0], path, others):
             return None
-        left = way.left_loops() if sightings[0].breach_rule == "AMP204" else set()
-        if left and any(self._is_zeroed_in(left, state) for _, state in others):
-            return None
-        if not any(self._concerned(*each, sightings[0]) for each in others):
+        if not any(self._counts(*each, candidates[0]) for each in others):
             return True
-        innocent = [each for each in others if self._concerned(*each, sightings[0], midway=True)]
-        guilty = frozenset.intersection(*(self.past.settings(each.node, each.state) for each in sightings))
-        at_fault = [self.past.settings(way.blamed, state) for state in self.arrivals.get(way.blamed, [])[:_SAMPLE]]
+        innocent = [each for each in others if self._counts(*each, candidates[0], midway=True)]
+        if innocent and self._is_configured(candidates, path, innocent):
+            return False
+        return self._by_choices(candidates[0], path, violating)
+
+    def _may_be_infeasible(self, first: Candidate, path: ErrorPath, others: list[PathNode]) -> bool:
+        """Whether the path needs what no run may do.
+
+        It needs two elements of one kind in a loop over elements of any, or a scaler that the optimizer's own backward
+        does not use; or a reading comes after a loop that on other paths leaves the gradients in another state.
+        """
+        if "[*]" not in first.optimizer and path.needs_equal_elements():
+            return True
+        traits = first.violation.traits
+        divides = self.nodes[first.node].payload if traits.about_other_scaler else None
+        if has_own_backward([state.optimizers for _, state in others], first.optimizer, divides):
+            return True
+        left = path.left_loops() if traits.reads_gradients else set()
+        return bool(left) and any(self._is_zeroed_in(left, state) for _, state in others)
+
+    def _is_configured(self, candidates: Sequence[Candidate], path: ErrorPath, innocent: list[PathNode]) -> bool:
+        """Whether an invariant condition decides: some configuration never violates the rule."""
+        decisions = self.predecessors.invariant_decisions
+        guilty = frozenset.intersection(*(decisions(each.node, each.state) for each in candidates))
+        at_fault = [decisions(path.blamed, state) for state in self.arrivals.get(path.blamed, [])[:_SAMPLE]]
         if guilty and at_fault:
             guilty -= frozenset.intersection(*at_fault)  # without these the statement at fault is not reached at all
-        for atom, truth in guilty if innocent else ():
-            settings = (self.past.settings(*each) for each in innocent)
-            asked = [(atom, not truth) in each for each in settings if any(found == atom for found, _ in each)]
-            if asked and all(asked):
-                return False  # decided by a setting: some configuration never breaks the rule
-        choices = way.choices()
-        if len(choices) <= 1 and not any(choice.startswith(OF_ONE) for choice in choices):
-            return True
-        if not sightings[0].optimizer:
-            return False
-        steps = self.past.steps(sightings[0].node, sightings[0].state)
-        given = self._always(way.blamed) & self._always(way.shown)
-        needed = Detours(self.onward, broken, way).needed(steps, given, enough=2)
-        return None if len(needed) > 1 or any(choice.startswith(OF_ONE) for choice in needed) else False
-
-    def _concerned(self, number: int, state: State, sighting: Sighting, *, midway: bool = False) -> bool:
-        """Whether a state is on the scaler's side of the road: a path that trains in FP32 proves no innocence.
-
-        Midway: and something of the window at hand has happened already. Of a backward without scale only paths on
-        which its own loop has zeroed the gradients tell: what came before the loop says nothing of its turns.
-        """
-        if not sighting.optimizer:
-            return True
-        track = dict(state.tracks).get(sighting.optimizer)
-        if track is None:
-            return False
-        payload = self.graph.nodes[number].payload
-        if isinstance(payload, Backward) and sighting.breach_rule == "AMP212" and not payload.scaled:
-            zeroed = track.mark(Event.ZERO_GRAD) if track.state.gradients is Gradients.NONE else None
-            if zeroed is not None and {*self.graph.nodes[zeroed].loops} & {*self.graph.nodes[number].loops}:
+        for atom, truth in guilty:
+            found = (decisions(*each) for each in innocent)
+            opposite = [(atom, not truth) in each for each in found if any(decided == atom for decided, _ in each)]
+            if opposite and all(opposite):
                 return True
-        windows = (Window.UNSCALED, Window.STEPPED) if midway else (Window.READY, Window.UNSCALED, Window.STEPPED)
-        return track.state.gradients in _SCALER_SIDE or track.state.window in windows
+        return False
+
+    def _by_choices(self, first: Candidate, path: ErrorPath, violating: set[PathNode]) -> bool | None:
+        """By the conditions that may differ between iterations: a path that needs two of them may be infeasible."""
+        choices = path.choices()
+        if len(choices) <= 1 and not any(choice.of_element for choice in choices):
+            return True
+        if not first.optimizer:
+            return False
+        steps = self.predecessors.path_to(first.node, first.state)
+        given = self._always(path.blamed) & self._always(path.shown)
+        needed = Necessity(self.exploration.successors, violating, path).needed(steps, given, enough=2)
+        return None if len(needed) > 1 or any(choice.of_element for choice in needed) else False
+
+    def _counts(self, number: int, state: State, candidate: Candidate, *, midway: bool = False) -> bool:
+        """Whether a state is one of a path that uses the scaler: a path that trains in FP32 proves no innocence.
+
+        Midway: and something of the window at hand has happened already. Of a backward without scale only those paths
+        count on which its own loop has zeroed the gradients: what came before the loop says nothing of its iterations.
+        """
+        if not candidate.optimizer:
+            return True
+        typestate = dict(state.optimizers).get(candidate.optimizer)
+        if typestate is None:
+            return False
+        payload = self.nodes[number].payload
+        if isinstance(payload, Backward) and candidate.violation.traits.about_zero_grad and not payload.scaled:
+            zeroed = typestate.latest(Event.ZERO_GRAD) if typestate.state.gradients is Gradients.NONE else None
+            if zeroed is not None and {*self.nodes[zeroed].loops} & {*self.nodes[number].loops}:
+                return True
+        begun = (ScalerState.UNSCALED, ScalerState.STEPPED)
+        states = begun if midway else (ScalerState.READY, *begun)
+        return typestate.state.gradients in _SCALED_SIDE or typestate.state.scaler in states
 
     def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
-        """Whether a turn of these loops ends with gradients zeroed: how the last one ended decides what is read."""
-        zeroed = [mark for _, track in state.tracks if (mark := track.mark(Event.ZERO_GRAD)) is not None]
-        return any(loops <= set(self.graph.nodes[mark].loops) for mark in zeroed)
+        """Whether an iteration of these loops ends with gradients zeroed: what is read depends on how the last one ended."""
+        zeroed = [node for _, each in state.optimizers if (node := each.latest(Event.ZERO_GRAD)) is not None]
+        return any(loops <= set(self.nodes[node].loops) for node in zeroed)
 
     def _always(self, node: int) -> frozenset[tuple[str, bool]]:
-        """How conditions came out, when they were last asked, on every way to an event."""
-        ways = [
-            frozenset({fact[0].text: fact[1] for fact in self.past.decisions(node, state)}.items())
+        """How conditions came out, when they were last tested, on every path to an event."""
+        decided = [
+            frozenset({fact[0].text: fact[1] for fact in self.predecessors.decisions(node, state)}.items())
             for state in self.arrivals.get(node, [])[:_SAMPLE]
         ]
-        return frozenset.intersection(*ways) if ways else frozenset()
+        return frozenset.intersection(*decided) if decided else frozenset()

@@ -1,6 +1,6 @@
-"""Which decided conditions still matter at each node of a graph: those that a branch ahead asks for again.
+"""Liveness of branch conditions: at each node of a graph, those that a branch ahead tests again.
 
-A walk that forgets the others meets far fewer states, and loses nothing: what no branch asks for decides nothing.
+An exploration that forgets the others meets far fewer states, and loses nothing: what no branch tests decides nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from verifygate.static.conditions.predicates import Atom, Fact, is_below
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Node
 
 
-def ended(graph: Graph) -> list[frozenset[Atom]]:
-    """For each node, the conditions that it makes void: those that read what it assigns."""
+def killed(graph: Graph) -> list[frozenset[Atom]]:
+    """Kill sets: for each node, the conditions that read what it assigns."""
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
     readers: dict[str, frozenset[Atom]] = {}
 
@@ -25,8 +25,8 @@ def ended(graph: Graph) -> list[frozenset[Atom]]:
     return [reading(node.payload.target) if isinstance(node.payload, Assign) else nothing for node in graph.nodes]
 
 
-def next_turns(graph: Graph) -> dict[Atom, Atom]:
-    """The question for the last turn of a window -> the one for the first: the answer to it, one turn later."""
+def next_iterations(graph: Graph) -> dict[Atom, Atom]:
+    """The test for the last iteration of a window -> the test for the first: the same result, one iteration later."""
     asked = {
         (remainder.text, remainder.closes): node.payload.atom
         for node in graph.nodes
@@ -36,7 +36,7 @@ def next_turns(graph: Graph) -> dict[Atom, Atom]:
 
 
 def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
-    """What the answer to a question about constants answers beside it: a value that equals one equals no other."""
+    """What a comparison with constants implies for others: a value that equals one constant equals no other."""
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
     by_asked: dict[str, list[tuple[Atom, frozenset[str]]]] = {}
     for atom in atoms:
@@ -52,16 +52,16 @@ def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
     return found
 
 
-def counts(node: Node, asked: Atom) -> bool:
-    """Whether a node sets the counter that a question about a window reads to its next value."""
+def counts(node: Node, tested: Atom) -> bool:
+    """Whether a node sets the counter that a test of a remainder reads to its next value."""
     assign = node.payload
-    counter = asked.remainder.counter if asked.remainder else ""
+    counter = tested.remainder.counter if tested.remainder else ""
     return isinstance(assign, Assign) and assign.advances and is_below(counter, assign.target)
 
 
-def live(graph: Graph, voids: list[frozenset[Atom]]) -> list[frozenset[Atom]]:
-    """For each node, the conditions that a branch at or after it asks for before anything makes them void."""
-    following = next_turns(graph)
+def live(graph: Graph, kills: list[frozenset[Atom]]) -> list[frozenset[Atom]]:
+    """For each node, the conditions that a branch at or after it tests before anything kills them."""
+    following = next_iterations(graph)
     before: list[list[int]] = [[] for _ in graph.nodes]
     for number, node in enumerate(graph.nodes):
         for successor, _ in node.successors:
@@ -75,8 +75,8 @@ def live(graph: Graph, voids: list[frozenset[Atom]]) -> list[frozenset[Atom]]:
         node = graph.nodes[number]
         after = frozenset().union(*(found[successor] for successor, _ in node.successors))
         own = {node.payload.atom} if isinstance(node.payload, Branch) and not node.payload.atom.opaque else set()
-        earlier_turn = {last for last, first in following.items() if first in after and counts(node, last)}
-        now = (after - voids[number]) | own | earlier_turn
+        earlier_iteration = {last for last, first in following.items() if first in after and counts(node, last)}
+        now = (after - kills[number]) | own | earlier_iteration
         if now != found[number]:
             found[number] = now
             for earlier in before[number]:

@@ -1,4 +1,4 @@
-"""Whose scale the gradients carry: each scaler divides by its own, whichever multiplied the loss.
+"""Scaler attribution: which scalers may have scaled the gradients; each divides by its own scale, whoever multiplied.
 
 Only scalers that can be told apart count. One that may be one of several, by a condition or an index, may be any.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from verifygate.protocol import Event, Window
+from verifygate.protocol import Event, ScalerState
 from verifygate.static.amp.roles import HANDED_IN
 from verifygate.static.lowering.event_graph import Assign, Backward, ForeignBackward, Graph, Signal
-from verifygate.static.paths.optimizer_state import Track
+from verifygate.static.paths.typestate import Typestate, Typestates
 
 _DIVIDES = frozenset({Event.UNSCALE, Event.SCALER_STEP})
 _ANY = frozenset({""})
@@ -19,19 +19,19 @@ _ANY = frozenset({""})
 def scaled_by(graph: Graph) -> dict[int, frozenset[str]]:
     """Node with a backward -> the scalers that may have scaled its loss; nothing where there are no two of them."""
     payloads = [node.payload for node in graph.nodes]
-    told = {each.which for each in payloads if isinstance(each, Signal | Backward | Assign) and each.which}
-    if len(told) < 2:
+    known = {each.which for each in payloads if isinstance(each, Signal | Backward | Assign) and each.which}
+    if len(known) < 2:
         return {}
     assigns = [each for each in payloads if isinstance(each, Assign)]
     found = dict.fromkeys((n for n, each in enumerate(payloads) if isinstance(each, ForeignBackward)), _ANY)
     for number, payload in enumerate(payloads):
         if isinstance(payload, Backward):
             direct = payload.scaled and not payload.idle
-            found[number] = frozenset({payload.which}) if direct else _by_way_of(payload.roots, assigns)
+            found[number] = frozenset({payload.which}) if direct else _flowing_into(payload.roots, assigns)
     return found
 
 
-def _by_way_of(roots: frozenset[str], assigns: list[Assign]) -> frozenset[str]:
+def _flowing_into(roots: frozenset[str], assigns: list[Assign]) -> frozenset[str]:
     """The scalers of the scaled values that may flow into these variables, on any path."""
     names, more = set(roots), set(roots)
     while more:
@@ -40,43 +40,43 @@ def _by_way_of(roots: frozenset[str], assigns: list[Assign]) -> frozenset[str]:
     return frozenset(each.which for each in assigns if each.scaled and each.target in names) or _ANY
 
 
-def noted(tracks: tuple[tuple[str, Track], ...], more: frozenset[str] | None) -> tuple[tuple[str, Track], ...]:
-    """The tracks after a backward that these scalers may have scaled: it may have reached any optimizer."""
-    if not more:
-        return tracks
-    return tuple((name, track._replace(scales=track.scales | more)) for name, track in tracks)
+def attributed(optimizers: Typestates, scalers: frozenset[str] | None) -> Typestates:
+    """The typestates after a backward that these scalers may have scaled: it may have reached any optimizer."""
+    if not scalers:
+        return optimizers
+    return tuple((name, each._replace(scales=each.scales | scalers)) for name, each in optimizers)
 
 
-def is_anothers(track: Track, signal: Signal) -> bool:
+def is_by_other_scaler(typestate: Typestate, signal: Signal) -> bool:
     """Whether a scaler is to divide gradients that only other scalers have multiplied."""
-    if signal.event not in _DIVIDES or not signal.which or not track.scales or "[*]" in signal.optimizer:
+    if signal.event not in _DIVIDES or not signal.which or not typestate.scales or "[*]" in signal.optimizer:
         return False
-    kinds = {each.startswith(HANDED_IN) for each in (signal.which, *track.scales)}  # one may be given the other
-    return "" not in track.scales and signal.which not in track.scales and len(kinds) == 1
+    kinds = {each.startswith(HANDED_IN) for each in (signal.which, *typestate.scales)}  # one may be given the other
+    return "" not in typestate.scales and signal.which not in typestate.scales and len(kinds) == 1
 
 
-def has_its_own(others: Iterable[tuple[tuple[str, Track], ...]], optimizer: str, divides: object) -> bool:
-    """Whether on other ways to an unscale or a step its scaler has scaled the loss of some backward.
+def has_own_backward(others: Iterable[Typestates], optimizer: str, divides: object) -> bool:
+    """Whether on other paths to an unscale or a step its scaler has scaled the loss of some backward.
 
-    Beside other optimizers this one then has a backward of its own: a way around that leaves nothing to divide.
+    Next to other optimizers this one then has a backward of its own: a path around that leaves nothing to divide.
     """
     if not isinstance(divides, Signal):
         return False
-    ways = (dict(tracks)[optimizer] for tracks in others if len(tracks) > 1)
-    return any(divides.which in track.scales for track in ways)
+    found = (dict(optimizers)[optimizer] for optimizers in others if len(optimizers) > 1)
+    return any(divides.which in typestate.scales for typestate in found)
 
 
 def served_by(
-    update: Signal, tracks: tuple[tuple[str, Track], ...], scalers: Mapping[str, set[str]], of_several: set[str]
+    update: Signal, optimizers: Typestates, scalers: Mapping[str, set[str]], of_several: set[str]
 ) -> list[str]:
     """The optimizers that a scaler's update is about: not those that only other scalers are seen to serve.
 
     One that has been stepped is also served by what may be the same scaler under another name.
     """
     served = []
-    for name, track in tracks:
+    for name, typestate in optimizers:
         own = scalers.get(name, {update.scaler})
-        may_be_one = track.state.window is Window.STEPPED and (update.is_any or bool(own & of_several))
+        may_be_one = typestate.state.scaler is ScalerState.STEPPED and (update.is_any or bool(own & of_several))
         if update.scaler in own or may_be_one:
             served.append(name)
     return served

@@ -1,4 +1,4 @@
-"""What is known at one point of a walk: of each optimizer, the open regions, the scaled losses, and what is decided."""
+"""Abstract state at one point of a path: optimizers' typestates, open regions, scaled losses, decided conditions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verifygate.static.conditions.predicates import Atom, Fact
-from verifygate.static.paths.optimizer_state import Track
+from verifygate.static.paths.typestate import Typestates
 
 
-class Span(NamedTuple):
+class RegionSpan(NamedTuple):
     """From entering the outermost open region to leaving it: torch drops its casts of the weights only there."""
 
     entered: int
@@ -21,35 +21,40 @@ class Span(NamedTuple):
 
 
 class State(NamedTuple):
-    tracks: tuple[tuple[str, Track], ...] = ()
+    optimizers: Typestates = ()
     regions: tuple[bool, ...] = ()
-    span: Span | None = None
+    span: RegionSpan | None = None
     scaled: frozenset[str] = frozenset()
+    """Canonical paths of the variables that hold a scaled loss."""
     facts: frozenset[Fact] = frozenset()
 
 
+PathNode = tuple[int, State]
+"""A node of the exploded graph: a node of the event graph, and a state in which a path arrives there."""
+
+
 def decided(
-    state: State, fact: Fact | None, matters: frozenset[Atom], implied: Mapping[Fact, frozenset[Fact]]
+    state: State, fact: Fact | None, live: frozenset[Atom], implied: Mapping[Fact, frozenset[Fact]]
 ) -> State | None:
     """The state with a condition decided; None where this path has decided it the other way.
 
-    Of all that is decided, and of what that implies, it keeps what still matters.
+    Of all that is decided, and of what that implies, it keeps what is still live.
     """
     facts = state.facts
     if fact is not None and not fact[0].opaque:
         atom, truth = fact
         if facts and (atom, not truth) in facts:
             return None
-        if atom in matters:
+        if atom in live:
             facts = facts | {fact}
         if more := implied.get(fact):
             facts = facts | more
     if facts:
-        facts = _kept(facts, matters)
+        facts = _kept(facts, live)
     return state if facts == state.facts else state._replace(facts=facts)
 
 
 @lru_cache(maxsize=4096)
-def _kept(facts: frozenset[Fact], matters: frozenset[Atom]) -> frozenset[Fact]:
-    """The facts that still matter: the same few questions, asked at every step of a walk."""
-    return frozenset(fact for fact in facts if fact[0] in matters)
+def _kept(facts: frozenset[Fact], live: frozenset[Atom]) -> frozenset[Fact]:
+    """The facts that are still live: the same few conditions, looked up at every step of an exploration."""
+    return frozenset(fact for fact in facts if fact[0] in live)

@@ -79,7 +79,7 @@ RULE = Rule(
     proof="final-weights",
 )
 
-_met_on_a_path = ProtocolMatch("AMP101", lambda text: f"`{text}` runs inside an autocast region")
+_by_protocol = ProtocolMatch(RULE, "`{text}` runs inside an autocast region")
 
 
 def looks_beside(analysis: Analysis) -> bool:
@@ -89,7 +89,7 @@ def looks_beside(analysis: Analysis) -> bool:
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """What the walk meets, and what calls that it cannot follow may reach."""
-    met = list(_met_on_a_path(analysis))
+    met = list(_by_protocol(analysis))
     seen = {(match.place.path, match.place.line) for match in met}
     yield from met
     for match in _guessed(analysis):

@@ -76,4 +76,4 @@ RULE = Rule(
     proof="final-weights",
 )
 
-check = ProtocolMatch("AMP102", lambda text: f"`{text}` runs inside an autocast region")
+check = ProtocolMatch(RULE, "`{text}` runs inside an autocast region")

@@ -112,13 +112,13 @@ _REMEDY = "leave the autocast region before the weights change, and enter it aga
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Spans of regions that the walk met, then swaps of weights written in a region."""
-    for hit in analysis.hits(RULE.code):
+    for report in analysis.violations(RULE.code):
         yield Match(
-            hit.place,
-            f"this region stays open over several steps of `{hit.optimizer.rpartition(':')[2]}`:"
+            report.place,
+            f"this region stays open over several steps of `{report.optimizer.rpartition(':')[2]}`:"
             " every forward in it uses the weights of the first",
-            certain=hit.certain,
-            steps=hit.path,
+            certain=report.certain,
+            steps=report.path,
         )
     writing = _writing(analysis)
     for region in analysis.written_regions.all:

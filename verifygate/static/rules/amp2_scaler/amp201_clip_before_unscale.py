@@ -94,9 +94,7 @@ RULE = Rule(
     proof="scale-invariance",
 )
 
-_by_protocol = ProtocolMatch(
-    "AMP201", lambda text: f"`{text}` clips gradients that are still multiplied by the loss scale"
-)
+_by_protocol = ProtocolMatch(RULE, "`{text}` clips gradients that are still multiplied by the loss scale")
 _REGISTERS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 _MULTIPLIES = re.compile(r"\.grad\b[^\n]*\.(mul|clamp|div)_?\(|\.grad\b[^\n]*\*=")
 _CLAMPS = re.compile(r"(?i)_?(clamp|clip)")

@@ -84,14 +84,12 @@ RULE = Rule(
     proof="raised-error",
 )
 
-TWICE = ProtocolMatch(
-    "AMP202", lambda text: f"`{text}` divides gradients that this window has unscaled or stepped already"
-)
+_by_protocol = ProtocolMatch(RULE, "`{text}` divides gradients that this window has unscaled or stepped already")
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Twice by one scaler, which raises; and once by each of two, which nothing notices."""
-    yield from TWICE(analysis)
+    yield from _by_protocol(analysis)
     calls: dict[tuple[Function, str], list[ScalerCall]] = {}
     for call in analysis.scaler_calls:
         if call.method in ("step", "unscale_") and call.optimizer is not None and call.is_certain:

@@ -77,4 +77,4 @@ RULE = Rule(
     proof="scale-invariance",
 )
 
-check = ProtocolMatch("AMP203", lambda text: f"`{text}` comes before a further backward of the same window")
+check = ProtocolMatch(RULE, "`{text}` comes before a further backward of the same window")

@@ -100,14 +100,16 @@ _TAKERS = (ast.Call, ast.AugAssign, ast.FormattedValue, ast.Dict, ast.List)
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Readings of scaled gradients by the protocol, readings of scaled losses by name."""
-    hits = list(analysis.hits("AMP204"))
-    inner = {part for hit in hits for part in walk(hit.place.node) if part is not hit.place.node}
-    for hit in hits:
-        if hit.place.node in inner:
-            continue  # the norm of norms is told once
-        if not _does_its_own_arithmetic(hit.place.function) and not _is_of_an_optimizer(hit.place.function, analysis):
-            message = f"`{statement_text(hit.place)}` reads gradients that are still multiplied by the loss scale"
-            yield Match(hit.place, message, certain=hit.certain, steps=hit.path)
+    reports = analysis.violations(RULE.code)
+    inner = {part for report in reports for part in walk(report.place.node) if part is not report.place.node}
+    for report in reports:
+        if report.place.node in inner:
+            continue  # the norm of norms is reported once
+        if not _does_its_own_arithmetic(report.place.function) and not _is_of_an_optimizer(
+            report.place.function, analysis
+        ):
+            message = f"`{statement_text(report.place)}` reads gradients that are still multiplied by the loss scale"
+            yield Match(report.place, message, certain=report.certain, steps=report.path)
     for call in analysis.scaler_calls:
         if call.method == "scale" and not _does_its_own_arithmetic(call.function):
             yield from _scaled_losses(call, analysis)

@@ -79,12 +79,12 @@ RULE = Rule(
     proof="scale-invariance",
 )
 
-_breaches = ProtocolMatch("AMP206", lambda text: f"`{text}` is not scaled, but the scaler divides its gradients")
+_by_protocol = ProtocolMatch(RULE, "`{text}` is not scaled, but the scaler divides its gradients")
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Backwards of the protocol, and scaled losses that nobody takes."""
-    found = list(_breaches(analysis))
+    found = list(_by_protocol(analysis))
     told = {match.place.function for match in found}
     for match in found:
         loss = _handed_in(match.place, analysis)

@@ -63,7 +63,7 @@ from collections.abc import Iterable
 from verifygate.base.records import replace
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.paths.exploration import Hit
+from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, ProtocolMatch, Rule
 
 RULE = Rule(
@@ -78,23 +78,24 @@ RULE = Rule(
     proof="inf-injection",
 )
 
-_matches = ProtocolMatch("AMP207", lambda text: f"`{text}` goes past the scaler that scaled these gradients")
+_by_protocol = ProtocolMatch(RULE, "`{text}` goes past the scaler that scaled these gradients")
 _SAYS_WHY = re.compile(r"#(?=.*\bun-?scal)(?=.*\badam)(?=.*(?:\bnot?\b|n't\b|\bwithout\b|unnecessary))", re.IGNORECASE)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every direct step on scaled gradients."""
-    for hit, match in zip(analysis.hits("AMP207"), _matches(analysis), strict=True):
-        yield replace(match, severity=Severity.LOW) if _is_meant(hit) else match
+    for report in analysis.violations(RULE.code):
+        match = _by_protocol.match(report)
+        yield replace(match, severity=Severity.LOW) if _is_meant(report) else match
 
 
-def _is_meant(hit: Hit) -> bool:
+def _is_meant(report: ViolationReport) -> bool:
     """Whether a comment, from above the backward to the step, says that nothing is to be unscaled for Adam.
 
     Without a word of Adam it may as well mean that `scaler.step` would do it, which this step does not.
     """
-    file = hit.place.function.module.file
+    file = report.place.function.module.file
     lines = file.text.splitlines()
-    backwards = [place.line for place, label in hit.path if "backward" in label and place.path == file.path]
-    first = max((line for line in backwards if line <= hit.place.line), default=hit.place.line)
-    return any(_SAYS_WHY.search(line) for line in lines[max(first - 3, 0) : hit.place.line])
+    backwards = [place.line for place, label in report.path if "backward" in label and place.path == file.path]
+    first = max((line for line in backwards if line <= report.place.line), default=report.place.line)
+    return any(_SAYS_WHY.search(line) for line in lines[max(first - 3, 0) : report.place.line])

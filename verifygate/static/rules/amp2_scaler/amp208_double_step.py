@@ -65,4 +65,4 @@ RULE = Rule(
     proof="inf-injection",
 )
 
-check = ProtocolMatch("AMP208", lambda text: f"`{text}` steps again on gradients that the scaler has stepped with")
+check = ProtocolMatch(RULE, "`{text}` steps again on gradients that the scaler has stepped with")

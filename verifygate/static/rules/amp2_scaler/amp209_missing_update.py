@@ -65,4 +65,4 @@ RULE = Rule(
     proof="raised-error",
 )
 
-check = ProtocolMatch("AMP209", lambda text: f"`{text}` is not followed by `update()` before the next step")
+check = ProtocolMatch(RULE, "`{text}` is not followed by `update()` before the next step")

@@ -70,7 +70,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.lowering.optimizer_loops import Loop, iterated_collections
-from verifygate.static.paths.exploration import Hit
+from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, ProtocolMatch, Rule
 from verifygate.static.symbols.location import Place
 from verifygate.static.syntax.names import last_name
@@ -87,21 +87,21 @@ RULE = Rule(
     proof="raised-error",
 )
 
-_matches = ProtocolMatch(
-    "AMP210", lambda text: f"`{text}` may change the scale while gradients wait for their step, or has none to go by"
+_by_protocol = ProtocolMatch(
+    RULE, "`{text}` may change the scale while gradients wait for their step, or has none to go by"
 )
 _MAKES_GRADIENTS = r"(?i)backward|loss|forward|closure|train|compute|scale$"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every update out of place; not one that records nothing because AMP207's step went past the scaler."""
-    past = analysis.hits("AMP207")
+    past = analysis.violations("AMP207")
     met: set[ast.AST] = set()
-    for hit, match in zip(analysis.hits("AMP210"), _matches(analysis), strict=True):
-        known = {each.place for each in past if each.certain or not hit.certain}
-        met.add(match.place.node)
-        if hit.place != hit.shown_at or not _steps_of_the_window(hit) & known:
-            yield match
+    for report in analysis.violations(RULE.code):
+        known = {each.place for each in past if each.certain or not report.certain}
+        met.add(report.place.node)
+        if report.place != report.shown_at or not _steps_of_the_window(report) & known:
+            yield _by_protocol.match(report)
     for call in analysis.scaler_calls:
         if call.method == "update" and call.call not in met and not call.call.args:
             yield from _in_every_turn(call, analysis)
@@ -136,9 +136,9 @@ def _goes_over_optimizers(loop: Loop, update: ScalerCall, analysis: Analysis) ->
     return not any(re.search(_MAKES_GRADIENTS, last_name(call.func)) for call in calls)
 
 
-def _steps_of_the_window(hit: Hit) -> set[Place]:
+def _steps_of_the_window(report: ViolationReport) -> set[Place]:
     """What happened, and what was called, between the update before and this one."""
-    *before, _ = hit.path
+    *before, _ = report.path
     found = set()
     for place, event in reversed(before):
         if event == "update":

@@ -80,15 +80,13 @@ RULE = Rule(
     proof="final-weights",
 )
 
-_ALL = ProtocolMatch(
-    "AMP211", lambda text: f"`{text}` comes after the step that used these gradients: it has no effect"
-)
+_by_protocol = ProtocolMatch(RULE, "`{text}` comes after the step that used these gradients: it has no effect")
 _COMPARES = ("allclose", "isclose", "equal", "assertEqual", "assertAlmostEqual", "assert_close", "assert_allclose")
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Clips after the step, but for those whose norm is compared with another: that is all they are for."""
-    return (match for match in _ALL(analysis) if not _is_compared(match.place, analysis))
+    return (match for match in _by_protocol(analysis) if not _is_compared(match.place, analysis))
 
 
 def _is_compared(clip: Place, analysis: Analysis) -> bool:

@@ -68,7 +68,7 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
-from verifygate.static.paths.exploration import Hit
+from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, Rule, statement_text
 
 RULE = Rule(
@@ -87,17 +87,17 @@ _TIMES = r"(?i)bench|speed|profil|throughput"
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """The breaches of the table that bear this code, each worded after what shows it."""
-    for hit in analysis.hits("AMP212"):
-        text = statement_text(hit.place)
-        only_timed = re.search(_TIMES, hit.place.function.name) is not None
-        yield Match(hit.place, _message(hit, text), certain=hit.certain and not only_timed, steps=hit.path)
+    """The violations of the table that bear this code, each worded after what shows it."""
+    for report in analysis.violations(RULE.code):
+        text = statement_text(report.place)
+        only_timed = re.search(_TIMES, report.place.function.name) is not None
+        yield Match(report.place, _message(report, text), certain=report.certain and not only_timed, steps=report.path)
 
 
-def _message(hit: Hit, text: str) -> str:
-    if hit.place.node is hit.shown_at.node:
-        name = hit.optimizer.rpartition(":")[2].rpartition(".")[2]
+def _message(report: ViolationReport, text: str) -> str:
+    if report.place.node is report.shown_at.node:
+        name = report.optimizer.rpartition(":")[2].rpartition(".")[2]
         return f"`{text}` adds to gradients that a step of `{name}` has used: nothing zeroes them in between"
-    if "backward" in statement_text(hit.shown_at):
+    if "backward" in statement_text(report.shown_at):
         return f"`{text}` throws away what earlier micro-batches of the same window gave"
     return f"`{text}` throws away gradients before the step that is to use them"

@@ -74,6 +74,4 @@ RULE = Rule(
     proof="raised-error-inf",
 )
 
-check = ProtocolMatch(
-    "AMP214", lambda text: f"where `{text}` skips the step, the scaler's window stays open: no `update()`"
-)
+check = ProtocolMatch(RULE, "where `{text}` skips the step, the scaler's window stays open: no `update()`")

@@ -95,14 +95,14 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 def _mixed(analysis: Analysis) -> Iterator[Match]:
     """Gradients that one scaler has scaled and another divides, where that one scales nothing out of sight."""
-    for hit in analysis.hits("AMP217"):
-        call = next((each for each in analysis.scaler_calls if each.call is hit.place.node), None)
-        if call is None or _scales_elsewhere(call, {place.function for place, _ in hit.path}, analysis):
+    for report in analysis.violations(RULE.code):
+        call = next((each for each in analysis.scaler_calls if each.call is report.place.node), None)
+        if call is None or _scales_elsewhere(call, {place.function for place, _ in report.path}, analysis):
             continue
-        text = statement_text(hit.place)
+        text = statement_text(report.place)
         message = f"`{text}` divides by the scale of another scaler than the one that scaled the loss"
-        certain = hit.certain and call.is_certain and not call.scaler.which.startswith(HANDED_IN)
-        yield Match(hit.place, message, certain=certain, steps=hit.path, remedy=_ONE_SCALER)
+        certain = report.certain and call.is_certain and not call.scaler.which.startswith(HANDED_IN)
+        yield Match(report.place, message, certain=certain, steps=report.path, remedy=_ONE_SCALER)
 
 
 def _scales_elsewhere(divides: ScalerCall, functions: set[Function], analysis: Analysis) -> bool:

@@ -1,0 +1,82 @@
+"""Violations of one event graph: explore its paths, triage what was met, and decide how certain it is."""
+
+from __future__ import annotations
+
+from verifygate.base.records import record
+from verifygate.protocol import Event, Violation
+from verifygate.static.lowering.event_graph import (
+    Assign,
+    Backward,
+    Enter,
+    ForeignBackward,
+    Graph,
+    Leave,
+    Node,
+    Signal,
+)
+from verifygate.static.paths.certainty import MayMust
+from verifygate.static.paths.error_path import ErrorPath
+from verifygate.static.paths.exploration import Exploration, explore
+from verifygate.static.paths.path_steps import labelled
+from verifygate.static.paths.path_triage import triage
+from verifygate.static.symbols.location import Place
+
+
+@record
+class ViolationReport:
+    """One violation: the place at fault, where it shows, and the events that lead there."""
+
+    violation: Violation
+    place: Place
+    shown_at: Place
+    certain: bool
+    path: tuple[tuple[Place, str], ...]
+    """Each event on the path, with its name, and the calls between them."""
+    optimizer: str = ""
+
+
+def violations(graph: Graph) -> list[ViolationReport]:
+    """The violations on the paths of a graph, in the order in which they are met. Raises TooManyStatesError."""
+    if not graph.scalers and not any(map(_uses_amp, graph.nodes)):
+        return []  # neither scaling nor autocast: nothing can be violated
+    return _reports(explore(graph))
+
+
+def _uses_amp(node: Node) -> bool:
+    return isinstance(node.payload, Enter) or (isinstance(node.payload, Backward | Assign) and node.payload.scaled)
+
+
+def _reports(exploration: Exploration) -> list[ViolationReport]:
+    graph, predecessors = exploration.facts.graph, exploration.predecessors
+    may_must = MayMust(exploration)
+    found: dict[tuple[Violation, int], ViolationReport] = {}
+    for (violation, blamed), candidates in exploration.candidates.items():
+        first = candidates[0]
+        numbers = [number for number, _ in predecessors.path_to(first.node, first.state)]
+        path = ErrorPath(graph, numbers, blamed, predecessors.volatile)
+        shown, at_fault = triage(path, violation)
+        if shown is None or (shown, at_fault) in found:
+            continue
+        certain = may_must.is_certain(candidates, path)  # last: whether other paths are innocent takes long to find out
+        if certain is not None:
+            place, shown_at = graph.nodes[at_fault].place, graph.nodes[first.node].place
+            steps = labelled(_events(path))
+            found[shown, at_fault] = ViolationReport(shown, place, shown_at, certain, steps, first.optimizer)
+    return list(found.values())
+
+
+def _events(path: ErrorPath) -> list[Node]:
+    """The events on the path to the violation, from the last point at which nothing was pending."""
+    nodes = path.graph.nodes
+    numbers = [
+        number
+        for number in path.numbers
+        if isinstance(nodes[number].payload, Signal | Backward | ForeignBackward | Enter | Leave)
+    ]
+    start = 0
+    for index, number in enumerate(numbers[:-1]):
+        if path.event(number) is Event.UPDATE and number != path.blamed:
+            start = index + 1
+        if number == path.blamed:
+            break
+    return [nodes[number] for number in numbers[start:]]

@@ -1,0 +1,93 @@
+"""Facts of an event graph that hold on every path: computed once, before its paths are explored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from verifygate.base.records import record
+from verifygate.static.conditions.predicates import Atom, Fact, is_below
+from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Signal
+from verifygate.static.paths.condition_liveness import implied, killed, live, next_iterations
+from verifygate.static.paths.finite_checks import queries_gradients
+from verifygate.static.paths.scaler_attribution import scaled_by
+
+
+@record(eq=False)
+class GraphFacts:
+    """What a transfer function reads beside the node and the state."""
+
+    graph: Graph
+    alive: Mapping[int, list[str]]
+    """Node with an event -> the optimizers that can be meant there."""
+    scalers: Mapping[str, set[str]]
+    """Optimizer -> the scalers that are seen to unscale or step it."""
+    of_several: set[str]
+    """Scalers that may each be one of several."""
+    scaled_by: Mapping[int, frozenset[str]]
+    """Node with a backward -> the scalers that may have scaled its loss, where there are several."""
+    never_zeroed: set[str]
+    queries_gradients: bool
+    """Some branch asks whether gradients are finite."""
+    kills: Sequence[frozenset[Atom]]
+    """Node -> the conditions that read what it assigns."""
+    live: Sequence[frozenset[Atom]]
+    """Node -> the conditions that are tested there or later."""
+    implied: Mapping[Fact, frozenset[Fact]]
+    next_iterations: Mapping[Atom, Atom]
+    switches: Mapping[str, Atom]
+    """Canonical path of a variable -> the condition that tests nothing but it."""
+    rebound: Mapping[int, list[str]]
+    """Node with an assignment -> the optimizers whose names mean another from there on."""
+
+
+def graph_facts(graph: Graph) -> GraphFacts:
+    """Compute what the paths of a graph share."""
+    kills = killed(graph)
+    tested = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
+    scalers, of_several = _scalers(graph)
+    return GraphFacts(
+        graph=graph,
+        alive=graph.optimizers_in_scope(),
+        scalers=scalers,
+        of_several=of_several,
+        scaled_by=scaled_by(graph),
+        never_zeroed=graph.never_zeroed(),
+        queries_gradients=any(map(queries_gradients, graph.nodes)),
+        kills=kills,
+        live=live(graph, kills),
+        implied=implied(graph),
+        next_iterations=next_iterations(graph),
+        switches={next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}},
+        rebound=_rebound(graph, scalers),
+    )
+
+
+def _scalers(graph: Graph) -> tuple[dict[str, set[str]], set[str]]:
+    """Optimizer -> the scalers that unscale or step it; and those of them that may be one of several."""
+    found: dict[str, set[str]] = {}
+    of_several: set[str] = set()
+    for node in graph.nodes:
+        if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
+            found.setdefault(node.payload.optimizer, set()).add(node.payload.scaler)
+            of_several |= {node.payload.scaler} if node.payload.is_any else set()
+    return found, of_several
+
+
+def _rebound(graph: Graph, scalers: Mapping[str, set[str]]) -> dict[int, list[str]]:
+    found = {}
+    for number, node in enumerate(graph.nodes):
+        if isinstance(node.payload, Assign):  # the variable of a loop over a collection stays the one tracked
+            names = (name for name in graph.optimizers if name not in node.collections)
+            found[number] = [name for name in names if _rebinds(node.payload, name, graph, scalers)]
+    return found
+
+
+def _rebinds(assign: Assign, optimizer: str, graph: Graph, scalers: Mapping[str, set[str]]) -> bool:
+    """Whether assigning to a name brings another optimizer: itself, or in a new object that holds its scaler.
+
+    Such an object's optimizer is known by a parameter of the constructor, which nobody runs here.
+    """
+    if is_below(optimizer, assign.target) or assign.advances:
+        return is_below(optimizer, assign.target)
+    own = scalers.get(optimizer, ())
+    return any(each.startswith(f"{assign.target}.") for each in own) and not graph.is_local(optimizer)
