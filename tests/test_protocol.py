@@ -1,4 +1,4 @@
-"""The table of the protocol: complete, silent on the correct order, and naming each wrong move."""
+"""The table of the protocol: complete, silent on the correct order, and naming each wrong event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifygate.protocol import MOVES, Event, Gradients, OptimizerState, Window, advance
+from verifygate.protocol import TRANSITIONS, Event, Gradients, OptimizerState, ScalerState, advance
 
 SCALED, PLAIN, UNSCALE, CLIP, STEP, DIRECT, CHECKED, UPDATE, ZERO = (
     Event.SCALED_BACKWARD,
@@ -21,17 +21,17 @@ SCALED, PLAIN, UNSCALE, CLIP, STEP, DIRECT, CHECKED, UPDATE, ZERO = (
     Event.UPDATE,
     Event.ZERO_GRAD,
 )
-STATES = [OptimizerState(*pair) for pair in product(Gradients, Window)]
+STATES = [OptimizerState(*pair) for pair in product(Gradients, ScalerState)]
 WINDOW = (SCALED, UNSCALE, CLIP, STEP, UPDATE, ZERO)
 
 
-def breaches(*events: Event) -> list[str]:
+def violations(*events: Event) -> list[str]:
     """Rule codes in the order in which the events break them, from a state of which nothing is known."""
     state, found = OptimizerState(), []
     for event in events:
-        state, breach = advance(state, event)
-        if breach is not None:
-            found.append(breach.rule)
+        state, fault = advance(state, event)
+        if fault is not None:
+            found.append(fault.violation)
     return found
 
 
@@ -47,19 +47,19 @@ def test_every_row_is_reached():
     """A row that rows above it hide is a rule that never fires."""
     reached = set()
     for state, event in product(STATES, Event):
-        after, breach = advance(state, event)
-        for move in MOVES:
+        after, fault = advance(state, event)
+        for row in TRANSITIONS:
             fits = (
-                move.event is event
-                and (move.when_gradients is None or state.gradients in move.when_gradients)
-                and (move.when_window is None or state.window in move.when_window)
+                row.event is event
+                and (row.when_gradients is None or state.gradients in row.when_gradients)
+                and (row.when_scaler is None or state.scaler in row.when_scaler)
             )
             if fits:
-                reached.add(move)
-                assert breach == move.breach
-                assert after.gradients is (move.gradients or state.gradients)
+                reached.add(row)
+                assert fault == row.fault
+                assert after.gradients is (row.gradients or state.gradients)
                 break
-    assert reached == set(MOVES)
+    assert reached == set(TRANSITIONS)
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans(), st.booleans()), min_size=1, max_size=6))
@@ -71,7 +71,7 @@ def test_correct_windows_break_nothing(windows: list[tuple[int, bool, bool]]):
         events += [UNSCALE] if unscales else []
         events += [CLIP] if unscales and clips else []
         events += [STEP, UPDATE, ZERO]
-    assert breaches(*events) == []
+    assert violations(*events) == []
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=5))
@@ -84,18 +84,18 @@ def test_two_optimizers_share_a_scaler(windows: list[tuple[bool, bool]]):
         shared += [("g", UNSCALE), ("g", CLIP)] if unscales_g else []
         shared += [("g", STEP), ("d", UPDATE), ("g", UPDATE), ("d", ZERO), ("g", ZERO)]
         for name, event in shared:
-            tracks[name], breach = advance(tracks[name], event)
-            assert breach is None, (name, event)
+            tracks[name], fault = advance(tracks[name], event)
+            assert fault is None, (name, event)
 
 
 def test_float32_training_breaks_nothing():
     """A loop without a scaler is none of the protocol's business."""
-    assert breaches(*(ZERO, PLAIN, CLIP, DIRECT) * 3) == []
+    assert violations(*(ZERO, PLAIN, CLIP, DIRECT) * 3) == []
 
 
 def test_skipped_update_without_step_breaks_nothing():
     """unscale_ has recorded the check for inf, so update() may follow without a step."""
-    assert breaches(SCALED, UNSCALE, UPDATE, ZERO, *WINDOW) == []
+    assert violations(SCALED, UNSCALE, UPDATE, ZERO, *WINDOW) == []
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_skipped_update_without_step_breaks_nothing():
 )
 def test_each_wrong_move_has_its_code(events: tuple[Event, ...], rule: str):
     """After a correct window, one wrong move is named by its rule, and by no other first."""
-    assert breaches(*WINDOW, *events)[:1] == [rule]
+    assert violations(*WINDOW, *events)[:1] == [rule]
 
 
 @given(st.lists(st.sampled_from(Event), max_size=40))
 def test_any_program_can_be_walked(events: list[Event]):
     """No order of events raises, and every breach bears a code of the scaler's family."""
-    assert all(rule.startswith("AMP2") for rule in breaches(*events))
+    assert all(rule.startswith("AMP2") for rule in violations(*events))

@@ -152,7 +152,7 @@ class Violation(StrEnum):
     DEPRECATED_AMP_API = "AMP501"
 
 
-class Blame(NamedTuple):
+class Fault(NamedTuple):
     """A violation, and the kind of event at fault: the present event, or an earlier one."""
 
     violation: Violation
@@ -167,7 +167,7 @@ class Transition(NamedTuple):
     when_scaler: frozenset[ScalerState] | None = None
     gradients: Gradients | None = None
     scaler: ScalerState | None = None
-    blame: Blame | None = None
+    fault: Fault | None = None
 
 
 def _row(
@@ -183,7 +183,7 @@ def _row(
     """A row as the table writes it: one state or several; `breaks` names what it violates, `by` the event at fault."""
     gradients = frozenset([when] if isinstance(when, Gradients) else when) if when is not None else None
     states = frozenset([scaler]) if scaler is not None else None
-    return Transition(event, gradients, states, to, then, Blame(breaks, by or event) if breaks is not None else None)
+    return Transition(event, gradients, states, to, then, Fault(breaks, by or event) if breaks is not None else None)
 
 
 _G, _S, _E, _V = Gradients, ScalerState, Event, Violation
@@ -262,12 +262,12 @@ _BY_EVENT: dict[Event, tuple[Transition, ...]] = {
 
 
 @cache
-def advance(state: OptimizerState, event: Event) -> tuple[OptimizerState, Blame | None]:
+def advance(state: OptimizerState, event: Event) -> tuple[OptimizerState, Fault | None]:
     """The state after `event`, and what it violates, if anything. Any event may happen in any state."""
     for row in _BY_EVENT[event]:
         if row.when_gradients is not None and state.gradients not in row.when_gradients:
             continue
         if row.when_scaler is not None and state.scaler not in row.when_scaler:
             continue
-        return OptimizerState(row.gradients or state.gradients, row.scaler or state.scaler), row.blame
+        return OptimizerState(row.gradients or state.gradients, row.scaler or state.scaler), row.fault
     raise LookupError(f"the table has no row for {event} in {state}")

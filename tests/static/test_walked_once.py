@@ -85,7 +85,11 @@ def test_a_condition_on_which_nothing_depends_is_not_asked():
     seen = analysed(code)
     (root,) = (function for function in seen.functions if function.symbol == "main")
     graph = Lowering(root, seen.roles, Reach(seen.roles)).lower()
-    asked = {graph.nodes[number].payload.atom.text for number, _ in explore(graph).predecessors.parents if is_branch(graph, number)}
+    asked = {
+        graph.nodes[number].payload.atom.text
+        for number, _ in explore(graph).predecessors.parents
+        if is_branch(graph, number)
+    }
     assert asked == {"train.py:main:options.last"}
 
 

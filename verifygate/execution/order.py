@@ -1,7 +1,7 @@
 """Walk the events of a run through the protocol's table, one optimizer at a time.
 
-The table stands in `protocol.py` and nowhere else. What is added here is what only a run has to ask: which events
-are about which optimizer, and whether the gradients of a breach were ever used. A backward that leaves scaled
+The table and the exceptions to it stand in `protocol.py`. What is added here is what only a run has to decide: which
+events are about which optimizer, and whether the gradients of a violation were ever used. A backward that leaves scaled
 gradients in a discriminator, say, accuses nobody when they are zeroed before any step.
 """
 
@@ -12,17 +12,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from verifygate.execution.trace import Event, Section, Trace
-from verifygate.protocol import Event as Move
-from verifygate.protocol import Gradients, OptimizerState, Window, advance
+from verifygate.protocol import Event as ProtocolEvent
+from verifygate.protocol import Gradients, OptimizerState, ScalerState, Violation, advance
 
 PATH_EVENTS = 10
 
 
 @dataclass(frozen=True)
-class Hit:
-    """A breach, as a run showed it."""
+class ObservedViolation:
+    """A violation, as a run showed it."""
 
-    rule: str
+    violation: Violation
     blamed: Event
     """What was done wrong."""
     shown: Event
@@ -30,7 +30,7 @@ class Hit:
     path: tuple[Event, ...]
     certain: bool = True
     before: Event | None = None
-    """What the breach comes too early or too late after: the order of the two is the fault."""
+    """What the violation comes too early or too late after: the order of the two is the fault."""
 
 
 @dataclass
@@ -42,22 +42,20 @@ class _Line:
     """The scaler that scaled, unscaled or stepped it last."""
     path: list[Event] = field(default_factory=list)
     """The events of the present window."""
-    last: dict[Move, Event] = field(default_factory=dict)
-    pending: list[Hit] = field(default_factory=list)
-    """Breaches that count once a step uses the gradients."""
+    last: dict[ProtocolEvent, Event] = field(default_factory=dict)
+    pending: list[ObservedViolation] = field(default_factory=list)
+    """Violations that count once a step uses the gradients."""
     bounded: Event | None = None
     """A write that took the inf out of scaled gradients by hand."""
     wiped: Event | None = None
     """A backward of this window whose gradients were thrown away."""
-    wiped_again: list[Hit] = field(default_factory=list)
+    wiped_again: list[ObservedViolation] = field(default_factory=list)
     """In how many windows a backward's gradients were thrown away for those of the same statement."""
-    wiped_now: Hit | None = None
+    wiped_now: ObservedViolation | None = None
     windows: int = 0
 
 
-_USES = (Move.SCALER_STEP, Move.OPTIMIZER_STEP, Move.CHECKED_STEP)
-_LATER = ("AMP201", "AMP203", "AMP206", "AMP210", "AMP212")
-"""Breaches by which gradients become wrong: harmless where no step uses them."""
+_USES = (ProtocolEvent.SCALER_STEP, ProtocolEvent.OPTIMIZER_STEP, ProtocolEvent.CHECKED_STEP)
 _KNOWN = frozenset(Gradients) - {Gradients.UNKNOWN, Gradients.UNKNOWN_CLIPPED}
 
 
@@ -69,11 +67,11 @@ class OrderJudge:
         self.visits: Counter[tuple[str, int, str]] = Counter()
         """Absolute path, line and event of what happened under a live scaler in a known state."""
         self._lines: dict[int, _Line] = {}
-        self._hits: list[Hit] = []
+        self._hits: list[ObservedViolation] = []
         self._scale_read: dict[int, bool] = {}
 
-    def judge(self, section: Section) -> list[Hit]:
-        """The breaches of one section, in the order in which they showed."""
+    def judge(self, section: Section) -> list[ObservedViolation]:
+        """The violations of one section, in the order in which they showed."""
         self._lines, self._hits, self._scale_read = {}, [], {}
         for event, gap in section.gaps():
             if gap:
@@ -97,7 +95,7 @@ class OrderJudge:
                 self._backward(event)
             case "touched":
                 for line in self._of(event):
-                    line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)
+                    line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
                     line.pending.clear()
                     line.bounded = None
                     line.wiped = line.wiped_now = None  # kept, and put back together
@@ -124,25 +122,25 @@ class OrderJudge:
     def _backward(self, event: Event) -> None:
         for line in self._of(event):
             if event.raised or event.fields.get("root") == "unclear":
-                line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)
+                line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
                 continue
             scaled = event.fields.get("root") == "scaled"
             if scaled:
                 line.scaler = event.scaler
             self._note_wiped(line, event)
-            self._feed(line, Move.SCALED_BACKWARD if scaled else Move.PLAIN_BACKWARD, event)
+            self._feed(line, ProtocolEvent.SCALED_BACKWARD if scaled else ProtocolEvent.PLAIN_BACKWARD, event)
 
     def _note_wiped(self, line: _Line, event: Event) -> None:
         """Whether this statement made gradients in the present window already, which were zeroed since."""
         if line.state.gradients is Gradients.CLEARED and line.wiped is not None and line.wiped.frames == event.frames:
-            zero = line.last.get(Move.ZERO_GRAD)
+            zero = line.last.get(ProtocolEvent.ZERO_GRAD)
             if line.wiped_now is None and zero is not None and zero.frames and line.scaler is not None:
-                line.wiped_now = Hit("AMP212", zero, event, self._path(line, event))
+                line.wiped_now = ObservedViolation(Violation.ZERO_GRAD_MISPLACED, zero, event, self._path(line, event))
 
     def _zero(self, event: Event) -> None:
         for line in self._of(event):
-            backward = line.last.get(Move.SCALED_BACKWARD)
-            self._feed(line, Move.ZERO_GRAD, event)
+            backward = line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            self._feed(line, ProtocolEvent.ZERO_GRAD, event)
             line.pending.clear()
             line.bounded = None
             if line.state.gradients is Gradients.CLEARED:
@@ -157,43 +155,45 @@ class OrderJudge:
         spent = bool(lines) and all(line.state.gradients is Gradients.SPENT for line in lines)
         for line in lines:
             if line.state.gradients is not Gradients.SPENT or spent:
-                self._feed(line, Move.CLIP, event)
+                self._feed(line, ProtocolEvent.CLIP, event)
 
     def _unscale(self, event: Event) -> None:
         for line in self._of(event):
             if event.fields.get("inner"):
                 # scaler.step unscales what it takes for scaled: wrong where that was done under another name.
-                if line.state.window is Window.UNSCALED and line.state.gradients is Gradients.UNSCALED:
-                    self._feed(line, Move.UNSCALE, event)
+                if line.state.scaler is ScalerState.UNSCALED and line.state.gradients is Gradients.UNSCALED:
+                    self._feed(line, ProtocolEvent.UNSCALE, event)
                 continue
             line.scaler = event.scaler
             self._note_bounded(line, event)
-            self._feed(line, Move.UNSCALE, event)
+            self._feed(line, ProtocolEvent.UNSCALE, event)
 
     def _scaler_step(self, event: Event) -> None:
         for line in self._of(event):
             line.scaler = event.scaler
             self._note_bounded(line, event)
-            self._feed(line, Move.SCALER_STEP, event)
+            self._feed(line, ProtocolEvent.SCALER_STEP, event)
             self._after_step(line, event)
 
     def _note_bounded(self, line: _Line, event: Event) -> None:
-        """AMP201 once the scaler divides what was bounded by hand: until then, the program may have divided it."""
+        """A clip before unscale_, once the scaler divides what was bounded by hand: till then, the program may have."""
         bounded, line.bounded = line.bounded, None
-        if bounded is not None and not any(hit.rule == "AMP201" for hit in line.pending):
+        if bounded is not None and not any(hit.violation is Violation.CLIP_BEFORE_UNSCALE for hit in line.pending):
             # Bounds that are multiplied by the scale, too, take the inf out; but they are thought of.
             certain = not self._scale_read.get(line.scaler or 0)
-            path = self._path(line, event)
-            self._hits.append(Hit("AMP201", bounded, event, path, certain, line.last.get(Move.SCALED_BACKWARD)))
+            path, before = self._path(line, event), line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            violation = Violation.CLIP_BEFORE_UNSCALE
+            self._hits.append(ObservedViolation(violation, bounded, event, path, certain, before))
 
     def _optimizer_step(self, event: Event) -> None:
         for line in self._of(event):
-            move = Move.OPTIMIZER_STEP
+            move = ProtocolEvent.OPTIMIZER_STEP
             state = line.state.gradients
             if state is Gradients.UNSCALED and not (self._is_inf(line) or event.fields.get("unread")):
-                move = Move.CHECKED_STEP  # a hand-written check may stand before it, and what it let through is finite
+                # a hand-written check may stand before it, and what it let through is finite
+                move = ProtocolEvent.CHECKED_STEP
             if state in (Gradients.SCALED, Gradients.STALE) and self._scale_read.get(line.scaler or 0):
-                line.state = OptimizerState(Gradients.UNKNOWN, line.state.window)  # perhaps divided by hand
+                line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)  # perhaps divided by hand
             self._feed(line, move, event)
             self._after_step(line, event)
 
@@ -201,9 +201,10 @@ class OrderJudge:
         self._scale_read[event.scaler or 0] = False
         lines = [line for line in self._lines.values() if line.scaler == event.scaler]
         if event.raised == "AssertionError":
-            self._hits.append(Hit("AMP210", event, event, self._path(lines[0], event) if lines else (event,)))
+            path = self._path(lines[0], event) if lines else (event,)
+            self._hits.append(ObservedViolation(Violation.MISPLACED_UPDATE, event, event, path))
         for line in lines:
-            self._feed(line, Move.UPDATE, event)
+            self._feed(line, ProtocolEvent.UPDATE, event)
 
     def _after_step(self, line: _Line, event: Event) -> None:
         line.windows += 1
@@ -211,11 +212,11 @@ class OrderJudge:
             line.wiped_again.append(line.wiped_now)
         line.wiped = line.wiped_now = None
         if event.fields.get("empty"):
-            self._feed(line, Move.ZERO_GRAD, event)
+            self._feed(line, ProtocolEvent.ZERO_GRAD, event)
 
     @staticmethod
     def _is_inf(line: _Line) -> bool:
-        found = line.last.get(Move.UNSCALE)
+        found = line.last.get(ProtocolEvent.UNSCALE)
         return found is not None and bool(found.fields.get("found_inf"))
 
     # -- the table -----------------------------------------------------------------------------------------------
@@ -223,25 +224,26 @@ class OrderJudge:
     def _of(self, event: Event) -> Iterable[_Line]:
         return [self._lines.setdefault(number, _Line()) for number in event.optimizers()]
 
-    def _feed(self, line: _Line, move: Move, event: Event) -> None:
-        """Advance one optimizer, and book the breach."""
+    def _feed(self, line: _Line, move: ProtocolEvent, event: Event) -> None:
+        """Advance one optimizer, and book the violation."""
         before = line.state
         if before.gradients in _KNOWN and line.scaler is not None and event.frames:
             self.visits[(event.frames[0].path, event.frames[0].line, move.value)] += 1
-        line.state, breach = advance(before, move)
-        if breach is not None and (line.scaler is not None or move is not Move.PLAIN_BACKWARD):  # else no matter of AMP
-            blamed = event if breach.blame is move else line.last.get(breach.blame, event)
-            hit = Hit(
-                self._rule(breach.rule, line),
+        line.state, fault = advance(before, move)
+        uses_amp = line.scaler is not None or move is not ProtocolEvent.PLAIN_BACKWARD
+        if fault is not None and uses_amp:
+            blamed = event if fault.event is move else line.last.get(fault.event, event)
+            hit = ObservedViolation(
+                _under_guard(fault.violation, line),
                 blamed,
                 event,
                 self._path(line, event),
                 certain=self._certain(line, before),
                 before=line.path[-1] if line.path else None,
             )
-            if breach.rule == "AMP212" and before.gradients is Gradients.CLEARED and move not in _USES:
+            if fault.violation.traits.about_zero_grad and before.gradients is Gradients.CLEARED and move not in _USES:
                 pass  # `_note_wiped` tells what was accumulated from what another loss left behind
-            elif breach.rule in _LATER and move not in _USES and move is not Move.UNSCALE:
+            elif fault.violation.traits.counts_when_used and move not in _USES and move is not ProtocolEvent.UNSCALE:
                 line.pending.append(hit)
             else:
                 self._hits.append(hit)
@@ -260,12 +262,12 @@ class OrderJudge:
         return bool(self._trace.optimizers.get(number, {}).get("read", True))
 
     @staticmethod
-    def _rule(rule: str, line: _Line) -> str:
-        """AMP214 where a step was left out and the window stayed open; the code in the table otherwise."""
-        unscaled, zeroed = line.last.get(Move.UNSCALE), line.last.get(Move.ZERO_GRAD)
-        skipped = unscaled is not None and zeroed is not None and zeroed.number > unscaled.number
-        return "AMP214" if rule in ("AMP202", "AMP203") and skipped else rule
-
-    @staticmethod
     def _path(line: _Line, event: Event) -> tuple[Event, ...]:
         return tuple(line.path) if line.path and line.path[-1] is event else (*line.path, event)
+
+
+def _under_guard(violation: Violation, line: _Line) -> Violation:
+    """The violation in the table, or the guard that left a step out while the gradients were unscaled."""
+    unscaled, zeroed = line.last.get(ProtocolEvent.UNSCALE), line.last.get(ProtocolEvent.ZERO_GRAD)
+    skipped = unscaled is not None and zeroed is not None and zeroed.number > unscaled.number
+    return violation.under_guard if skipped and violation.traits.depends_on_unscale else violation

@@ -12,7 +12,7 @@ from typing import Any
 
 from verifygate.base.errors import UsageError
 from verifygate.execution.instruments import Launched, launch
-from verifygate.execution.order import Hit, OrderJudge
+from verifygate.execution.order import ObservedViolation, OrderJudge
 from verifygate.execution.own_events import own_events
 from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
@@ -103,7 +103,7 @@ def _report(
     ownership = Ownership(_files(trace, scrubber), scrubber.inside, tests_too=True)
     judge = OrderJudge(trace)
     whole = launched.completed.exit_code == 0 and not launched.completed.timed_out
-    hits: list[tuple[str, Hit]] = []
+    hits: list[tuple[str, ObservedViolation]] = []
     for section in trace.sections:
         hits += [("", hit) for hit in (*judge.judge(section), *breaches(section, trace, whole=whole))]
     found = findings(hits, ownership)

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 from verifygate.config.settings import StaticSettings
-from verifygate.execution.order import Hit, OrderJudge
+from verifygate.execution.order import ObservedViolation, OrderJudge
 from verifygate.execution.own_events import own_events
 from verifygate.execution.ran import EVIDENCE_LIMIT, Account
 from verifygate.execution.run_breaches import breaches
@@ -46,7 +46,7 @@ def judged(session: Session, account: Account, sources: Sources, static: StaticS
     relative = account.scrubber.inside
     passed = {one.test.id for one in account.judged if one.test.outcome in ("passed", "xfailed", "xpassed")}
     judge = OrderJudge(trace)
-    hits: list[tuple[str, Hit]] = []
+    hits: list[tuple[str, ObservedViolation]] = []
     tests = 0
     for section in trace.sections:
         if not section.name:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verifygate.execution.order import Hit
+from verifygate.execution.order import ObservedViolation
 from verifygate.execution.trace import Event, Section, Trace
+from verifygate.protocol import Violation
 
 REPEATED = 2
 """How often something must be seen before it counts as the way the code goes."""
 STEPS = ("scaler.step", "optimizer.step")
 
 
-def breaches(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
+def breaches(section: Section, trace: Trace, *, whole: bool) -> Iterator[ObservedViolation]:
     """The breaches of one section. `whole`: whether it is all of a training run, so that what it lacks is lacking."""
     events = section.events
     yield from _in_regions(events)
@@ -26,7 +27,7 @@ def breaches(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
         yield from _missing(events)
 
 
-def _in_regions(events: list[Event]) -> Iterator[Hit]:
+def _in_regions(events: list[Event]) -> Iterator[ObservedViolation]:
     """AMP101, AMP102, AMP104: backward or step while autocast is on, several steps in one region."""
     region: Event | None = None
     steps: dict[int, Event] = {}
@@ -38,69 +39,75 @@ def _in_regions(events: list[Event]) -> Iterator[Hit]:
             region = None
         elif region is not None and event.autocast:
             if event.kind == "backward":
-                yield Hit("AMP101", event, event, (region, event))
+                yield ObservedViolation(Violation.BACKWARD_IN_AUTOCAST, event, event, (region, event))
                 backward = event
             elif event.kind in STEPS:
-                yield Hit("AMP102", event, event, (region, event))
+                yield ObservedViolation(Violation.STEP_IN_AUTOCAST, event, event, (region, event))
                 for number in event.optimizers():
                     earlier = steps.get(number)
                     if earlier and backward and backward.number > earlier.number and region.fields.get("cache"):
-                        yield Hit("AMP104", region, event, (region, earlier, backward, event))
+                        yield ObservedViolation(
+                            Violation.AUTOCAST_STALE_WEIGHTS, region, event, (region, earlier, backward, event)
+                        )
                     if event.fields.get("stepped") is not False:
                         steps[number] = event
 
 
-def _single(events: list[Event], trace: Trace) -> Iterator[Hit]:
+def _single(events: list[Event], trace: Trace) -> Iterator[ObservedViolation]:
     """AMP215, AMP217, AMP306, AMP401: one call with the wrong argument."""
     for event in events:
         if event.kind == "scaler.step":
             if event.fields.get("closure"):
-                yield Hit("AMP215", event, event, (event,))
+                yield ObservedViolation(Violation.CLOSURE_WITH_SCALER, event, event, (event,))
             if event.fields.get("target") in ("method", "function", "builtin_function_or_method"):
-                yield Hit("AMP217", event, event, (event,))
+                yield ObservedViolation(Violation.STEP_WRONG_OBJECT, event, event, (event,))
             if event.fields.get("half"):
-                yield Hit("AMP401", event, event, (event,))
+                yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,))
         elif event.kind == "unscale" and event.raised == "ValueError":
-            yield Hit("AMP401", event, event, (event,))
+            yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,))
         elif event.kind == "scaler" and not trace.scalers.get(event.scaler or 0, {}).get("device_is_name", True):
-            yield Hit("AMP306", event, event, (event,))
+            yield ObservedViolation(Violation.SCALER_MISCONSTRUCTED, event, event, (event,))
 
 
-def _empty_clips(events: list[Event]) -> Iterator[Hit]:
+def _empty_clips(events: list[Event]) -> Iterator[ObservedViolation]:
     """AMP219: a clip of nothing, at a line that clips more than once."""
     seen: dict[object, Event] = {}
     for event in events:
         if event.kind == "clip":
             if event.fields.get("tensors") == 0 and event.frames in seen:
-                yield Hit("AMP219", event, event, (seen[event.frames], event))
+                yield ObservedViolation(
+                    Violation.CLIP_OVER_EXHAUSTED_ITERATOR, event, event, (seen[event.frames], event)
+                )
             seen[event.frames] = event
 
 
-def _in_forwards(events: list[Event]) -> Iterator[Hit]:
+def _in_forwards(events: list[Event]) -> Iterator[ObservedViolation]:
     """AMP105, AMP107, AMP110, AMP403, AMP404: what a region did not reach, and what half precision cannot hold."""
     regions: list[Event] = []  # of the present window
-    losses: list[Hit] = []
+    losses: list[ObservedViolation] = []
     handed: dict[int, tuple[Event, ...]] = {}
-    elsewhere: list[Hit] = []
+    elsewhere: list[ObservedViolation] = []
     for event in events:
         if event.kind == "autocast":
             regions.append(event)
             losses = []  # what only evaluates has no backward
         elif event.kind == "overflow":
-            yield Hit("AMP403", event, event, (*regions[-1:], event))
+            yield ObservedViolation(Violation.MASK_OVERFLOW, event, event, (*regions[-1:], event))
         elif event.kind == "loss" and event.fields.get("refused"):
-            yield Hit("AMP404", event, event, (*regions[-1:], event))
+            yield ObservedViolation(Violation.UNSAFE_LOSS, event, event, (*regions[-1:], event))
         elif event.kind == "loss" and regions and regions[-1].fields.get("dtype") == "float16":
-            losses.append(Hit("AMP110", event, event, (regions[-1], event)))
+            losses.append(ObservedViolation(Violation.LOSS_OUTSIDE_AUTOCAST, event, event, (regions[-1], event)))
         elif event.kind == "handed":
             handed[event.number] = (*regions[-1:], event)
         elif event.kind == "forward" and (given := handed.pop(int(event.fields["handed"]), None)):
-            yield Hit("AMP107", given[-1], given[-1], (*given, event))
+            yield ObservedViolation(Violation.AUTOCAST_LOST_IN_THREADS, given[-1], given[-1], (*given, event))
         elif event.kind == "backward":
             yield from losses
             devices = set(event.fields.get("devices", ()))
             if regions and devices and not any(region.fields.get("device") in devices for region in regions):
-                elsewhere.append(Hit("AMP105", regions[-1], event, (regions[-1], event)))
+                elsewhere.append(
+                    ObservedViolation(Violation.AUTOCAST_DEVICE_MISMATCH, regions[-1], event, (regions[-1], event))
+                )
             losses = []
         elif event.kind in STEPS:
             regions, losses = [], []
@@ -108,12 +115,12 @@ def _in_forwards(events: list[Event]) -> Iterator[Hit]:
         yield from elsewhere
 
 
-def _schedules(events: list[Event]) -> Iterator[Hit]:
+def _schedules(events: list[Event]) -> Iterator[ObservedViolation]:
     """AMP213: a schedule of every step that goes on although the step was skipped, or that begins before any step."""
     steps: dict[int, Event] = {}
     scheduled: dict[int, int] = {}
     windows: dict[int, int] = {}
-    skipped: dict[int, list[Hit]] = {}
+    skipped: dict[int, list[ObservedViolation]] = {}
     trained = False
     for event in events:
         trained = trained or event.kind == "backward"
@@ -125,17 +132,19 @@ def _schedules(events: list[Event]) -> Iterator[Hit]:
                 step = steps.get(number)
                 if step is None:
                     if trained:
-                        yield Hit("AMP213", event, event, (event,))
+                        yield ObservedViolation(Violation.SCHEDULER_IGNORES_SKIP, event, event, (event,))
                     continue
                 scheduled[number] = scheduled.get(number, 0) + 1
                 if step.fields.get("stepped") is False and not step.raised:
-                    skipped.setdefault(number, []).append(Hit("AMP213", event, event, (step, event)))
+                    skipped.setdefault(number, []).append(
+                        ObservedViolation(Violation.SCHEDULER_IGNORES_SKIP, event, event, (step, event))
+                    )
     for number, hits in skipped.items():
         if scheduled[number] >= REPEATED and 2 * scheduled[number] >= windows[number]:
             yield from hits
 
 
-def _new_scalers(events: list[Event]) -> Iterator[Hit]:
+def _new_scalers(events: list[Event]) -> Iterator[ObservedViolation]:
     """AMP301: an optimizer that was stepped by one scaler after the other, made by the same statement."""
     made = {event.scaler: event for event in events if event.kind == "scaler"}
     resumed = {event.scaler for event in events if event.kind == "scaler.load_state_dict"}
@@ -151,10 +160,10 @@ def _new_scalers(events: list[Event]) -> Iterator[Hit]:
             if earlier in (None, scaler) or one is None or other is None or scaler in resumed:
                 continue
             if one.frames and other.frames and one.frames[0] == other.frames[0]:
-                yield Hit("AMP301", other, event, (one, other, event))
+                yield ObservedViolation(Violation.SCALER_RECREATED, other, event, (one, other, event))
 
 
-def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
+def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[ObservedViolation]:
     """AMP303 to AMP306: what the region computed in, and whether a scaler was there for it."""
     region: Event | None = None
     forward: Event | None = None
@@ -169,7 +178,9 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
             region = forward = event
         elif event.kind == "scale" and forward is not None and forward.fields.get("dtype") == "bfloat16":
             if whole or event.scaler in made:  # a test may bring a scaler of its own
-                yield Hit("AMP304", event, made.get(event.scaler, event), (forward, event))
+                yield ObservedViolation(
+                    Violation.BF16_WITH_SCALER, event, made.get(event.scaler, event), (forward, event)
+                )
         elif event.kind == "backward" and event.fields.get("root") == "plain" and forward is not None:
             if forward.fields.get("dtype") == "float16":
                 plain.append((forward, event))
@@ -191,10 +202,10 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Hit]:
     compiled = trace.totals.get("compiled", True)
     if whole and len(no_region) == len(scaled) >= REPEATED and not compiled:
         first = made.get(no_region[0].scaler, no_region[0])
-        yield Hit("AMP303", first, no_region[0], (first, no_region[0]))
+        yield ObservedViolation(Violation.ENABLED_MISMATCH, first, no_region[0], (first, no_region[0]))
 
 
-def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) -> Iterator[Hit]:
+def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) -> Iterator[ObservedViolation]:
     """Training in float16 that no scaler had a part in: none was made, or it is off."""
     made = [event for event in section.events if event.kind == "scaler"]
     off = [event for event in made if not trace.scalers.get(event.scaler or 0, {}).get("enabled")]
@@ -203,20 +214,20 @@ def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) 
         return  # scaled by hand, or by a scaler that does things its own way
     region, backward = plain[0]
     if not off:
-        yield Hit("AMP305", region, backward, (region, backward))
+        yield ObservedViolation(Violation.FP16_WITHOUT_SCALER, region, backward, (region, backward))
     elif trace.scalers[off[0].scaler or 0].get("asked"):
-        yield Hit("AMP306", off[0], backward, (off[0], region, backward))
+        yield ObservedViolation(Violation.SCALER_MISCONSTRUCTED, off[0], backward, (off[0], region, backward))
     else:
-        yield Hit("AMP303", off[0], backward, (off[0], region, backward))
+        yield ObservedViolation(Violation.ENABLED_MISMATCH, off[0], backward, (off[0], region, backward))
 
 
-def _missing(events: list[Event]) -> Iterator[Hit]:
+def _missing(events: list[Event]) -> Iterator[ObservedViolation]:
     """AMP209, AMP302: what a whole run never did."""
     steps = [event for event in events if event.kind == "scaler.step" and not event.raised]
     updated = {event.scaler for event in events if event.kind == "update"}
     if lonely := [event for event in steps if event.scaler not in updated]:
-        yield Hit("AMP209", lonely[0], lonely[-1], (lonely[0],))
+        yield ObservedViolation(Violation.MISSING_UPDATE, lonely[0], lonely[-1], (lonely[0],))
     saves = [event for event in events if event.kind == "save" and "optimizer" in event.fields.get("holds", ())]
     kept = any(event.kind == "save" and "scaler" in event.fields.get("holds", ()) for event in events)
     if steps and saves and not kept and not any(event.kind == "scaler.state_dict" for event in events):
-        yield Hit("AMP302", saves[0], saves[0], (saves[0],))
+        yield ObservedViolation(Violation.SCALER_NOT_CHECKPOINTED, saves[0], saves[0], (saves[0],))

@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from verifygate.execution.order import Hit
+from verifygate.execution.order import ObservedViolation
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.trace import Event, Frame
 from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
+from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
 
 SHOWN_EVENTS = 8
@@ -34,7 +35,7 @@ class Ownership:
         file = self.sources.get(path) if path is not None else None
         return path if file is not None and (self.tests_too or not file.is_test) else None
 
-    def answers_for(self, hit: Hit) -> bool:
+    def answers_for(self, hit: ObservedViolation) -> bool:
         """Whether audited code did both things, and audited code put them in this order.
 
         The deepest function that both were called from is the one that put them in order.
@@ -52,18 +53,18 @@ class Ownership:
         return common is not None and self.path(common) is not None
 
 
-def findings(hits: Iterable[tuple[str, Hit]], ownership: Ownership) -> tuple[Finding, ...]:
+def findings(hits: Iterable[tuple[str, ObservedViolation]], ownership: Ownership) -> tuple[Finding, ...]:
     """One finding per rule and line, in order of place; each hit comes with the name of its section."""
-    together: dict[tuple[str, str, int], list[tuple[str, Hit]]] = {}
+    together: dict[tuple[Violation, str, int], list[tuple[str, ObservedViolation]]] = {}
     for section, hit in hits:
-        if hit.rule not in RULES or not ownership.answers_for(hit):
+        if hit.violation not in RULES or not ownership.answers_for(hit):
             continue
         frame = hit.blamed.frames[0]
-        together.setdefault((hit.rule, ownership.path(frame) or "", frame.line), []).append((section, hit))
+        together.setdefault((hit.violation, ownership.path(frame) or "", frame.line), []).append((section, hit))
     seen: dict[str, int] = {}
     made = []
-    for (rule, path, line), same in sorted(together.items()):
-        made.append(_finding(rule, path, line, same, ownership, seen))
+    for (violation, path, line), same in sorted(together.items()):
+        made.append(_finding(violation, path, line, same, ownership, seen))
     return tuple(sorted(made, key=lambda finding: finding.order))
 
 
@@ -72,18 +73,23 @@ def _is_in(event: Event, ownership: Ownership) -> bool:
 
 
 def _finding(
-    code: str, path: str, line: int, same: list[tuple[str, Hit]], ownership: Ownership, seen: dict[str, int]
+    violation: Violation,
+    path: str,
+    line: int,
+    same: list[tuple[str, ObservedViolation]],
+    ownership: Ownership,
+    seen: dict[str, int],
 ) -> Finding:
-    rule, hit = RULES[code], next((hit for _, hit in same if hit.certain), same[0][1])
+    rule, hit = RULES[violation], next((hit for _, hit in same if hit.certain), same[0][1])
     snippet = ownership.sources.line(path, line)
     symbol = hit.blamed.frames[0].symbol
     symbol = "" if symbol == "<module>" else symbol
-    identity = "\0".join((code, path, symbol, "run", snippet))
+    identity = "\0".join((violation, path, symbol, "run", snippet))
     count = seen[identity] = seen.get(identity, -1) + 1
     text = snippet if len(snippet) <= 80 else f"{snippet[:77]}..."
     return Finding(
-        rule=code,
-        name=rule.name,
+        rule=violation.value,
+        name=violation.rule_name,
         path=path,
         line=line,
         column=_column(path, line, ownership.sources),
@@ -109,13 +115,13 @@ def _column(path: str, line: int, sources: Sources) -> int:
     return len(text) - len(text.lstrip()) + 1
 
 
-def _told(hit: Hit, times: int) -> str:
+def _told(hit: ObservedViolation, times: int) -> str:
     numbers = sorted({hit.blamed.number, hit.shown.number})
     where = f"event{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
     return f"seen in a run: {where}, step {hit.shown.step + 1}" + (f"; {times} times in all" if times > 1 else "")
 
 
-def _seen(same: list[tuple[str, Hit]]) -> Detail:
+def _seen(same: list[tuple[str, ObservedViolation]]) -> Detail:
     """In which tests (or when in the run) it was seen."""
     names = list(dict.fromkeys(name for name, _ in same if name))
     if not names:
@@ -124,7 +130,7 @@ def _seen(same: list[tuple[str, Hit]]) -> Detail:
     return Detail(label=SEEN_IN, values=(*names[:SHOWN_SECTIONS], *more))
 
 
-def _steps(hit: Hit, ownership: Ownership) -> tuple[PathStep, ...]:
+def _steps(hit: ObservedViolation, ownership: Ownership) -> tuple[PathStep, ...]:
     steps = []
     for event in hit.path[-SHOWN_EVENTS:]:
         frame = next((frame for frame in event.frames if ownership.relative(frame.path)), None)

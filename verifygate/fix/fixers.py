@@ -8,24 +8,26 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from verifygate.fix.draft import Draft
 from verifygate.model import Finding
+from verifygate.protocol import Violation
+from verifygate.rule_codes import Hazard, SuppressionProblem
 from verifygate.sources.tree import SourceFile, Sources
 
 if TYPE_CHECKING:
     from verifygate.fix.tree import Tree
 
-FIXES = {
-    "AMP101": "verifygate.fix.leave_region",
-    "AMP102": "verifygate.fix.leave_region",
-    "AMP201": "verifygate.fix.unscale_first",
-    "AMP207": "verifygate.fix.step_by_scaler",
-    "AMP209": "verifygate.fix.add_update",
-    "AMP302": "verifygate.fix.scaler_state",
-    "AMP304": "verifygate.fix.scaler_for_half",
-    "AMP501": "verifygate.fix.new_amp_api",
-    "GATE102": "verifygate.fix.unused_comment",
-    "PERF106": "verifygate.fix.copy_ahead",
-    "PERF109": "verifygate.fix.loader_options",
-    "PERF110": "verifygate.fix.keep_detached",
+FIXES: dict[str, str] = {
+    Violation.BACKWARD_IN_AUTOCAST: "verifygate.fix.leave_region",
+    Violation.STEP_IN_AUTOCAST: "verifygate.fix.leave_region",
+    Violation.CLIP_BEFORE_UNSCALE: "verifygate.fix.unscale_first",
+    Violation.STEP_BYPASSES_SCALER: "verifygate.fix.step_by_scaler",
+    Violation.MISSING_UPDATE: "verifygate.fix.add_update",
+    Violation.SCALER_NOT_CHECKPOINTED: "verifygate.fix.scaler_state",
+    Violation.BF16_WITH_SCALER: "verifygate.fix.scaler_for_half",
+    Violation.DEPRECATED_AMP_API: "verifygate.fix.new_amp_api",
+    SuppressionProblem.UNUSED_SUPPRESSION: "verifygate.fix.unused_comment",
+    Hazard.BLOCKING_TRANSFER: "verifygate.fix.copy_ahead",
+    Hazard.LOADER_OPTIONS_INVALID: "verifygate.fix.loader_options",
+    Hazard.GRAPH_RETAINED: "verifygate.fix.keep_detached",
 }
 """Code of a rule -> the module that fixes it. The module loads libcst, so it is imported when there is a finding."""
 

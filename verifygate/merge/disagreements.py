@@ -14,12 +14,12 @@ from itertools import zip_longest
 from verifygate.merge.grounds import Grounds, Results, named
 from verifygate.merge.witnesses import DONE_BY
 from verifygate.model import Certainty, ConstructKind, Contradiction, Finding, QueryResult, Status, Witness
-from verifygate.protocol import MOVES, Event
+from verifygate.protocol import TRANSITIONS, Event, Violation
 from verifygate.requirements import quality_gates
 
-AT_ONCE = frozenset(move.breach.rule for move in MOVES if move.breach and move.breach.blame is move.event) - frozenset(
-    move.breach.rule for move in MOVES if move.breach and move.breach.blame is not move.event
-)
+AT_ONCE = frozenset(
+    row.fault.violation for row in TRANSITIONS if row.fault and row.fault.event is row.event
+) - frozenset(row.fault.violation for row in TRANSITIONS if row.fault and row.fault.event is not row.event)
 """Rules whose breach shows at the statement at fault; that of any other shows at a later event."""
 OF_A_SCALER = (Event.UNSCALE.value, Event.SCALER_STEP.value, Event.UPDATE.value)
 _CODE = re.compile(r"\b[A-Z]{3,5}\d{3}\b")
@@ -31,7 +31,11 @@ def faults_that_ran_well(results: Results, _grounds: Grounds) -> Iterator[Contra
     for stage, finding in results.findings:
         by_source = finding.certainty is Certainty.CERTAIN and finding.witnesses == (Witness.STATIC,)
         if by_source and _ran_well(finding, results):
-            saw = "saw the scaler updated" if finding.rule == "AMP209" else "passed here without the breach"
+            saw = (
+                "saw the scaler updated"
+                if finding.rule == Violation.MISSING_UPDATE
+                else "passed here without the breach"
+            )
             yield Contradiction(
                 name="static-fault-not-seen-in-run",
                 stages=(stage.stage, "execution"),
@@ -52,7 +56,7 @@ def _ran_well(finding: Finding, results: Results) -> bool:
         for visit in here
         if finding.line <= visit.line <= finding.end_line and visit.event in DONE_BY.get(finding.rule, ())
     )
-    if finding.rule == "AMP209":
+    if finding.rule == Violation.MISSING_UPDATE:
         return times > 0 and any(visit.event == Event.UPDATE for visit in here)
     return times > (0 if finding.rule in AT_ONCE else 1)
 

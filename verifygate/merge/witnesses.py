@@ -17,14 +17,12 @@ from verifygate.model import (
     TraceSummary,
     Witness,
 )
-from verifygate.protocol import MOVES
+from verifygate.protocol import TRANSITIONS
 
-DONE_BY = {
-    move.breach.rule: frozenset(
-        other.breach.blame.value for other in MOVES if other.breach and other.breach.rule == move.breach.rule
-    )
-    for move in MOVES
-    if move.breach
+_FAULTS = frozenset(row.fault for row in TRANSITIONS if row.fault)
+DONE_BY: dict[str, frozenset[str]] = {
+    fault.violation: frozenset(other.event.value for other in _FAULTS if other.violation is fault.violation)
+    for fault in _FAULTS
 }
 """Rule -> the events that break it: what the statement of a finding does when it runs."""
 

@@ -10,17 +10,18 @@ from verifygate.model import Finding, HazardAnswer, LineCost, Profile, Status
 from verifygate.performance.anatomy import growth
 from verifygate.performance.case import ON_CUDA
 from verifygate.performance.spread import mean
+from verifygate.rule_codes import Hazard
 
 Answer = Literal["confirmed", "refuted", "this machine cannot tell"]
 CANNOT: Answer = "this machine cannot tell"
 SIGNIFICANT = 0.01
 """A part of a step's time that is worth a change of the code."""
-WAITS = ("PERF101", "PERF111")
+WAITS = (Hazard.HOST_SYNC_IN_LOOP, Hazard.SCALE_READ_EACH_STEP)
 """Waiting for the device: nothing on a CPU."""
-DEVICE_CALLS = ("PERF102", "PERF103")
-LOADING = ("PERF104", "PERF105", "PERF106")
-HOST_WORK = ("PERF107",)
-RETAINED = ("PERF110",)
+DEVICE_CALLS = (Hazard.SYNCHRONIZE_IN_LOOP, Hazard.EMPTY_CACHE_IN_LOOP)
+LOADING = (Hazard.LOADER_WITHOUT_WORKERS, Hazard.LOADER_WITHOUT_PINNED_MEMORY, Hazard.BLOCKING_TRANSFER)
+HOST_WORK = (Hazard.PYTHON_BATCH_ASSEMBLY,)
+RETAINED = (Hazard.GRAPH_RETAINED,)
 
 
 def answered(hazards: Sequence[Finding], profiles: Sequence[Profile]) -> tuple[HazardAnswer, ...]:

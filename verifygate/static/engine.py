@@ -267,7 +267,7 @@ def _suppress(
                 covers=directive.line,
             ))  # fmt: skip
         elif code in active and not directive.foreign:
-            problems.append(_complaint(directive, "GATE102", f"nothing here breaks {code}: remove the comment"))
+            problems.append(_complaint(directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"))
     return kept, silenced, idle, [problem for problem in problems if problem.rule in active]
 
 
@@ -287,11 +287,11 @@ def _covers(directive: suppressions.Directive, finding: Finding) -> bool:
 def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
     """Why a suppression is refused, if it is: it must name a rule, a known one, and a reason."""
     if not directive.rule:
-        return _complaint(directive, "GATE101", "a suppression names its rule: `# verifygate: ignore[AMP201] reason`")
+        return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, "a suppression names its rule: `# verifygate: ignore[AMP201] reason`")
     if code not in load_rules():
-        return _complaint(directive, "GATE101", f"there is no rule `{directive.rule}`")
+        return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, f"there is no rule `{directive.rule}`")
     if not directive.reason and not directive.foreign:
-        return _complaint(directive, "GATE101", f"a suppression of {code} says why: add the reason behind the bracket")
+        return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, f"a suppression of {code} says why: add the reason behind the bracket")
     return None
 
 

@@ -67,7 +67,7 @@ def test_a_fault_is_seen_and_its_line_is_named(entries: dict[str, Entry], name: 
     answer = entries[name].answers[question]
 
     assert answer.status in (Status.FAIL, Status.PARTIAL)
-    assert (rule, line(name, part)) in {(blame.rule, blame.place[1]) for blame in answer.blames}
+    assert (rule, line(name, part)) in {(blame.violation, blame.place[1]) for blame in answer.blames}
     assert {Path(blame.place[0]).name for blame in answer.blames} == {f"{name}.py"}
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from verifygate.execution.oracles.runs import Place, Seen, place
 from verifygate.model import Status
+from verifygate.protocol import Violation
 
 
 class Fact(NamedTuple):
@@ -21,7 +22,8 @@ class Fact(NamedTuple):
 class Blame:
     """A breach of a rule that a run has shown."""
 
-    rule: str
+    violation: Violation | None
+    """None where no rule can be named."""
     place: Place
     message: str
 
@@ -67,14 +69,14 @@ def _gap_place(gap: Mapping[str, object]) -> Place:
 
 
 RAISED = {
-    "unscale_() has already been called": "AMP202",
-    "unscale_() is being called after step()": "AMP209",
-    "step() has already been called": "AMP209",
-    "No inf checks were recorded for this optimizer": "AMP212",
-    "No inf checks were recorded prior to update": "AMP210",
-    "Closure use is not currently supported": "AMP215",
-    "Attempting to unscale FP16 gradients": "AMP401",
-    "_scale is None": "AMP206",
+    "unscale_() has already been called": Violation.UNSCALE_TWICE,
+    "unscale_() is being called after step()": Violation.MISSING_UPDATE,
+    "step() has already been called": Violation.MISSING_UPDATE,
+    "No inf checks were recorded for this optimizer": Violation.ZERO_GRAD_MISPLACED,
+    "No inf checks were recorded prior to update": Violation.MISPLACED_UPDATE,
+    "Closure use is not currently supported": Violation.CLOSURE_WITH_SCALER,
+    "Attempting to unscale FP16 gradients": Violation.HALF_PARAMETERS_WITH_SCALER,
+    "_scale is None": Violation.UNSCALED_BACKWARD,
 }
 """Part of a message of GradScaler -> the rule whose breach raises it."""
 
@@ -85,29 +87,30 @@ def blame_for_error(seen: Seen) -> tuple[Blame, ...]:
     if error is None or error.get("how") != "raised":
         return ()
     message = str(error["message"])
-    rule = next((rule for part, rule in RAISED.items() if part in message), "")
-    if not rule:
+    violation = next((violation for part, violation in RAISED.items() if part in message), None)
+    if violation is None:
         return ()
-    rule, where = _root_cause(rule, seen, place(error))
-    return (Blame(rule, where, f"GradScaler raises {error['error']}: {message}"),)
+    violation, where = _root_cause(violation, seen, place(error))
+    return (Blame(violation, where, f"GradScaler raises {error['error']}: {message}"),)
 
 
-def _root_cause(rule: str, seen: Seen, raised: Place) -> tuple[str, Place]:
+def _root_cause(violation: Violation, seen: Seen, raised: Place) -> tuple[Violation, Place]:
     """What led to the error: GradScaler complains only of the call that comes too late."""
-    if rule == "AMP210":
+    if violation is Violation.MISPLACED_UPDATE:
         direct = [step for step in seen.steps if step["by"] == "optimizer"]
         if direct and not any(step["by"] == "scaler" for step in seen.steps):
-            return "AMP207", place(direct[-1])
-    if rule == "AMP209" and seen.steps:
-        return rule, place(seen.steps[-1])
-    if rule == "AMP202":
+            return Violation.STEP_BYPASSES_SCALER, place(direct[-1])
+    if violation is Violation.MISSING_UPDATE and seen.steps:
+        return violation, place(seen.steps[-1])
+    if violation is Violation.UNSCALE_TWICE:
         moves = list(seen.of("move"))
         first = next((at for at in reversed(range(len(moves))) if moves[at]["kind"] == "unscaled"), None)
         between = moves[first + 1 :] if first is not None else []
         backward = next((move for move in between if move["kind"] == "backward"), None)
         if first is not None and backward is not None:
-            return ("AMP203" if any(backward.get("left", [])) else "AMP214"), place(moves[first])
-    return rule, raised
+            accumulates = any(backward.get("left", []))
+            return Violation.UNSCALE_MID_ACCUMULATION if accumulates else violation.under_guard, place(moves[first])
+    return violation, raised
 
 
 def cannot_run(seen: Seen) -> Answer:

@@ -12,6 +12,7 @@ from verifygate.execution.oracles import inf_injection
 from verifygate.execution.oracles.answers import Answer, Blame, Fact
 from verifygate.execution.oracles.runs import Seen, place
 from verifygate.model import Status
+from verifygate.protocol import Violation
 
 STREAK = 200
 """So many overflows in a row."""
@@ -98,7 +99,7 @@ def _made_anew(seen: Seen) -> Answer | None:
     if not later or not any(scaler["site"] == first["site"] for scaler in later for first in seen.of("scaler")):
         return None
     text = f"a scaler is built in the loop: its scale is back at {later[0]['scale']:g} whatever it has learned"
-    blame = Blame("AMP301", place(later[0]), text)
+    blame = Blame(Violation.SCALER_RECREATED, place(later[0]), text)
     return Answer(Status.FAIL, text, (Fact(text, blame.place),), (blame,), "build the scaler once, before the loop")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from verifygate.execution.oracles.answers import Answer, Blame, Fact, blame_for_error
 from verifygate.execution.oracles.runs import Event, Place, Seen, place
 from verifygate.model import Status
+from verifygate.protocol import Violation
 
 UNGUARDED = "no scaler guards this run, and nothing else does"
 
@@ -83,7 +84,7 @@ def schedule(seen: Seen, *, guarded: bool) -> Answer | None:
         text = f"the schedule waited in window {at + 1}, whose step was skipped"
         return Answer(Status.PASS, text, (Fact(text, place(moves[0])),))
     text = f"the schedule moved in window {at + 1} although its step was skipped"
-    blame = Blame("AMP213", place(moves[at]), text)
+    blame = Blame(Violation.SCHEDULER_IGNORES_SKIP, place(moves[at]), text)
     return Answer(
         Status.PARTIAL, text, (Fact(text, blame.place),), (blame,), "step the scheduler after real steps only"
     )
@@ -116,7 +117,8 @@ def _not_injected(seen: Seen, what: str) -> Answer:
     if thrown:
         text = "every poisoned gradient was zeroed or dropped before a step could use it"
         return Answer(
-            Status.FAIL, text, (Fact(text, place(thrown[-1])),), (Blame("AMP212", place(thrown[-1]), text),),
+            Status.FAIL, text, (Fact(text, place(thrown[-1])),),
+            (Blame(Violation.ZERO_GRAD_MISPLACED, place(thrown[-1]), text),),
             "zero the gradients between two windows, not between backward and step",
         )  # fmt: skip
     if seen.error is not None:
@@ -134,16 +136,16 @@ def _blames(seen: Seen, window: _Window, guarded: bool) -> list[Blame]:
     for event in window.inside:
         if event["event"] == "masked":
             text = "the inf is taken out of the gradients here, so the scaler cannot see it"
-            found.append(Blame("AMP201", place(event), text))
+            found.append(Blame(Violation.CLIP_BEFORE_UNSCALE, place(event), text))
     by_scaler = [step for step in window.steps if step["by"] == "scaler"]
     for step in window.steps:
         if guarded and step["by"] == "optimizer" and step["moved"]:
-            rule = "AMP208" if by_scaler else "AMP207"
+            violation = Violation.DOUBLE_STEP if by_scaler else Violation.STEP_BYPASSES_SCALER
             also = ", although the scaler skipped its step" if by_scaler else ", which nothing checked"
-            found.append(Blame(rule, place(step), f"the optimizer steps on inf gradients{also}"))
+            found.append(Blame(violation, place(step), f"the optimizer steps on inf gradients{also}"))
     if window.poisoned["event"] == "poisoned" and not found and guarded:
         found += [
-            Blame("", place(step), "the scaler's own step moved the weights") for step in by_scaler if step["moved"]
+            Blame(None, place(step), "the scaler's own step moved the weights") for step in by_scaler if step["moved"]
         ]
     return found + [blame for blame in blame_for_error(seen) if not found]
 
@@ -154,11 +156,11 @@ def _stopped(seen: Seen, window: _Window, what: str, guarded: bool, faults: list
     text = f"after {what} the entry {seen.ending}"
     if not guarded and not any(step["moved"] for step in window.steps):
         return Answer(Status.PASS, f"{text}, before the weights moved", (Fact(text, where),))
-    named = [blame for blame in faults if blame.rule]
+    named = [blame for blame in faults if blame.violation]
     if guarded and not named:
-        rule = "AMP214" if "inf checks" in seen.ending or "already been called" in seen.ending else ""
+        left_open = "inf checks" in seen.ending or "already been called" in seen.ending
         why = "one overflow, which a scaler is there to survive, ends the training"
-        blames = (Blame(rule, where, why),) if rule else ()
+        blames = (Blame(Violation.SKIP_GUARD_BREAKS_SCALER, where, why),) if left_open else ()
         return Answer(Status.FAIL, text, (Fact(text, where), Fact(why, where)), blames, "let the scaler skip the step")
     return Answer(
         Status.FAIL, text, (Fact(text, where), *(Fact(blame.message, blame.place) for blame in faults)), tuple(named),
@@ -171,7 +173,7 @@ def _harmed(window: _Window, what: str, faults: list[Blame], damage: list[Event]
     text = f"{what}: {seen}"
     where: Place = place((broken or damage or [window.poisoned])[0])
     facts = [Fact(text, where), *(Fact(blame.message, blame.place) for blame in faults)]
-    named = tuple(blame for blame in faults if blame.rule)
+    named = tuple(blame for blame in faults if blame.violation)
     return Answer(Status.FAIL, text, tuple(facts), named, "let `scaler.step` decide, on gradients that nothing rewrote")
 
 
@@ -183,9 +185,8 @@ def _scale_kept(window: _Window) -> Answer | None:
     if not updates:
         text = "the window with the inf has no update: the scale stays too high"
         fact = Fact(text, place(window.poisoned))
-        return Answer(
-            Status.FAIL, text, (fact,), (Blame("AMP214", fact.place, text),), "reach `update()` on skipped steps too"
-        )
+        blame = Blame(Violation.SKIP_GUARD_BREAKS_SCALER, fact.place, text)
+        return Answer(Status.FAIL, text, (fact,), (blame,), "reach `update()` on skipped steps too")
     text = f"the scale stays at {updates[0]['after']:g} after an inf"
     return Answer(
         Status.FAIL, text, (Fact(text, place(updates[0])),), (), "let the scaler see the gradients as they are"
@@ -216,4 +217,5 @@ def _left_over(window: _Window) -> tuple[Blame, ...]:
     backward = next((event for event in window.behind if event["event"] == "move"), None)
     if backward is None or not any(backward.get("left", [])):
         return ()
-    return (Blame("AMP212", place(backward), "this backward adds to gradients that a step has met already"),)
+    text = "this backward adds to gradients that a step has met already"
+    return (Blame(Violation.ZERO_GRAD_MISPLACED, place(backward), text),)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from verifygate.execution.oracles.answers import Answer, Blame, Fact, blame_for_error
 from verifygate.execution.oracles.runs import Event, Place, Seen, place
 from verifygate.model import Status
+from verifygate.protocol import Violation
 
 LOW, HIGH = 2.0**8, 2.0**16
 MARGIN = 8.0
@@ -138,17 +139,17 @@ def _explained(low: Seen, high: Seen, first: int) -> Answer:
     blame = next(_faults(low, high, first), None)
     if blame is not None:
         facts.append(Fact(blame.message, blame.place))
-    blames = (blame,) if blame is not None and blame.rule else ()
+    blames = (blame,) if blame is not None and blame.violation else ()
     return Answer(Status.FAIL, text, tuple(facts), blames, "correct what reads or mixes scaled gradients")
 
 
 def _faults(low: Seen, high: Seen, first: int) -> Iterator[Blame]:
-    """Moves after which the gradients depend on the scale as they must not; an empty rule where none can be named."""
+    """Moves after which the gradients depend on the scale as they must not; no violation where none can be named."""
     story, steps = _Story(), 0
     kinds = ("move", "stepped", "updated", "autograd.grad")
     for one, other in zip(low.of(*kinds), high.of(*kinds), strict=False):
         if (one["event"], one["site"]) != (other["event"], other["site"]):
-            yield Blame("", place(one), "from here on the two runs go different ways")
+            yield Blame(None, place(one), "from here on the two runs go different ways")
             return
         if one["event"] == "move":
             yield from _after_move(story, one, other)
@@ -160,7 +161,8 @@ def _faults(low: Seen, high: Seen, first: int) -> Iterator[Blame]:
         else:
             state = story.of(one["optimizer"])
             if one["by"] == "optimizer" and one["weights"] != other["weights"] and state.held == "scaled":
-                yield Blame("AMP207", place(one), "the optimizer steps on gradients that are still scaled")
+                text = "the optimizer steps on gradients that are still scaled"
+                yield Blame(Violation.STEP_BYPASSES_SCALER, place(one), text)
             state.held, story.differentiated = "spent", None
             steps += 1
             if steps > first + 1:
@@ -183,14 +185,14 @@ def _after_move(story: _Story, one: Event, other: Event) -> Iterator[Blame]:
                 state.held, state.updated = "scaled", False
         elif equal:
             if kind == "backward" and state.held != "unscaled" and (not leftover or state.held != "spent"):
-                yield Blame("AMP206", place(one), "this backward makes gradients without the loss scale")
+                text = "this backward makes gradients without the loss scale"
+                yield Blame(Violation.UNSCALED_BACKWARD, place(one), text)
                 state.held = "plain"
             elif kind == "unscaled" and state.held == "scaled":
                 state.held = "unscaled"
             elif kind in ("rewritten", "unscale", "step") and state.held == "scaled":
-                yield Blame(
-                    "AMP201", place(one), "gradients that carry the loss scale are cut here to what they may be"
-                )
+                text = "gradients that carry the loss scale are cut here to what they may be"
+                yield Blame(Violation.CLIP_BEFORE_UNSCALE, place(one), text)
         else:
             yield _mixed(story, state, kind, leftover, place(one))
 
@@ -199,16 +201,19 @@ def _mixed(story: _Story, state: _Gradients, kind: str, leftover: bool, where: P
     """The gradients are neither the same for both scales nor in their ratio: what was done to them?"""
     if kind == "backward":
         if leftover and state.held == "spent":
-            return Blame("AMP212", where, "this backward adds to gradients that a step has used: they were not zeroed")
+            text = "this backward adds to gradients that a step has used: they were not zeroed"
+            return Blame(Violation.ZERO_GRAD_MISPLACED, where, text)
         if leftover and state.held == "unscaled":
-            rule = "AMP210" if state.updated else "AMP203"
-            return Blame(rule, where, "this backward adds scaled gradients to unscaled ones")
+            violation = Violation.MISPLACED_UPDATE if state.updated else Violation.UNSCALE_MID_ACCUMULATION
+            return Blame(violation, where, "this backward adds scaled gradients to unscaled ones")
         if story.differentiated is not None:
-            return Blame("AMP205", story.differentiated, "a loss built from these gradients depends on the loss scale")
-        return Blame("", where, "the gradients of this backward depend on the loss scale")
+            text = "a loss built from these gradients depends on the loss scale"
+            return Blame(Violation.GRADIENT_PENALTY_UNSCALED, story.differentiated, text)
+        return Blame(None, where, "the gradients of this backward depend on the loss scale")
     if kind in ("rewritten", "step", "unscale") and state.held == "scaled":
-        return Blame("AMP201", where, "gradients are rewritten here while they are multiplied by the loss scale")
+        text = "gradients are rewritten here while they are multiplied by the loss scale"
+        return Blame(Violation.CLIP_BEFORE_UNSCALE, where, text)
     if kind == "unscaled" and state.held in ("unscaled", "plain"):
-        rule = "AMP202" if state.held == "unscaled" else "AMP206"
-        return Blame(rule, where, "gradients are divided by the loss scale that do not carry it")
-    return Blame("", where, "from here on the gradients depend on the loss scale")
+        violation = Violation.UNSCALE_TWICE if state.held == "unscaled" else Violation.UNSCALED_BACKWARD
+        return Blame(violation, where, "gradients are divided by the loss scale that do not carry it")
+    return Blame(None, where, "from here on the gradients depend on the loss scale")

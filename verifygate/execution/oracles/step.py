@@ -18,6 +18,7 @@ from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import Certainty, Check, EntryPrecision, Evidence, EvidenceClass, Finding, Status, Witness
 from verifygate.process.subject import Subject
+from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
 
 HOW = (
@@ -164,20 +165,23 @@ def _findings(entries: Iterable[Entry], sources: Sources, scrubber: Scrubber) ->
         for answer in entry.answers.values():
             for blame in answer.blames:
                 path = scrubber.inside(blame.place[0])
-                if path is not None and sources.get(path) is not None and blame.rule in RULES:
-                    finding = _finding(blame, path, sources, scrubber, answer.emulated)
+                violation = blame.violation
+                if path is not None and sources.get(path) is not None and violation is not None and violation in RULES:
+                    finding = _finding(blame, violation, path, sources, scrubber, answer.emulated)
                     found.setdefault((finding.rule, path, finding.line), finding)
     return sorted(found.values(), key=lambda finding: finding.order)
 
 
-def _finding(blame: Blame, path: str, sources: Sources, scrubber: Scrubber, emulated: bool) -> Finding:
-    known, line = RULES[blame.rule], blame.place[1]
+def _finding(
+    blame: Blame, violation: Violation, path: str, sources: Sources, scrubber: Scrubber, emulated: bool
+) -> Finding:
+    known, line = RULES[violation], blame.place[1]
     snippet = sources.line(path, line)
     run = "a run with CUDA emulated" if emulated else "a run"
-    identity = "\0".join(("oracle", blame.rule, path, snippet))
+    identity = "\0".join(("oracle", violation, path, snippet))
     return Finding(
-        rule=blame.rule,
-        name=known.name,
+        rule=violation.value,
+        name=violation.rule_name,
         path=path,
         line=line,
         column=1,

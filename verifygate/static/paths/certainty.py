@@ -110,7 +110,7 @@ class MayMust:
         return typestate.state.gradients in _SCALED_SIDE or typestate.state.scaler in states
 
     def _is_zeroed_in(self, loops: set[int], state: State) -> bool:
-        """Whether an iteration of these loops ends with gradients zeroed: what is read depends on how the last one ended."""
+        """Whether an iteration of these loops ends with gradients zeroed: then the last iteration decides."""
         zeroed = [node for _, each in state.optimizers if (node := each.latest(Event.ZERO_GRAD)) is not None]
         return any(loops <= set(self.nodes[node].loops) for node in zeroed)
 

@@ -6,7 +6,7 @@ It is pure: equal facts, node and state give equal results, so that what is expl
 from __future__ import annotations
 
 from verifygate.base.records import record
-from verifygate.protocol import Blame, Event, Gradients, ScalerState, Violation, advance
+from verifygate.protocol import Event, Fault, Gradients, ScalerState, Violation, advance
 from verifygate.static.conditions.predicates import is_below
 from verifygate.static.lowering.event_graph import (
     Assign,
@@ -202,10 +202,10 @@ class _Transfer:
         if isinstance(payload, Signal) and is_by_other_scaler(typestate, payload):
             self._meet(Violation.STEP_WRONG_OBJECT, name)
             typestate = typestate._replace(scales=frozenset())
-        following, blame = advanced(typestate, event, self.number, aimed=aimed)
-        if blame is not None and not _is_unused(name, blame, event):
-            present = blame.event is event and not blame.violation.traits.blames_earlier
-            self._meet(blame.violation, name, None if present else typestate.latest(blame.event))
+        following, fault = advanced(typestate, event, self.number, aimed=aimed)
+        if fault is not None and not _is_unused(name, fault, event):
+            present = fault.event is event and not fault.violation.traits.blames_earlier
+            self._meet(fault.violation, name, None if present else typestate.latest(fault.event))
         return following
 
     def _is_own_iteration(self, name: str, typestate: Typestate) -> bool:
@@ -243,6 +243,6 @@ class _Transfer:
         return state._replace(scaled=scaled, facts=decisions, span=span, optimizers=optimizers)
 
 
-def _is_unused(name: str, blame: Blame, event: Event) -> bool:
+def _is_unused(name: str, fault: Fault, event: Event) -> bool:
     """Gradients of two scales that an element of a collection may never step with: the step will show it."""
-    return "[*]" in name and blame.violation is Violation.MISPLACED_UPDATE and event is Event.SCALED_BACKWARD
+    return "[*]" in name and fault.violation is Violation.MISPLACED_UPDATE and event is Event.SCALED_BACKWARD

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from verifygate.protocol import Blame, Event, Gradients, OptimizerState, ScalerState, Violation, advance
+from verifygate.protocol import Event, Fault, Gradients, OptimizerState, ScalerState, Violation, advance
 from verifygate.static.conditions.predicates import is_below
 from verifygate.static.lowering.event_graph import Iterate, IterationPart
 
@@ -49,16 +49,16 @@ Typestates = tuple[tuple[str, Typestate], ...]
 """Canonical path of each optimizer, in order, and its typestate."""
 
 
-def advanced(before: Typestate, event: Event, number: int, *, aimed: bool) -> tuple[Typestate, Blame | None]:
+def advanced(before: Typestate, event: Event, number: int, *, aimed: bool) -> tuple[Typestate, Fault | None]:
     """Advance by the protocol's table, but accept a zero_grad of what another optimizer's backward may have left.
 
     `aimed`: the event at that node names this optimizer.
     """
-    after, blame = advance(before.state, event)
+    after, fault = advance(before.state, event)
     if event is Event.ZERO_GRAD and before.weak:
-        after, blame = after._replace(gradients=Gradients.NONE), None
+        after, fault = after._replace(gradients=Gradients.NONE), None
     elif event is Event.SCALER_STEP and before.emptied:  # whosever they were, there is nothing to step with
-        blame = Blame(Violation.ZERO_GRAD_MISPLACED, Event.ZERO_GRAD)
+        fault = Fault(Violation.ZERO_GRAD_MISPLACED, Event.ZERO_GRAD)
     emptied = _stays_emptied(before, event, aimed)
     following = Typestate(
         after,
@@ -69,7 +69,7 @@ def advanced(before: Typestate, event: Event, number: int, *, aimed: bool) -> tu
         iteration=before.iteration,
         scales=frozenset() if event in _SETTLING else before.scales,
     )
-    return following, blame
+    return following, fault
 
 
 def _stays_emptied(before: Typestate, event: Event, aimed: bool) -> bool:
@@ -109,9 +109,9 @@ def _blamable() -> dict[OptimizerState, frozenset[Event]]:
     states = [OptimizerState(gradients, scaler) for gradients in Gradients for scaler in ScalerState]
     rows = {(state, event): advance(state, event) for state in states for event in Event}
     found: dict[OptimizerState, set[Event]] = {state: set() for state in states}
-    for (state, event), (_, blame) in rows.items():
-        if blame is not None and (blame.event is not event or blame.violation.traits.blames_earlier):
-            found[state].add(blame.event)
+    for (state, event), (_, fault) in rows.items():
+        if fault is not None and (fault.event is not event or fault.violation.traits.blames_earlier):
+            found[state].add(fault.event)
     grown = True
     while grown:
         grown = False
@@ -123,7 +123,7 @@ def _blamable() -> dict[OptimizerState, frozenset[Event]]:
 
 
 def iterated(optimizers: Typestates, member: Iterate) -> Typestates | None:
-    """Loops over a collection: the tracked element has one iteration in each; None on paths that give it two or none."""
+    """Loops over a collection: the tracked element has one iteration in each; None where a path gives it no or two."""
     after = []
     for name, typestate in optimizers:
         iteration = typestate.iteration

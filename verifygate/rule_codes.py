@@ -1,0 +1,30 @@
+"""Codes of the rules that are none of AMP and that a stage beside the static one names; AMP's are `Violation`s.
+
+A fix and an answer of the profiler are for one rule, and neither may import the rule itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Hazard(StrEnum):
+    """Performance hazards."""
+
+    HOST_SYNC_IN_LOOP = "PERF101"
+    SYNCHRONIZE_IN_LOOP = "PERF102"
+    EMPTY_CACHE_IN_LOOP = "PERF103"
+    LOADER_WITHOUT_WORKERS = "PERF104"
+    LOADER_WITHOUT_PINNED_MEMORY = "PERF105"
+    BLOCKING_TRANSFER = "PERF106"
+    PYTHON_BATCH_ASSEMBLY = "PERF107"
+    LOADER_OPTIONS_INVALID = "PERF109"
+    GRAPH_RETAINED = "PERF110"
+    SCALE_READ_EACH_STEP = "PERF111"
+
+
+class SuppressionProblem(StrEnum):
+    """What is wrong with a comment that suppresses a rule."""
+
+    INVALID_SUPPRESSION = "GATE101"
+    UNUSED_SUPPRESSION = "GATE102"
