@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import verifygate
 from verifygate.protocol import TRANSITIONS, Event, Gradients, OptimizerState, ScalerState, advance
 
 SCALED, PLAIN, UNSCALE, CLIP, STEP, DIRECT, CHECKED, UPDATE, ZERO = (
@@ -22,6 +26,7 @@ SCALED, PLAIN, UNSCALE, CLIP, STEP, DIRECT, CHECKED, UPDATE, ZERO = (
     Event.ZERO_GRAD,
 )
 STATES = [OptimizerState(*pair) for pair in product(Gradients, ScalerState)]
+CODE = re.compile(r"(AMP|KEY|PERF|GATE)\d{3}")
 WINDOW = (SCALED, UNSCALE, CLIP, STEP, UPDATE, ZERO)
 
 
@@ -131,3 +136,19 @@ def test_each_wrong_move_has_its_code(events: tuple[Event, ...], rule: str):
 def test_any_program_can_be_walked(events: list[Event]):
     """No order of events raises, and every breach bears a code of the scaler's family."""
     assert all(rule.startswith("AMP2") for rule in violations(*events))
+
+
+def test_no_module_but_the_rules_and_the_tables_spells_a_code():
+    """Everything else names a rule by its member of an enum, so that a rule is one row, one member and one module."""
+    package = Path(verifygate.__file__).parent
+    tables = {package / "protocol.py", package / "rule_codes.py"}
+    modules = [path for path in package.rglob("*.py") if path not in tables and path.parent != package / "static/rules"]
+    assert len(modules) > 300
+
+    spelled = [
+        f"{path.relative_to(package)}:{node.lineno} {node.value}"
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and CODE.fullmatch(node.value)
+    ]
+    assert not spelled

@@ -12,6 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -27,69 +28,7 @@ from verifygate.static.rule import FURTHER
 TOLERANCE = 3
 """Lines by which a label and a finding may differ: a label names the call, a finding the statement, or the reverse."""
 
-CLASSES = {
-    "deprecated-api": "AMP501",
-    "deprecated-cuda-amp": "AMP501",
-    "backward-under-autocast": "AMP101",
-    "step-in-autocast": "AMP102",
-    "autocast-not-entered": "AMP103",
-    "autocast-spans-iterations": "AMP104",
-    "weights-changed-in-autocast-region": "AMP104",
-    "device-type-mismatch": "AMP105",
-    "train-eval-precision-mismatch": "AMP106",
-    "float32-island-uncast": "AMP108",
-    "custom-function-without-custom_fwd": "AMP109",
-    "loss-outside-autocast-on-half-outputs": "AMP110",
-    "clip-without-unscale": "AMP201",
-    "clip-before-unscale": "AMP201",
-    "unscale-twice": "AMP202",
-    "unscale-mid-accumulation": "AMP203",
-    "scaled-grad-inspection": "AMP204",
-    "grad-penalty-unscaled": "AMP205",
-    "unscaled-backward": "AMP206",
-    "unscaled-step": "AMP207 AMP208",
-    "bare-optimizer-step-with-scaler": "AMP207 AMP208",
-    "missing-update": "AMP209",
-    "update-before-step": "AMP210",
-    "update-multiple-per-iter": "AMP210",
-    "update-between-optimizers": "AMP210",
-    "update-mid-accumulation": "AMP210 AMP203",
-    "clip-after-step": "AMP211",
-    "zero-grad-in-accumulation": "AMP212",
-    "missing zero_grad": "AMP212",
-    "accumulation-boundary": "AMP212 AMP216",
-    "scheduler-steps-on-skipped-step": "AMP213",
-    "scheduler-on-skipped-step": "AMP213",
-    "skip-guard-breaks-scaler": "AMP214 AMP202",
-    "closure-with-scaler": "AMP215",
-    "accumulation-no-division": "AMP216",
-    "step-wrong-optimizer": "AMP217",
-    "ddp-no-sync-inverted": "AMP218",
-    "clip-over-exhausted-iterator": "AMP219",
-    "scaler-recreated-in-loop": "AMP301",
-    "scaler-not-checkpointed": "AMP302",
-    "scaler-state-not-saved": "AMP302",
-    "enabled-mismatch": "AMP303",
-    "bf16-with-scaler": "AMP304",
-    "scaler-with-bf16": "AMP304",
-    "fp16-without-scaler": "AMP305",
-    "scaler-misconstructed": "AMP306",
-    "fsdp-torch-clip": "AMP307",
-    "sharded-needs-sharded-scaler": "AMP307",
-    "half-model-with-scaler": "AMP401",
-    "eps-underflow-fp16": "AMP402",
-    "fp16-mask-overflow": "AMP403",
-    "half-constant-overflow": "AMP403",
-    "bce-under-autocast": "AMP404",
-    "half-cast-in-autocast": "AMP405",
-    "checkpoint-key-mismatch": "KEY102",
-    "sync-in-hot-loop": "PERF101",
-    "cuda-synchronize-in-loop": "PERF102",
-    "empty-cache-in-loop": "PERF103",
-    "dataloader-no-workers": "PERF104",
-    "timing-without-sync": "PERF108",
-    "graph-retained": "PERF110",
-}
+CLASSES: dict[str, list[str]] = json.loads(resources.read_text(__package__, "label_classes.json"))
 """Class of a label -> the rules that answer to it. A label of another class has no rule and is not scored."""
 
 
@@ -110,7 +49,7 @@ class Case(Model):
 
     @property
     def rules(self) -> frozenset[str]:
-        return frozenset(CLASSES.get(self.label, "").split())
+        return frozenset(CLASSES.get(self.label, ()))
 
 
 @dataclass(frozen=True)
@@ -172,7 +111,7 @@ def _judged(case: Case, findings: Iterable[Finding]) -> Judged:
     if case.verdict == "fixed":
         left = tuple(each for each in here if each.rule in case.rules)
         return Judged(case, not left, left)
-    exempt = {rule for label in case.exempt for rule in CLASSES.get(label, label).split()}
+    exempt = {rule for label in case.exempt for rule in CLASSES.get(label, [label])}
     alarms = [
         each
         for each in here

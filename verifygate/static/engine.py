@@ -16,6 +16,8 @@ from verifygate.base.digests import digest_of
 from verifygate.base.errors import UsageError
 from verifygate.base.records import record
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
+from verifygate.protocol import Violation
+from verifygate.rule_codes import SuppressionProblem
 from verifygate.sources.tree import Sources, SourceUnreadableError
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
@@ -267,16 +269,20 @@ def _suppress(
                 covers=directive.line,
             ))  # fmt: skip
         elif code in active and not directive.foreign:
-            problems.append(_complaint(directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"))
+            problems.append(
+                _complaint(
+                    directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"
+                )
+            )
     return kept, silenced, idle, [problem for problem in problems if problem.rule in active]
 
 
 def _seen_in_runs(code: str) -> bool:
     """Whether a run can have a finding of this rule that the source does not show.
 
-    What AMP501 is about a run tells by torch's own warning, at a place where the source shows it as well.
+    Of a deprecated API a run shows torch's own warning, at a location where the source shows it as well.
     """
-    return Witness.RUN in load_rules()[code].rule.witnesses and code != "AMP501"
+    return Witness.RUN in load_rules()[code].rule.witnesses and code != Violation.DEPRECATED_AMP_API
 
 
 def _covers(directive: suppressions.Directive, finding: Finding) -> bool:
@@ -287,11 +293,19 @@ def _covers(directive: suppressions.Directive, finding: Finding) -> bool:
 def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
     """Why a suppression is refused, if it is: it must name a rule, a known one, and a reason."""
     if not directive.rule:
-        return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, "a suppression names its rule: `# verifygate: ignore[AMP201] reason`")
+        return _complaint(
+            directive,
+            SuppressionProblem.INVALID_SUPPRESSION,
+            "a suppression names its rule: `# verifygate: ignore[AMP201] reason`",
+        )
     if code not in load_rules():
         return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, f"there is no rule `{directive.rule}`")
     if not directive.reason and not directive.foreign:
-        return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, f"a suppression of {code} says why: add the reason behind the bracket")
+        return _complaint(
+            directive,
+            SuppressionProblem.INVALID_SUPPRESSION,
+            f"a suppression of {code} says why: add the reason behind the bracket",
+        )
     return None
 
 
