@@ -132,7 +132,7 @@ def test_a_git_repository_is_read_at_the_labelled_commit(tmp_path: Path):
 
 
 def test_every_class_stands_for_rules_that_exist():
-    assert {rule for rules in CLASSES.values() for rule in rules.split()} <= set(load_rules())
+    assert {rule for rules in CLASSES.values() for rule in rules} <= set(load_rules())
 
 
 def test_a_missing_checkout_is_told_and_ends_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -54,10 +54,10 @@ def test_what_stood_before_is_open_and_does_not_block(repository: Path, capsys: 
     changes = report(repository)["changes"]
     assert [finding["line"] for finding in changes["open"]] == [10]
     assert not changes["new"]
-    assert "not new       1 finding (1 critical) stood before this change" in capsys.readouterr().out
+    assert "not new       1 finding (1 critical), present before this change" in capsys.readouterr().out
     page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
     head = page[: page.index("| Stage |")]
-    assert "**Stood before this change, and do not block:** 1 finding (1 critical), against the source at" in head
+    assert "**Present before this change, not blocking:** 1 finding (1 critical), against the source at" in head
     assert "[old.py:10](../../old.py#L10) AMP201" in head
 
 

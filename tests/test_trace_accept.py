@@ -49,7 +49,7 @@ def section(page: str, title: str) -> str:
 
 def test_accept_change_and_accept_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is proved is accepted; a change is named in the report until somebody accepts it."""
-    assert "`verifygate trace accept` writes down" in section(gate(), "Suspect links")
+    assert "`verifygate trace accept` records" in section(gate(), "Suspect links")
     capsys.readouterr()
     assert main(["trace", "accept"]) == 0
     told = capsys.readouterr()
@@ -77,9 +77,9 @@ def test_marks_that_link_nothing_are_on_the_page(project: Path) -> None:
     (project / "late.py").write_text("# requirement: LOOP-9\nx = 1\n# requirement: LOOP-1\n")
     orphans = section(gate(), "Orphans").splitlines()
     assert orphans == [
-        "- [late.py:1](../../late.py#L1) marks `LOOP-9`, and there is no such requirement",
-        "- [late.py:3](../../late.py#L3) marks `LOOP-1` and nothing else: it stands alone: no code follows it",
-        "- requirements that neither code nor a test is linked to: `LOOP-2`",
+        "- [late.py:1](../../late.py#L1) marks `LOOP-9`, which is not in the specification",
+        "- [late.py:3](../../late.py#L3) marks `LOOP-1` but no code: nothing follows it",
+        "- requirements without a link to code or a test: `LOOP-2`",
     ]
 
 
@@ -136,10 +136,10 @@ def test_what_a_change_accepts_itself_stands_in_its_report(project: Path) -> Non
     git("init", "-q")
     git("add", "train.py", "spec.yaml", "spec.lock.json", "verifygate.toml")
     git("commit", "-q", "-m", "first")
-    assert "in this very change" not in gate("--since", "HEAD")
+    assert "accepted or dropped by this change" not in gate("--since", "HEAD")
     (project / "train.py").write_text(TRAIN.replace('"cpu"', '"cuda"'))
     gate()
     assert main(["trace", "accept"]) == 0
     page = section(gate("--since", "HEAD"), "Suspect links")
-    assert "- **accepted or dropped in this very change, for its reviewers to judge:** `LOOP-1`" in page.splitlines()
+    assert "- **accepted or dropped by this change, for its reviewers to judge:** `LOOP-1`" in page.splitlines()
     assert "+changes" in (project / "spec.lock.json").read_text(encoding="utf-8")

@@ -102,7 +102,7 @@ def test_every_witness_has_its_say(project: Path, monkeypatch: pytest.MonkeyPatc
     assert Report.from_json(report.to_json()).mutation == report.mutation
     page = render(report, "md", "")["mutation.md"]
     assert "## Missed by the project's own tests (3)" in page
-    assert "They were asked about 4 of 4 mutants." in page
+    assert "They ran on 4 of 4 mutants." in page
     assert "**Noticed:** 4 of 4" in page
 
 

@@ -71,7 +71,7 @@ def one_benchmark(stats: str) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("nothing", "no JSON of pytest-benchmark"),
+        ("nothing", "is not JSON of pytest-benchmark"),
         ('{"benchmarks": []}', "`machine_info`"),
         (one_benchmark('{"mean": 1}'), "no raw samples"),
         (one_benchmark('{"data": [0.0]}'), "no raw samples"),

@@ -166,10 +166,10 @@ def test_a_script_is_told_what_to_train_and_writes_its_scores(
     [
         ({"command": "train.py --p={precision} {seed} {steps}"}, "python script.py"),
         ({"command": "python -m"}, "python script.py"),
-        ({"command": "python train.py {precision} {seed}"}, "`{steps}` has to stand in it"),
-        ({"command": "python train.py {precision} {seed} {steps} {epochs}"}, "nothing fills in `{epochs}`"),
-        ({"command": "python train.py '{precision} {seed} {steps}"}, "cannot be taken apart"),
-        ({"workload": "a:b", "function": "a:c"}, "one thing can be measured"),
+        ({"command": "python train.py {precision} {seed}"}, "`{steps}` is missing"),
+        ({"command": "python train.py {precision} {seed} {steps} {epochs}"}, "unknown placeholder `{epochs}`"),
+        ({"command": "python train.py '{precision} {seed} {steps}"}, "cannot be parsed"),
+        ({"workload": "a:b", "function": "a:c"}, "only one workload can be measured"),
     ],
 )
 def test_settings_that_name_nothing_to_measure_are_refused(settings: dict[str, str], told: str) -> None:

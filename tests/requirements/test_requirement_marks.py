@@ -63,8 +63,8 @@ def test_a_mark_links_the_symbol_on_its_line_or_below_it(text: str, symbol: str)
     ("text", "why"),
     [
         ("# requirement: AMP-03\n\n\ndef f():\n    pass\n", "2 blank lines lie between"),
-        ("def f():\n    pass\n# requirement: AMP-03\n", "no code follows it"),
-        ("# requirement: AMP-03\n", "no code follows it"),
+        ("def f():\n    pass\n# requirement: AMP-03\n", "nothing follows it"),
+        ("# requirement: AMP-03\n", "nothing follows it"),
         ("# requirement: AMP-03\ndef f(:\n", "cannot be parsed"),
     ],
 )

@@ -28,7 +28,9 @@ from verifygate.static.rule import FURTHER
 TOLERANCE = 3
 """Lines by which a label and a finding may differ: a label names the call, a finding the statement, or the reverse."""
 
-CLASSES: dict[str, list[str]] = json.loads(resources.read_text(__package__, "label_classes.json"))
+CLASSES: dict[str, list[str]] = json.loads(
+    resources.files(__package__).joinpath("label_classes.json").read_text(encoding="utf-8")
+)
 """Class of a label -> the rules that answer to it. A label of another class has no rule and is not scored."""
 
 

@@ -46,7 +46,7 @@ def _left_open(report: Report) -> list[str]:
     view = View(report)
     found = view.left_open
     old = view.spared
-    told = [f"  not new       {counted(len(old), 'finding')} ({tally(old)}) stood before this change"] if old else []
+    told = [f"  not new       {counted(len(old), 'finding')} ({tally(old)}), present before this change"] if old else []
     if view.without_amp:
         told.append(f"  nothing       {view.without_amp}")
     if view.findings:

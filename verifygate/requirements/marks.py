@@ -84,7 +84,7 @@ def _marked(file: SourceFile, symbols: Symbols, line: int, column: int, alone: b
         return _above(file.lines, line, found)
     blank = sum(not file.lines[number - 1].strip() for number in range(line + 1, below))
     if blank > NEAR:
-        return None, f"it stands alone: {blank} blank lines lie between it and the code below"
+        return None, f"{blank} blank lines lie between it and the code below"
     return found.at(below), ""
 
 
@@ -93,7 +93,7 @@ def _above(lines: list[str], line: int, found: FileSymbols) -> tuple[Symbol | No
     indented = len(lines[line - 1]) - len(lines[line - 1].lstrip()) > 0
     above = next((number for number in range(line - 1, 0, -1) if _is_code(lines[number - 1])), None)
     if not indented or above is None:
-        return None, "it stands alone: no code follows it"
+        return None, "nothing follows it"
     return found.at(above), ""
 
 
