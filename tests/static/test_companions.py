@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.tree import SourceFile, Sources
 from verifygate.static.symbols.import_graph import Companions
 
@@ -16,6 +17,10 @@ def project(imports: dict[str, set[str]]) -> Sources:
         SourceFile(f"{name}.py", "".join(f"import {other}\n" for other in sorted(others)).encode())
         for name, others in imports.items()
     )
+
+
+def companions_of(sources: Sources) -> Companions:
+    return Companions(sources, ImportResolver(sources))
 
 
 def reached(start: str, imports: dict[str, set[str]]) -> set[str]:
@@ -35,14 +40,14 @@ def test_a_program_is_all_that_is_imported(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311 - to have many graphs
     names = [f"file{number}" for number in range(30)]
     imports = {name: set(draw.sample(names, draw.choice((0, 0, 1, 2, 3)))) for name in names}
-    companions = Companions(project(imports))
+    companions = companions_of(project(imports))
 
     for name in draw.sample(names, len(names)):
         assert set(companions.closure(f"{name}.py")) == reached(name, imports), name
 
 
 def test_files_run_together_with_all_that_one_of_their_programs_imports() -> None:
-    companions = Companions(
+    companions = companions_of(
         project({"train": {"net", "data"}, "test": {"net"}, "net": set(), "data": {"net"}, "x": set()})
     )
 
@@ -66,7 +71,7 @@ def test_programs_stand_in_the_order_of_their_sizes_and_then_of_their_paths(seed
     names = [f"part{number}" for number in range(6)]
     entries = {f"entry{number}": {"hub", *draw.sample(names, draw.choice((1, 2, 3)))} for number in range(12)}
 
-    programs = Companions(project({**entries, **{name: set[str]() for name in (*names, "hub")}})).programs("hub.py")
+    programs = companions_of(project({**entries, **{name: set[str]() for name in (*names, "hub")}})).programs("hub.py")
 
     assert len(programs) == 12
     assert programs == sorted(programs, key=lambda files: (len(files), [*files]))
@@ -82,7 +87,7 @@ def test_what_a_program_loads_by_name_may_be_any_file_that_nothing_imports() -> 
             SourceFile("script.py", b"import net\nif __name__ == '__main__':\n    main()\n"),
         ]
     )
-    companions = Companions(sources)
+    companions = companions_of(sources)
 
     assert set(companions.together("train.py")) == {"train.py", "net.py"}
     assert set(companions.with_loaded("train.py")) == {"train.py", "net.py", "plugin.py", "helper.py"}

@@ -12,7 +12,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-SEARCHED = ("", "src")
+from verifygate.sources.import_resolution import resolve
+
+SEARCHED = ("", "src/")
 """Folders below the root that modules are imported from. The root is on the module path, `src` by an installation."""
 AT_START = ("sitecustomize", "usercustomize")
 """Modules that Python imports by itself, from the module path that the root is on."""
@@ -27,7 +29,7 @@ def imported_files(root: Path, workload: str) -> tuple[str, ...]:
     walk = _Walk(root)
     for name in (workload.partition(":")[0], *AT_START):
         walk.follow(name)
-    return tuple(sorted(file.relative_to(root).as_posix() for file in walk.finished()))
+    return tuple(sorted(walk.finished()))
 
 
 def settings_files(root: Path, patterns: Iterable[str]) -> tuple[str, ...]:
@@ -66,47 +68,32 @@ class _Walk:
     """Follows imports from file to file."""
 
     def __init__(self, root: Path) -> None:
-        self._folders = [root / name for name in SEARCHED]
-        self._package: dict[Path, str] = {}
+        self._root = root
+        self._package: dict[str, str] = {}
         """File -> the package that its relative imports start from."""
-        self._waiting: list[Path] = []
+        self._waiting: list[str] = []
 
-    def finished(self) -> Iterable[Path]:
+    def finished(self) -> Iterable[str]:
         """Everything that was found, once all of it is followed."""
         while self._waiting:
             file = self._waiting.pop()
-            for name in _names(file, self._package[file]):
+            for name in _names(self._root / file, self._package[file]):
                 self.follow(name)
         return self._package
 
     def follow(self, dotted: str) -> None:
         """Find a module, and the packages around it, in the first folder that has its beginning."""
-        parts = dotted.split(".")
-        if not all(parts):
+        found = resolve(dotted, SEARCHED, self._module_at, partly=True) if dotted else None
+        if found is None:
             return
-        for folder in self._folders:
-            if self._found(folder, parts):
-                return
+        for file in found.files:
+            if file not in self._package:
+                self._package[file] = file.removeprefix(found.folder).rpartition("/")[0].replace("/", ".")
+                self._waiting.append(file)
 
-    def _found(self, folder: Path, parts: list[str]) -> bool:
-        place, seen = folder, False
-        for number, part in enumerate(parts, start=1):
-            package = ".".join(parts[:number])
-            place = place / part
-            if (init := place / "__init__.py").is_file():
-                self._add(init, package)
-                seen = True
-            elif (module := place.with_name(f"{part}.py")).is_file():
-                self._add(module, package.rpartition(".")[0])
-                return True
-            elif not place.is_dir():
-                return seen
-        return seen
-
-    def _add(self, file: Path, package: str) -> None:
-        if file not in self._package:
-            self._package[file] = package
-            self._waiting.append(file)
+    def _module_at(self, path: str) -> str | None:
+        files = (f"{path}/__init__.py", f"{path}.py")
+        return next((file for file in files if (self._root / file).is_file()), None)
 
 
 def _names(file: Path, package: str) -> Iterator[str]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Set
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, reduce
 from operator import or_
 
 from verifygate.base.fixpoint import fixpoint
+from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.tree import SourceFile, Sources
 
 _NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
@@ -64,12 +65,11 @@ class Files(Set[str]):
 class Companions:
     """The import graph of the files, and the programs in it."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, resolver: ImportResolver) -> None:
         self.sources = sources
+        self._resolver = resolver
         self._places = {file.path: place for place, file in enumerate(sources)}
-        self._paths = {_place(file.path): file.path for file in reversed(sources.files)}
-        """Where an import finds a file -> the file; `a/b.py` goes before `a/b/__init__.py`."""
-        self._parts = {part for place in self._paths for part in place.split("/")}
+        self._parts = {part for file in sources for part in file.path.removesuffix(".py").split("/")}
         """Names of files and folders: an import that begins with another one leads out of the project."""
         self._imports = {file.path: self._imported(file) for file in sources}
         self._importers: dict[str, set[str]] = {}
@@ -152,38 +152,14 @@ class Companions:
             if source is None:
                 for part in text.split(","):
                     if (words := part.split()) and words[0].partition(".")[0] in self._parts:
-                        found |= self._find(file.path, words[0], 0, [])
+                        found.update(self._loaded(file, words[0], 0, ()))
                 continue
             dotted = source.decode("ascii", "replace")
             below = dotted.lstrip(".")
             if not below or below.partition(".")[0] in self._parts:
-                found |= self._find(file.path, below, len(dotted) - len(below), re.findall(_NAME, text))
+                found.update(self._loaded(file, below, len(dotted) - len(below), re.findall(_NAME, text)))
         return found - {file.path}
 
-    def _find(self, importer: str, dotted: str, level: int, names: list[str]) -> set[str]:
-        parts = [part for part in dotted.split(".") if part]
-        for base in self._bases(importer.rpartition("/")[0], level):
-            here = "/".join([base, *parts]) if base else "/".join(parts)
-            inner = {found for name in names if (found := self._paths.get(f"{here}/{name}" if here else name))}
-            own = self._paths.get(here)
-            if own or inner:
-                prefix = [base] if base else []
-                outer = ("/".join([*prefix, *parts[:number], "__init__"]) for number in range(1, len(parts) + 1))
-                packages = {path for each in outer if self.sources.get(path := f"{each}.py")}
-                return inner | packages | ({own} if own else set())
-        return set()
-
-    @lru_cache(maxsize=4096)  # noqa: B019 - an analysis lives as long as its process needs it
-    def _bases(self, folder: str, level: int) -> tuple[str, ...]:
-        """Where an import may start: next to the file and upwards, or so many folders up."""
-        above = [folder]
-        while folder:
-            folder = folder.rpartition("/")[0]
-            above.append(folder)
-        if level:
-            return tuple(above[level - 1 : level])
-        return tuple(each for outer in above for each in (outer, f"{outer}/src" if outer else "src"))
-
-
-def _place(path: str) -> str:
-    return path.removesuffix(".py").removesuffix("/__init__")
+    def _loaded(self, importer: SourceFile, dotted: str, level: int, names: Iterable[str]) -> tuple[str, ...]:
+        found = self._resolver.resolved(dotted, importer, level, names)
+        return found.files if found is not None else ()

@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.base.records import field, record, replace
+from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.outline import Span
 from verifygate.sources.tree import Reads, SourceFile, Sources, give_back
 from verifygate.static.symbols.import_graph import Companions
-from verifygate.static.symbols.import_resolution import Imports
 from verifygate.static.symbols.own_nodes import Definition, own_nodes, replaces, symbols_of
 from verifygate.static.symbols.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
 from verifygate.static.syntax.deferred import KINDS, Source, empty_definition, parse_skeleton, source_of
@@ -309,12 +309,12 @@ class Program:
         self.failures: dict[str, str] = {}
         """Path -> why it could not be parsed."""
         self._modules: dict[str, Module | None] = {}
-        self.imports = Imports(sources)
+        self.imports = ImportResolver(sources)
 
     @cached_property
     def companions(self) -> Companions:
         """Which files run together."""
-        return Companions(self.sources)
+        return Companions(self.sources, self.imports)
 
     def module(self, path: str) -> Module | None:
         """The parsed file at `path`, or None where there is none or it cannot be parsed (see `failures`)."""

@@ -30,10 +30,27 @@ class Stars:
             source = binding.target.partition(":")[0]
             dotted = source.lstrip(".")
             path = self.program.imports.located(dotted, module.file, len(source) - len(dotted))
-            if path is None or path == module.path or not self.program.imports.may_bind(path, name):
+            if path is None or path == module.path or not self._may_bind(path, name):
                 continue
             inside = self.program.module(path)
             found = self.binder(name, inside) if inside is not None else None
             if found is not None:
                 return found
         return None
+
+    def _may_bind(self, path: str, name: str) -> bool:
+        """Whether a file, or one of which it imports everything, may bind a name at its top level: parses nothing."""
+        seen, stack = {path}, [path]
+        while stack:
+            file = self.program.sources.get(stack.pop())
+            if file is None:
+                continue
+            if file.may_bind(name):
+                return True
+            for source in file.stars:
+                dotted = source.lstrip(".")
+                inside = self.program.imports.located(dotted, file, len(source) - len(dotted))
+                if inside is not None and inside not in seen:
+                    seen.add(inside)
+                    stack.append(inside)
+        return False
