@@ -60,6 +60,13 @@ def test_a_file_that_cannot_be_parsed_counts(tmp_path: Path) -> None:
     assert imported_files(tmp_path, "work:build") == ("broken.py", "work.py")
 
 
+@pytest.mark.parametrize("name", ["/etc/hosts", "../other", "a/b"])
+def test_a_path_in_the_place_of_a_name_leads_nowhere(tmp_path: Path, name: str) -> None:
+    """Python takes such a string for a name that nothing has."""
+    written(tmp_path, work=f"import importlib\nimportlib.import_module({name!r})", a__b="")
+    assert imported_files(tmp_path, "work:build") == ("work.py",)
+
+
 def test_circles_end(tmp_path: Path) -> None:
     """Two modules that import each other are two files."""
     written(tmp_path, work="import other", other="import work")
