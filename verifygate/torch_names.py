@@ -61,8 +61,8 @@ DEPRECATED = {
 }
 """Deprecated since torch 2.4 -> what takes its place, and the device type to pass to it."""
 
-DEPRECATED_QUERIES = {
-    f"torch.{old}": f'torch.{new}("{device}"{", ..." if old.startswith("set") else ""})'
+DEPRECATED_STATE = {
+    f"torch.{old}": (f"torch.{new}", device)
     for old, new, device in (
         ("get_autocast_gpu_dtype", "get_autocast_dtype", "cuda"),
         ("set_autocast_gpu_dtype", "set_autocast_dtype", "cuda"),
@@ -72,7 +72,7 @@ DEPRECATED_QUERIES = {
         ("set_autocast_cpu_enabled", "set_autocast_enabled", "cpu"),
     )
 }
-"""Functions that ask for autocast's state, or set it, by the device in their name -> what takes their place."""
+"""Functions that get or set autocast's state, with the device in their name -> the same, as in `DEPRECATED`."""
 
 EXPORTS = {
     "torch.amp": ("GradScaler", "autocast", "custom_bwd", "custom_fwd"),

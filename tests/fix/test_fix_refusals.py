@@ -10,11 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 from scanning import scan
 
-from verifygate import torch_names
 from verifygate.commands import cli
 from verifygate.fix import repaired, with_fixes
 from verifygate.fix.draft import Draft
-from verifygate.fix.new_amp_api import DEPRECATED, STATE
 from verifygate.fix.prove import objections
 from verifygate.model import Applicability
 from verifygate.model.check_report import CheckReport
@@ -72,16 +70,6 @@ def test_arguments_that_cannot_be_bound_are_left(call: str):
 def test_state_functions_that_raise_or_stand_alone_are_left(line: str):
     """They take what they take by position; a name of its own would leave its import behind."""
     assert fixes(one(f"{line}\n"), "AMP501") == [None]
-
-
-def test_what_the_rule_names_is_what_the_fix_writes():
-    """The rule and its fix each have a table, as neither floor may look into the other's; they say the same."""
-    assert {
-        old: (f"torch.amp.{new}", device) for old, (new, device) in DEPRECATED.items() if old in torch_names.DEPRECATED
-    } == (torch_names.DEPRECATED)
-    assert {
-        old: f'torch.{new}("{device}"{", ..." if ".set_" in old else ""})' for old, (new, device) in STATE.items()
-    } == torch_names.DEPRECATED_QUERIES
 
 
 def test_columns_count_characters():

@@ -17,6 +17,7 @@ from verifygate.fix.scaler_calls import calls_of
 from verifygate.fix.tree import Change, Edits, Tree, dotted, root_name
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
+from verifygate.torch_names import DEPRECATED, DEPRECATED_STATE
 
 TOGETHER = True
 
@@ -28,28 +29,6 @@ PARAMETERS = {
     "custom_bwd": ("bwd",),
 }
 """What the deprecated ones take, in order. The new ones know the same names, and the device besides."""
-
-_MODULES = {"autocast": "autocast_mode", "GradScaler": "grad_scaler", "custom_fwd": "autocast_mode"}
-DEPRECATED = {
-    f"torch.{device}.amp.{inner}{name}": (name, device)
-    for device in ("cuda", "cpu")
-    for name in PARAMETERS
-    for inner in ("", f"{_MODULES.get(name, 'autocast_mode')}.")
-}
-"""Qualified name -> the name in torch.amp, and the device type to give it."""
-
-STATE = {
-    f"torch.{old}": (new, device)
-    for old, new, device in (
-        ("get_autocast_gpu_dtype", "get_autocast_dtype", "cuda"),
-        ("set_autocast_gpu_dtype", "set_autocast_dtype", "cuda"),
-        ("get_autocast_cpu_dtype", "get_autocast_dtype", "cpu"),
-        ("set_autocast_cpu_dtype", "set_autocast_dtype", "cpu"),
-        ("is_autocast_cpu_enabled", "is_autocast_enabled", "cpu"),
-        ("set_autocast_cpu_enabled", "set_autocast_enabled", "cpu"),
-    )
-}
-"""Functions of torch that ask for autocast's state or set it -> the name in torch, and the device type to give it."""
 
 _CLASS_TEST = re.compile(
     rb"(?:isinstance|issubclass)\s*\((?:[^()]|\([^()]*\))*?(?:\([^()]*)?\bGradScaler\b(?!\s*\()"
@@ -82,7 +61,7 @@ class Site:
 
     @property
     def name(self) -> str:
-        return DEPRECATED[self.qualified][0]
+        return DEPRECATED[self.qualified][0].removeprefix("torch.amp.")
 
     @property
     def device(self) -> str:
@@ -94,7 +73,7 @@ def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
     found = [_site(tree, finding) for finding in findings]
     edits, lines = Edits(), [tree.lines(site.node) for site in found]
     edits.changes |= {
-        site.node: _asked_by_device(site, _quote(tree, site)) for site in found if site.qualified in STATE
+        site.node: _asked_by_device(site, _quote(tree, site)) for site in found if site.qualified in DEPRECATED_STATE
     }
     sites = [site for site in found if site.qualified in DEPRECATED]
     callees = [Callee(site.callee, site.qualified, site.name) for site in sites]
@@ -113,12 +92,12 @@ def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
 def _site(tree: Tree, finding: Finding) -> Site:
     for call in tree.at(finding, cst.Call):
         if name := _qualified(tree, call.func):
-            (_bindable_state if name in STATE else _bindable)(call, name)
+            (_bindable_state if name in DEPRECATED_STATE else _bindable)(call, name)
             return Site(call, call.func, name, finding)
     for decorator in (*tree.at(finding, cst.Attribute), *tree.at(finding, cst.Name)):
         name = _qualified(tree, decorator) if isinstance(tree.parent(decorator), cst.Decorator) else ""
         if name in DEPRECATED:
-            if not DEPRECATED[name][0].startswith("custom_"):
+            if not name.rpartition(".")[2].startswith("custom_"):
                 raise CannotFixError("without a call, the function is passed as `enabled`: it never ran under autocast")
             return Site(decorator, decorator, name, finding)
     raise CannotFixError("the name comes from an assignment, a condition or another file")
@@ -133,13 +112,13 @@ def _qualified(tree: Tree, callee: cst.BaseExpression) -> str:
     if len(names) != 1:
         return ""
     (name,) = names
-    known = name.source is metadata.QualifiedNameSource.IMPORT and name.name in DEPRECATED | STATE
+    known = name.source is metadata.QualifiedNameSource.IMPORT and name.name in DEPRECATED | DEPRECATED_STATE
     return name.name if known else ""
 
 
 def _bindable(call: cst.Call, qualified: str) -> None:
     """Refuse a call that the old signature does not take, or whose arguments can only be a mistake."""
-    name, _ = DEPRECATED[qualified]
+    name = qualified.rpartition(".")[2]
     parameters = PARAMETERS[name]
     positional = [argument for argument in call.args if argument.keyword is None and not argument.star]
     keywords = [argument.keyword.value for argument in call.args if argument.keyword is not None]
@@ -161,7 +140,7 @@ def _bindable_state(call: cst.Call, qualified: str) -> None:
     if len(call.args) != takes or any(argument.keyword is not None or argument.star for argument in call.args):
         raise CannotFixError(f"`{qualified}` does not take these arguments")
     if not isinstance(call.func, cst.Attribute):
-        raise CannotFixError(f"import torch and call `torch.{STATE[qualified][0]}` here")
+        raise CannotFixError(f"import torch and call `{DEPRECATED_STATE[qualified][0]}` here")
 
 
 def _inherits(site: Site, sources: Sources) -> bool:
@@ -230,12 +209,12 @@ def _rewritten(site: Site, callee: cst.BaseExpression, quote: str, dtype: cst.Ba
 
 
 def _asked_by_device(site: Site, quote: str) -> Change:
-    new, device = STATE[site.qualified]
+    new, device = DEPRECATED_STATE[site.qualified]
 
     def change(node: cst.CSTNode) -> cst.CSTNode:
         assert isinstance(node, cst.Call)  # noqa: S101
         assert isinstance(node.func, cst.Attribute)  # noqa: S101 - both looked at in _site
-        call = node.with_changes(func=node.func.with_changes(attr=cst.Name(new)))
+        call = node.with_changes(func=node.func.with_changes(attr=cst.Name(new.removeprefix("torch."))))
         return _inserted(call, 0, cst.Arg(cst.SimpleString(f"{quote}{device}{quote}")))
 
     return change

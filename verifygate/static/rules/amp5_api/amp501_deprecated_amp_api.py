@@ -97,10 +97,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 f"`{name}` is deprecated since torch 2.4",
                 remedy=f'use `{new}` with `"{device}"` as its device type',
             )
-        elif name in torch_names.DEPRECATED_QUERIES and not _is_asked_for(node, function, analysis):
-            new = torch_names.DEPRECATED_QUERIES[name]
-            if not _is_fallback(node, function, (new.partition("(")[0],), analysis):
-                yield Match(Place(function, node), f"`{name}` is deprecated since torch 2.4", remedy=f"use `{new}`")
+        elif name in torch_names.DEPRECATED_STATE and not _is_asked_for(node, function, analysis):
+            new, device = torch_names.DEPRECATED_STATE[name]
+            if not _is_fallback(node, function, (new,), analysis):
+                call = f'{new}("{device}"{", ..." if ".set_" in name else ""})'
+                yield Match(Place(function, node), f"`{name}` is deprecated since torch 2.4", remedy=f"use `{call}`")
 
 
 def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> bool:
