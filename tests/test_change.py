@@ -13,7 +13,8 @@ from verifygate.cli import main
 from verifygate.config.settings import StaticSettings
 from verifygate.gate import run
 from verifygate.model import StageResult
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.static.engine import analyse
 

@@ -11,7 +11,8 @@ import pytest
 
 from verifygate.base.errors import UsageError
 from verifygate.cli import main
-from verifygate.sources.tree import SourceFile, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
 
 
 def write(root: Path, *names: str) -> None:
@@ -165,3 +166,20 @@ def test_imports_are_read_in_any_spacing(statement: bytes, read: tuple[bytes | N
 
 def test_a_word_that_begins_like_import_is_none():
     assert SourceFile("a.py", b"import_all(models)").imports == ()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "größe = 1\n".encode(),
+        b"size = 1\r\nother = 2\r\n",
+        b"size = 1\rother = 2",
+        "# coding: latin-1\ngröße = 1\n".encode("latin-1"),
+        "\ufeffgröße = 1\r\n".encode(),
+    ],
+    ids=["utf-8", "crlf", "cr", "latin-1", "bom"],
+)
+def test_a_text_is_written_as_the_file_is(data: bytes):
+    """What edits a file decodes it, and must give back its encoding, its line ends and its byte order mark."""
+    file = SourceFile("train.py", data)
+    assert file.encoded(file.text) == data

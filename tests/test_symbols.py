@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from verifygate.requirements.symbols import MODULE, FileSymbols, Symbols
-from verifygate.sources.tree import SourceFile, Sources, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
+from verifygate.sources.tree import Sources
 
 LOOP = '''\
 """A loop."""

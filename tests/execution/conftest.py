@@ -18,7 +18,7 @@ from verifygate.execution.environment import Interpreter
 from verifygate.execution.session import OPTIONS
 from verifygate.model import StageResult
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 from verifygate.stage import StageContext
 
 SUITES = Path(__file__).parent / "suites"

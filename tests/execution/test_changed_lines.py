@@ -15,7 +15,8 @@ from verifygate.execution.changed import changed_statements
 from verifygate.execution.environment import Interpreter
 from verifygate.model import Check, Status
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import SourceFile, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
 from verifygate.stage import StageContext
 
 BEFORE = '''"""Stands for a step under autocast."""

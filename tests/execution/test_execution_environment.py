@@ -15,7 +15,7 @@ from verifygate.execution import ExecutionStage
 from verifygate.execution.environment import ask
 from verifygate.model import Outcome, Status
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 from verifygate.stage import StageContext
 
 

@@ -11,7 +11,7 @@ from verifygate.execution.checks import stands_for
 from verifygate.execution.discovery import PytestConfig, find_tests, read_config
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import read_stream
-from verifygate.sources.tree import SourceFile
+from verifygate.sources.file import SourceFile
 
 
 def _lay(root: Path, *files: str) -> None:

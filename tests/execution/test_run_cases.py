@@ -15,7 +15,8 @@ from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import Trace, read_trace
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 pytest.importorskip("torch")
 CASES = Path(__file__).parent / "cases"

@@ -16,7 +16,8 @@ from scanning import scan
 from verifygate.fix import FIXES, repaired
 from verifygate.proof.method import Setting
 from verifygate.proof.prove import run_jobs
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.registry import load_rules
 
 CASES = Path(__file__).parent / "cases"

@@ -7,7 +7,8 @@ import pytest
 from verifygate.config.settings import StaticSettings
 from verifygate.fix.assess import assessed
 from verifygate.model import Applicability
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 
 REGION = """import torch

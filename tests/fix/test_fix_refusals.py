@@ -16,7 +16,8 @@ from verifygate.fix.draft import Draft
 from verifygate.fix.prove import objections
 from verifygate.model import Applicability
 from verifygate.model.check_report import CheckReport
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 LOOP = """import torch

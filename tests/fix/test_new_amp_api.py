@@ -11,7 +11,8 @@ import pytest
 from scanning import scan
 
 from verifygate.fix import repaired
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 FORMS = {
     "module alias": (

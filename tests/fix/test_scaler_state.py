@@ -8,7 +8,8 @@ from scanning import scan
 from verifygate.fix import repaired
 from verifygate.fix.assess import assessed
 from verifygate.model import Applicability
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 STEPS = """
         optimizer.zero_grad()

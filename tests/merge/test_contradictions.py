@@ -36,7 +36,8 @@ from verifygate.model import (
     Witness,
 )
 from verifygate.requirements import read_specification
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 TRAIN = SourceFile("train.py", b"def step(scaler, optimizer):\n    scaler.step(optimizer)\n")
 SPEC = """\

@@ -12,7 +12,8 @@ from mutation_sample import ACCUMULATING, TRAIN
 import verifygate
 from verifygate.config.settings import StaticSettings
 from verifygate.mutation import OPERATORS, Move, mutants_of
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 
@@ -173,3 +174,16 @@ def test_a_load_goes_with_the_question_for_it():
 
     (text,) = moves_of("scaler-not-loaded", TRAIN.replace(line, asked))
     assert '"scaler" in state' not in text
+
+
+def test_a_mutant_keeps_the_encoding_and_the_line_ends_of_its_file():
+    """Else it differs in every line, or is no Python at all: then its run fails, and nobody has noticed the mutant."""
+    whole = f"# coding: latin-1\n# größer\n{TRAIN}".replace("\n", "\r\n").encode("latin-1")
+    sources = Sources([SourceFile("train.py", whole)])
+
+    moves = mutants_of(sources, analyse(sources, StaticSettings()).constructs)
+
+    assert moves
+    for move in moves:
+        assert move.data.startswith("# coding: latin-1\r\n# größer\r\n".encode("latin-1"))
+        assert move.data.count(b"\n") == move.data.count(b"\r\n")

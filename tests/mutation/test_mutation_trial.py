@@ -16,7 +16,7 @@ from verifygate.model import Mutant, MutationReport, Report
 from verifygate.mutation import Move, mutants_of
 from verifygate.process.subject import Subject
 from verifygate.report.formats import render
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
 
 

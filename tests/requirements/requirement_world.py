@@ -30,7 +30,8 @@ from verifygate.model import (
 )
 from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.stage import StageContext
 
 SPECS = Path(__file__).parent / "specs"

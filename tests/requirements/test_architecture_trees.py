@@ -20,7 +20,9 @@ from verifygate.model import (
     Status,
 )
 from verifygate.report.trees import as_text
-from verifygate.sources.tree import SourceFile, Sources, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 
 PROJECTS = Path(__file__).parent.parent / "projects"

@@ -17,7 +17,8 @@ from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage, read_lock
 from verifygate.requirements.lock import Lock, accept, written
 from verifygate.requirements.symbols import FileSymbols
-from verifygate.sources.tree import SourceFile, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
 from verifygate.stage import StageContext
 from verifygate.static.stage import StaticStage
 

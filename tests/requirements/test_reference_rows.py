@@ -27,7 +27,9 @@ from verifygate.model import (
 )
 from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage
-from verifygate.sources.tree import SourceFile, Sources, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.stage import StageContext
 from verifygate.static.stage import StaticStage
 

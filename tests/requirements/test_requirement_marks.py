@@ -6,7 +6,8 @@ import pytest
 
 from verifygate.requirements.marks import Mark, marks, named
 from verifygate.requirements.symbols import Symbols
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 KNOWN = {"AMP-03", "AMP-04", "speed"}
 

@@ -27,7 +27,7 @@ from verifygate.model import (
 from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage
 from verifygate.requirements.lock import accept, changed_since, read_lock, written
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 from verifygate.stage import StageContext
 from verifygate.static.engine import analyse
 

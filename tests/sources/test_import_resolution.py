@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import ImportResolver, resolve
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.tree import Sources
 
 FILES = {
     "train.py": "",

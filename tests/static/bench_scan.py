@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import verifygate
-from verifygate.sources.tree import walk
+from verifygate.sources.discovery import walk
 
 # Linux counts what a process was before its exec into its peak memory, so tools are started by an interpreter that is
 # smaller than any of them, which starts one and waits, and not by this one.

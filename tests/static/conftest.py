@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
 from verifygate.static.symbols.program import Program
 

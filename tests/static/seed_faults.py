@@ -17,7 +17,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from verifygate.mutation import OPERATORS, Move, mutants_of
-from verifygate.sources.tree import Sources, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 from verifygate.static.selection import Choice
 

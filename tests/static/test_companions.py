@@ -6,8 +6,9 @@ import random
 
 import pytest
 
+from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import ImportResolver
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.tree import Sources
 from verifygate.static.symbols.import_graph import Companions
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import verifygate
+from verifygate.sources.file import SourceFile
 from verifygate.sources.outline import split
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.tree import Sources
 from verifygate.static.symbols.program import Module, Program
 from verifygate.static.syntax.deferred import DEFERRED, Source, empty_definition, parse_skeleton, source_of
 from verifygate.static.syntax.parser import UnparsableError

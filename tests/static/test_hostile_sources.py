@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from verifygate.config.settings import StaticSettings
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import Outcome, analyse
 from verifygate.static.paths import entry_points
 from verifygate.static.rules.amp3_life import amp301_scaler_recreated as amp301

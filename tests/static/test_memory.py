@@ -13,8 +13,9 @@ import pytest
 import verifygate
 from verifygate.base.cpu_time import OFF
 from verifygate.base.errors import UsageError
-from verifygate.sources import tree
-from verifygate.sources.tree import Sources, read_sources
+from verifygate.sources import file, tree
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.tree import Sources
 from verifygate.static import engine
 from verifygate.static.engine import Outcome, analyse
 from verifygate.static.selection import Choice
@@ -86,7 +87,7 @@ def held(sources: Sources) -> list[str]:
 @pytest.mark.usefixtures("large")
 def test_text_is_let_go_of(sources: Sources, monkeypatch: pytest.MonkeyPatch):
     """All that is left is what is searched again and again for names, and the file that was read again last."""
-    monkeypatch.setattr(tree, "HELD_AGAIN_BYTES", 1)
+    monkeypatch.setattr(file, "HELD_AGAIN_BYTES", 1)
 
     found = checked(sources)
 
@@ -99,7 +100,7 @@ def test_what_is_read_again_is_held_until_other_files_are(sources: Sources, monk
     checked(sources)
     assert held(sources) == ["net.py", "settings.py", "train.py"]
 
-    monkeypatch.setattr(tree, "HELD_AGAIN_BYTES", sum(len(TREE[name]) for name in ("other.py", "train.py")))
+    monkeypatch.setattr(file, "HELD_AGAIN_BYTES", sum(len(TREE[name]) for name in ("other.py", "train.py")))
     assert [file.data for file in sources.each(["other.py"])] == [TREE["other.py"].encode()]
 
     assert held(sources) == ["other.py", "settings.py", "train.py"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
 from verifygate.static.lowering.reachability import Reach
 from verifygate.static.symbols.program import Program

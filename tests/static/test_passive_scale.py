@@ -8,7 +8,8 @@ import pytest
 
 from verifygate.config.settings import StaticSettings
 from verifygate.model import Construct, ConstructKind
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 
 CHAIN = """

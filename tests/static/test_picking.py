@@ -10,7 +10,8 @@ import pytest
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.config.settings import StaticSettings
 from verifygate.sources.byte_patterns import Alternatives, _beginning
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static import engine
 from verifygate.static.analysis import Analysis
 from verifygate.static.prefilter import Picker

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from verifygate.config.settings import StaticSettings
-from verifygate.sources.tree import SourceFile, Sources, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 

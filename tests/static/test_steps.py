@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
 from verifygate.static.selection import Choice
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from verifygate.config.settings import StaticSettings
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import Outcome, analyse
 
 IMPORT = "from torch.cuda.amp import GradScaler\n"

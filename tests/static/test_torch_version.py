@@ -12,7 +12,8 @@ from verifygate.base.errors import UsageError
 from verifygate.commands import cli
 from verifygate.config.settings import StaticSettings, load
 from verifygate.config.torch_floor import lowest_torch
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()  # verifygate: ignore[AMP501] torch 2.1 has no other\n"

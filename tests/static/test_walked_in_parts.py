@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 from verifygate.static.lowering import builder
 from verifygate.static.selection import Choice

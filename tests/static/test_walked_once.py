@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
 from verifygate.static.lowering.event_graph import Branch
 from verifygate.static.lowering.lower import Lowering

@@ -138,7 +138,7 @@ def answered(question: Question, timings: Timings) -> tuple[Answer, Sequence[Not
 def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     """The Python files that the user named, or all here. Raises UsageError where there is none."""
     from verifygate.base.errors import UsageError
-    from verifygate.sources.tree import read_sources
+    from verifygate.sources.discovery import read_sources
 
     named = paths or (".",)
     sources = read_sources(Path.cwd(), named, exclude, confined=False)

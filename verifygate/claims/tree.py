@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
-from verifygate.sources.tree import MAX_FILE_BYTES, SKIPPED_FOLDERS
+from verifygate.sources.discovery import SKIPPED_FOLDERS
+from verifygate.sources.file import MAX_FILE_BYTES
 
 PROGRAM_SUFFIXES = frozenset(
     [

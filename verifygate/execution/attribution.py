@@ -14,7 +14,7 @@ from pathlib import Path
 
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import FunctionCoverage
-from verifygate.sources.tree import SourceFile, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
 
 Lines = Mapping[int, Sequence[str]]
 """Line -> the tests that executed it."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from verifygate.execution.attribution import Lines
 from verifygate.model import Check, Evidence, EvidenceClass, Status
-from verifygate.sources.tree import AMP_WORDS, SourceFile, SourceUnreadableError
+from verifygate.sources.file import AMP_WORDS, SourceFile, SourceUnreadableError
 
 ID = "execution.changed-lines"
 SHOWN = 50

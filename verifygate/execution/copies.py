@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from verifygate.sources.tree import SKIPPED_FOLDERS
+from verifygate.sources.discovery import SKIPPED_FOLDERS
 
 
 def copy_project(root: Path, target: Path, *, apart: Path) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from verifygate.sources.tree import walk
+from verifygate.sources.discovery import walk
 
 CONFIGURATIONS = (
     ("pytest.toml", "pytest"),

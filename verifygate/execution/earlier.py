@@ -22,7 +22,8 @@ from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import account_of
 from verifygate.model import Finding
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import SourceFile, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
 
 EMULATED = "with CUDA emulated"
 

@@ -30,7 +30,7 @@ from verifygate.model import (
     TestOutcome,
     TraceSummary,
 )
-from verifygate.sources.tree import SourceFile
+from verifygate.sources.file import SourceFile
 from verifygate.stage import StageContext
 
 ID = "execution.emulated"

@@ -22,7 +22,8 @@ from verifygate.execution.trace_summary import summary
 from verifygate.model import EvidenceClass, TraceSummary
 from verifygate.model.probe_report import ProbeReport, Witnessed
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 FLAGS = frozenset("-u -B -O -OO -E -s -S -I -q -v -b -bb -d -P".split())  # noqa: SIM905
 VALUED = frozenset({"-W", "-X"})

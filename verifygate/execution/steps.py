@@ -18,8 +18,8 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
 from verifygate.execution.tree import Tree, tree_on_disk
 from verifygate.model import Check, Finding, Measurement
+from verifygate.sources.file import SourceFile
 from verifygate.sources.git import files_at
-from verifygate.sources.tree import SourceFile
 from verifygate.stage import StageContext
 
 

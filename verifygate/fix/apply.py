@@ -14,7 +14,8 @@ from verifygate.fix.fixers import FIXES, fixer, tree_of
 from verifygate.fix.prove import objections
 from verifygate.model import Applicability, Finding
 from verifygate.model.check_report import CheckReport
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 Scan = Callable[[Sources], CheckReport]
 """The static analysis, with every rule of the project: a fix must not trade one finding for another."""

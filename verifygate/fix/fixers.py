@@ -10,7 +10,8 @@ from verifygate.fix.draft import Draft
 from verifygate.model import Finding
 from verifygate.protocol import Violation
 from verifygate.rule_codes import Hazard, SuppressionProblem
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 if TYPE_CHECKING:
     from verifygate.fix.tree import Tree

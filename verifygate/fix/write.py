@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.sources.tree import SourceFile
+from verifygate.sources.file import SourceFile
 
 
 def unified_diff(changed: Iterable[tuple[SourceFile, SourceFile]]) -> bytes:

@@ -21,6 +21,7 @@ from verifygate.execution.oracles.witness import Witnessed, ask_oracles, ask_rec
 from verifygate.model import ExecutionDetails, Finding, Mutant, MutationReport, Sighting, StageResult
 from verifygate.mutation import Move, mutants_of
 from verifygate.process.subject import Subject
+from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 
@@ -230,9 +231,8 @@ def _made(folder: Path) -> Path:
 
 def _mutant(move: Move, trial: Trial | None, sources: Sources) -> Mutant:
     file = sources.get(move.path)
-    old = file.text.split("\n") if file is not None else []
-    new = move.data.decode("utf-8", "replace").split("\n")
-    lines = difflib.unified_diff(old, new, n=0, lineterm="")
+    old = file.lines if file is not None else []
+    lines = difflib.unified_diff(old, SourceFile(move.path, move.data).lines, n=0, lineterm="")
     return Mutant(
         operator=move.operator.name,
         rule=move.operator.rule,

@@ -42,7 +42,9 @@ from verifygate.requirements import (
 )
 from verifygate.scoring import judge
 from verifygate.sources import git
-from verifygate.sources.tree import SourceFile, Sources, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.static.registry import check_rules, chosen
 

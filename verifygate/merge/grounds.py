@@ -20,7 +20,8 @@ from verifygate.model import (
     TraceSummary,
 )
 from verifygate.requirements import Specification
-from verifygate.sources.tree import SourceFile, Sources, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
+from verifygate.sources.tree import Sources
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from verifygate.sources.tree import SourceFile
+from verifygate.sources.file import SourceFile
 
 
 class Code:

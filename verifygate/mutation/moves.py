@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from verifygate.model import Construct
 from verifygate.mutation.code import Code
 from verifygate.mutation.operators import OPERATORS, Operator, Site
-from verifygate.sources.tree import SourceFile, Sources, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
+from verifygate.sources.tree import Sources
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,7 @@ def _moves(operator: Operator, site: Site, file: SourceFile) -> Iterator[Move]:
         broken = _code_of(text, file.path)
         if broken is not None:
             symbol = _symbol(site.code, node)
-            data = text.encode("utf-8", "surrogateescape")
-            yield Move(operator, file.path, node.lineno, symbol, data, broken == whole)
+            yield Move(operator, file.path, node.lineno, symbol, file.encoded(text), broken == whole)
 
 
 def _code_of(text: str, path: str) -> object:

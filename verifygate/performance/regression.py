@@ -22,7 +22,7 @@ from verifygate.performance.record import BASE, ArmRecord, Comparison, Failure, 
 from verifygate.performance.reported import environment
 from verifygate.process.subject import Subject
 from verifygate.sources import git
-from verifygate.sources.tree import SKIPPED_FOLDERS
+from verifygate.sources.discovery import SKIPPED_FOLDERS
 
 METHOD = (
     "each round: {what} of the earlier revision over this one's, both timed in turns; then the geometric mean of the "

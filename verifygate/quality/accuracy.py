@@ -20,8 +20,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import StaticSettings
 from verifygate.model import Certainty, Finding, Model, Severity
+from verifygate.sources.discovery import read_sources
 from verifygate.sources.git import files_at
-from verifygate.sources.tree import Sources, read_sources
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 from verifygate.static.rule import FURTHER
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from verifygate.requirements.symbols import FileSymbols, Symbol, Symbols
-from verifygate.sources.tree import SourceFile, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
 
 _MARK = re.compile(r"#\s*requirement:\s*(?P<said>.*?)\s*$", re.IGNORECASE)
 """In the singular: `# requirements: torch, numpy` is how scripts list packages."""

@@ -14,7 +14,8 @@ from verifygate.requirements.spec import Specification
 from verifygate.requirements.suspect import compared, doubts, held_back, is_shown_afresh
 from verifygate.requirements.symbols import Symbols
 from verifygate.requirements.trace import numbered
-from verifygate.sources.tree import Sources, read_sources
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.tree import Sources
 
 Rows = Sequence[tuple[RequirementResult, Check]]
 

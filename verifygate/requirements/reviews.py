@@ -10,8 +10,8 @@ from verifygate.model import EvidenceClass, Status
 from verifygate.requirements.facts import Answer, Cite, Facts
 from verifygate.requirements.queries import Query, ReviewQuery
 from verifygate.requirements.symbols import FileSymbols
+from verifygate.sources.file import SourceFile, SourceUnreadableError
 from verifygate.sources.git import file_at
-from verifygate.sources.tree import SourceFile, SourceUnreadableError
 
 AGAIN = "review it again, and sign with the new digest"
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from verifygate.sources.tree import SourceFile, Sources, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
+from verifygate.sources.tree import Sources
 
 MODULE = "<module>"
 """The symbol of what stands in a file outside of every function and class, by Python's own name for it."""

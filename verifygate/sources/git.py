@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.sources.tree import SourceFile, speakable
+from verifygate.sources.discovery import is_encodable
+from verifygate.sources.file import SourceFile
 
 SECONDS = 60.0
 
@@ -55,7 +56,7 @@ def files_at(folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",)) ->
     blobs: dict[str, str] = {}
     for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
         meta, _, path = entry.partition("\t")
-        if path.endswith(suffixes) and speakable(path):
+        if path.endswith(suffixes) and is_encodable(path):
             blobs[path] = meta.split()[2]
     wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
     data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0

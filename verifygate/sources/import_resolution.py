@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 ModuleAt = Callable[[str], str | None]
 """Path of a module without its ending (`a/b`) -> its file; `a/b/__init__.py` goes before `a/b.py`, as in Python."""

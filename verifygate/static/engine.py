@@ -18,7 +18,8 @@ from verifygate.base.records import record
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
 from verifygate.protocol import Violation
 from verifygate.rule_codes import SuppressionProblem
-from verifygate.sources.tree import Sources, SourceUnreadableError
+from verifygate.sources.file import SourceUnreadableError
+from verifygate.sources.tree import Sources
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from verifygate import torch_names
 from verifygate.model import Construct, ConstructKind
 from verifygate.protocol import Event
-from verifygate.sources.tree import SourceFile
+from verifygate.sources.file import SourceFile
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts import delegation
 from verifygate.static.facts.silent_scale_reads import passive_readings

@@ -16,8 +16,9 @@ from functools import partial
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
+from verifygate.sources.file import SourceFile
 from verifygate.sources.outline import Span
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.tree import Sources
 from verifygate.static.facts import delegation, silent_scale_reads
 from verifygate.static.rule import LoadedRule
 from verifygate.static.symbols.program import Picked

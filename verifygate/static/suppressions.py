@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from verifygate.base.records import record
-from verifygate.sources.tree import SourceFile, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
 
 # What another tool is told behind it (`# noqa: E501`) is no reason; a number (`#123`) may be one.
 _OWN = r"(?i)#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*?)\s*(?:#\s*[a-z].*)?$"

@@ -16,7 +16,7 @@ from verifygate.execution.oracles.step import Examined
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import EvidenceClass, Status
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 
 PROJECT = Path(__file__).parents[2] / "projects" / "cuda_style"
 SCALE, INF = "execution.oracle-scale-invariance", "execution.oracle-inf-injection"

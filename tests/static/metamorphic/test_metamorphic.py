@@ -19,7 +19,8 @@ from transformations import TRANSFORMATIONS, renamed
 
 from verifygate.config.settings import StaticSettings
 from verifygate.model import Certainty, Severity
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 
 LOOPS = {file.stem: file for file in sorted((Path(__file__).parent / "loops").glob("*.py"))}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.symbols.program import Program
 from verifygate.static.symbols.star_imports import Stars
 

@@ -16,7 +16,7 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import read_trace
 from verifygate.model import Finding, Status
 from verifygate.process.subject import Subject
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 
 RECORDED_WINDOWS = 24
 """The recorder watches an entry for so many updates, or to its end."""

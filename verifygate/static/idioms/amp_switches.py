@@ -11,7 +11,7 @@ from verifygate.static.values.domain import Bound
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from verifygate.sources.tree import SourceFile
+    from verifygate.sources.file import SourceFile
     from verifygate.static.facts.condition_texts import ConditionTexts
 
 SCALERS = frozenset({"scaler", "scalar"})

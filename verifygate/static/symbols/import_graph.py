@@ -11,8 +11,9 @@ from functools import cached_property, reduce
 from operator import or_
 
 from verifygate.base.fixpoint import fixpoint
+from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import ImportResolver
-from verifygate.sources.tree import SourceFile, Sources
+from verifygate.sources.tree import Sources
 
 _NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
 _MAX_ENTRIES = 60

@@ -12,9 +12,10 @@ from typing import NamedTuple, TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.base.records import field, record, replace
+from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.outline import Span
-from verifygate.sources.tree import Reads, SourceFile, Sources, give_back
+from verifygate.sources.tree import Sources
 from verifygate.static.symbols.import_graph import Companions
 from verifygate.static.symbols.own_nodes import Definition, own_nodes, replaces, symbols_of
 from verifygate.static.symbols.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
@@ -376,12 +377,9 @@ class Program:
         return empty_definition(span, line)
 
     def let_go(self) -> None:
-        """Hold the text of the files no longer: what is asked for later is read again."""
+        """Release the text of the files: what is needed later is read again."""
         self.companions  # noqa: B018 - it is told from every file
-        reads = Reads()
-        for file in self.sources:
-            file.let_go(reads, knows_definitions=file.path in self.picked)
-        give_back()
+        self.sources.let_go(self.picked)
 
     @property
     def parsed(self) -> list[Module]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from verifygate.sources.tree import SourceFile, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError
 from verifygate.static.syntax.compaction import slim
 from verifygate.static.syntax.traversal import deeper_than
 

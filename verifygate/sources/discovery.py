@@ -1,0 +1,108 @@
+"""Find the Python files of a project and read them; nothing here parses them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+from verifygate.base.errors import UsageError
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
+
+SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "__pypackages__"})
+"""Folders of copies and of other people's code; virtual environments are recognised by their pyvenv.cfg."""
+
+
+def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), *, confined: bool = True) -> Sources:
+    """Read every Python file at or below `paths`, which are relative to `root`.
+
+    Folders that hold no project code (hidden ones, environments, build outputs) are skipped; a file named outright
+    is always read. With `confined`, a path that resolves outside `root` is refused. Raises UsageError.
+    """
+    found: dict[str, SourceFile] = {}
+    unreadable: list[tuple[str, str]] = []
+    patterns = tuple(exclude)
+    for given in paths:
+        start = root / given
+        if not start.exists():
+            raise UsageError("no such file or folder", where=given, remedy="give a path that exists")
+        if confined and not start.resolve().is_relative_to(root.resolve()):
+            raise UsageError(
+                "is outside the project's root",
+                where=given,
+                remedy="sources must be below the configuration's folder",
+            )
+        shut: list[OSError] = []
+        for file in [start] if start.is_file() else walk(start, shut.append):
+            path = _path_in_reports(file, root, given)
+            if path in found or any(fnmatch(path, pattern) for pattern in patterns):
+                continue
+            if not is_encodable(path):
+                shown = path.encode("utf-8", "backslashreplace").decode()
+                unreadable.append((shown, "its name is no text in this locale: rename it, or set PYTHONUTF8=1"))
+                continue
+            try:
+                found[path] = SourceFile(path, file.read_bytes(), os.fspath(file))
+            except OSError as error:
+                unreadable.append((path, f"cannot be read: {error.strerror}"))
+        unreadable += [
+            (_path_in_reports(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
+        ]
+    _resolve_links(found.values())
+    return Sources(found.values(), unreadable)
+
+
+def _resolve_links(files: Iterable[SourceFile]) -> None:
+    """Set `twin` of each symbolic link to another of the files."""
+    links = {file for file in files if file.is_link}
+    if links:
+        homes = {file.real_path: file.path for file in files if file not in links}
+        for link in links:
+            link.twin = homes.get(link.real_path, "")
+
+
+def is_encodable(path: str) -> bool:
+    """Whether a file's name is valid Unicode: on most systems it may be any bytes, and reports cannot hold those."""
+    try:
+        return path.isascii() or bool(path.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def walk(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[Path]:
+    """Yield the `*.py` files below a folder in a stable order; links to folders are not followed.
+
+    `on_error` is called with the error of each folder that cannot be listed.
+    """
+    try:
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+    except OSError as error:
+        if on_error is not None:
+            on_error(error)
+        return
+    for entry in entries:
+        if entry.name.endswith(".py"):
+            file = folder / entry.name
+            if entry.is_file(follow_symlinks=False) or file.is_file():  # the entry raises for a link to itself
+                yield file
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False) and not _is_skipped(folder, entry.name):
+            yield from walk(folder / entry.name, on_error)
+
+
+def _is_skipped(parent: Path, name: str) -> bool:
+    if name.startswith(".") or name in SKIPPED_FOLDERS:
+        return True
+    return (parent / name / "pyvenv.cfg").exists()
+
+
+def _path_in_reports(file: Path, root: Path, given: str) -> str:
+    if os.path.isabs(given):  # noqa: PTH117 - asked of every file
+        return file.as_posix()
+    start = f"{root}{os.sep}"
+    if str(file).startswith(start) and ".." not in given:
+        return file.as_posix()[len(start) :]
+    return PurePosixPath(os.path.normpath(os.path.relpath(file, root))).as_posix()
