@@ -92,7 +92,7 @@ def test_a_run_that_is_only_slow_is_not_measured(run_suite: Run, monkeypatch: py
 
     The clock jumps to the limit once some tests have passed; the one that it jumps in must not count as hanging.
     """
-    monkeypatch.setattr("verifygate.execution.ran.SLOW_SHARE", 1.0)
+    monkeypatch.setattr("verifygate.execution.run_integrity.SLOW_SHARE", 1.0)
     _is_not_measured(run_suite("slow_but_fine", seconds=600.0, until="some_passed", required=LAST_OF_MANY))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from verifygate.merge import Grounds, examined
+from verifygate.merge import Inputs, examined
 from verifygate.merge.examine import Examined
 from verifygate.model import (
     Arm,
@@ -120,9 +120,9 @@ def query(text: str = "rule AMP209", kind: EvidenceClass = EvidenceClass.STATIC,
     return QueryResult(query=text, status=status, actual="a", evidence=(proof,))
 
 
-def looked_at(*stages: StageResult, **grounds: Any) -> Examined:
+def looked_at(*stages: StageResult, **inputs: Any) -> Examined:
     sources = Sources([TRAIN])
-    return examined(stages, Grounds(**{"root": Path("nowhere"), "sources": sources, "now": sources, **grounds}))
+    return examined(stages, Inputs(**{"root": Path("nowhere"), "sources": sources, "now": sources, **inputs}))
 
 
 def names(found: Examined) -> list[str]:

@@ -20,8 +20,8 @@ from simulation import Evaluation, World, measured, one_after_the_other, setting
 
 from verifygate.model import Status
 from verifygate.performance.intervals import at_least, ratio, within
+from verifygate.performance.measuring import planned
 from verifygate.performance.parity import parity
-from verifygate.performance.protocol import planned
 
 TARGET = 1.5
 EDGE = World(TARGET)

@@ -14,9 +14,9 @@ import numpy as np
 from verifygate.config.performance import PerformanceSettings, Targets
 from verifygate.model import Status
 from verifygate.performance.case import Case
+from verifygate.performance.comparison import ArmRecord, Comparison, Host, Plan, Round, Training
 from verifygate.performance.judgement import speedup, undecided
-from verifygate.performance.protocol import planned
-from verifygate.performance.record import ArmRecord, Comparison, Host, Plan, Round, Training
+from verifygate.performance.measuring import planned
 
 GPU = Host("Linux x86_64", "3.11", "2.13", "cuda", "Some GPU", True)
 STEP = 0.1

@@ -13,7 +13,7 @@ import pytest
 
 from verifygate.base.errors import UsageError
 from verifygate.performance.benchmark_json import read, written
-from verifygate.performance.record import ArmRecord, Comparison, Host, Plan, Round
+from verifygate.performance.comparison import ArmRecord, Comparison, Host, Plan, Round
 
 HOST = Host("Linux x86_64", "3.11", "2.13", "cuda", "Some GPU", True)
 PLAN = Plan("m:build", steps=2, warmup=1, train_steps=3, seeds=(0,), rounds=3, rounds_max=3)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifygate.performance.record import (
+from verifygate.performance.comparison import (
     PROTOCOL_VERSION,
     ArmRecord,
     Comparison,

@@ -16,7 +16,7 @@ import torch
 import verifygate
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import StageResult
-from verifygate.performance.record import Plan
+from verifygate.performance.comparison import Plan
 
 Measure = Callable[..., StageResult]
 

@@ -13,8 +13,8 @@ from simulation import settings as asked
 
 from verifygate.model import Status
 from verifygate.performance.intervals import Interval, at_least, ratio, within
+from verifygate.performance.measuring import planned
 from verifygate.performance.parity import parity
-from verifygate.performance.protocol import planned
 
 HOW = asked()
 RUNS = 200

@@ -10,7 +10,7 @@ import pytest
 
 from verifygate.config.performance import PerformanceSettings, Targets
 from verifygate.model import Check, Measurement, StageResult, Status
-from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
+from verifygate.performance.comparison import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
 from verifygate.performance.stage import summarised
 from verifygate.report.bench import text
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from verifygate.config.performance import PerformanceSettings, Targets
-from verifygate.merge.figures import contradicted, unsupported
+from verifygate.merge.recompute import contradicted, unsupported
 from verifygate.model import Measurement, Status
-from verifygate.performance.record import ArmRecord, Comparison, Host, Plan, Round, Training
+from verifygate.performance.comparison import ArmRecord, Comparison, Host, Plan, Round, Training
 from verifygate.performance.stage import summarised
 from verifygate.requirements.calculations import of_measurement
 

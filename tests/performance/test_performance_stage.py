@@ -14,7 +14,7 @@ import verifygate
 from verifygate.model import Outcome, PerformanceDetails, StageResult, Status
 from verifygate.model.base import volatile_pointers
 from verifygate.model.json_document import take
-from verifygate.performance import protocol
+from verifygate.performance import measuring
 from verifygate.performance.process import SOCKET_VARIABLE
 from verifygate.report.bench import text
 
@@ -139,7 +139,7 @@ def test_a_broken_workload_is_a_reason_in_one_line(measure: Measure, workload: s
 
 def test_a_stopped_clock_is_found(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     """An arm that tells shorter times than the gate sees does so in the spare rounds as well."""
-    monkeypatch.setattr(protocol, "CLOCK_SLACK_SECONDS", 0.1)
+    monkeypatch.setattr(measuring, "CLOCK_SLACK_SECONDS", 0.1)
     result = measure("workloads:stops_the_clock", targets=ALL)
     assert "PASS" not in statuses(result).values()
     assert statuses(result)["effective-steps"] == "NOT MEASURED"
@@ -149,14 +149,14 @@ def test_a_stopped_clock_is_found(measure: Measure, monkeypatch: pytest.MonkeyPa
 def test_a_gate_that_was_held_up_takes_the_round_again(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice the gate wakes up late: as many rounds count as planned, of equal arms."""
     held_up = iter([True, False, True])
-    agree = protocol.plausible
-    monkeypatch.setattr(protocol, "plausible", lambda *told: agree(*told) and next(held_up, True))
-    monkeypatch.setattr(protocol, "SPARE_ROUNDS", 1)
+    agree = measuring.plausible
+    monkeypatch.setattr(measuring, "plausible", lambda *told: agree(*told) and next(held_up, True))
+    monkeypatch.setattr(measuring, "SPARE_ROUNDS", 1)
     result = measure("workloads:sound", targets=ALL)
     assert [statuses(result)[name] for name in ("same-data", "effective-steps")] == ["PASS", "PASS"]
     ratio = next(m for m in result.measurements if m.id == "speedup-on-cpu.bf16")
     assert [side.n for side in ratio.arms] == [6, 6]
-    monkeypatch.setattr(protocol, "plausible", lambda *_told: False)
+    monkeypatch.setattr(measuring, "plausible", lambda *_told: False)
     assert "contradicts" in reasons(measure("workloads:sound", targets=ALL))
 
 
@@ -172,7 +172,7 @@ def curves_of(result: StageResult) -> dict[str, dict[str, list[tuple[int, float]
 
 def test_arms_train_beside_each_other_on_a_cpu(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each arm takes its share of the cores while both train; where they are timed they have all of them again."""
-    monkeypatch.setattr(protocol, "cores", lambda: 2)
+    monkeypatch.setattr(measuring, "cores", lambda: 2)
     result = measure("workloads:meets", targets=ALL)
     assert statuses(result)["accuracy"] == "PASS"
     assert curves_of(result)["bf16"]["loss"] == [(step, 1.0) for step in (1, 2, 3)]

@@ -14,7 +14,7 @@ import pytest
 
 from verifygate.config.performance import PerformanceSettings
 from verifygate.config.settings import Settings
-from verifygate.merge.figures import unsupported
+from verifygate.merge.recompute import unsupported
 from verifygate.model import (
     Anatomy,
     Certainty,

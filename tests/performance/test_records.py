@@ -16,7 +16,7 @@ import pytest
 import verifygate
 from verifygate.cli import main
 from verifygate.performance.attestation.figures import figures
-from verifygate.performance.record import loaded
+from verifygate.performance.comparison import loaded
 
 KeyPair = Callable[..., tuple[bytes, bytes]]
 Change = Callable[[dict[str, Any]], object]

@@ -16,7 +16,7 @@ from verifygate.cli import main
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import StageResult, Status
 from verifygate.performance.against_record import compared
-from verifygate.performance.record import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
+from verifygate.performance.comparison import ArmRecord, Comparison, Failure, Host, Plan, Round, Training, Trouble
 from verifygate.performance.regression import Regression, refuse_other_trees, told
 
 GPU = Host("Linux", "3.11", "2.13", "cuda", "Simulated GPU", True)

@@ -140,7 +140,7 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
     from verifygate.base.errors import UsageError
     from verifygate.performance import summarised
     from verifygate.performance.attestation.acceptance import examined, terms
-    from verifygate.performance.protocol import planned
+    from verifygate.performance.measuring import planned
     from verifygate.report.bench import text
     from verifygate.sources import git
 

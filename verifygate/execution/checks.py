@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.execution.outcomes import Judged
-from verifygate.execution.ran import EVIDENCE_LIMIT, Account, names
+from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, names
 from verifygate.execution.scrub import count
 from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
 

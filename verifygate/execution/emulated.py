@@ -15,10 +15,10 @@ from typing import Any, Literal
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, executed_lines
 from verifygate.execution.checks import CUDA_WORDS
 from verifygate.execution.outcomes import Judged, judge
-from verifygate.execution.ran import EVIDENCE_LIMIT, Account, tests_ran
-from verifygate.execution.recorded import judged, recorder
+from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, tests_ran
 from verifygate.execution.scrub import Scrubber, count
 from verifygate.execution.session import Session, limits_of, run_pytest
+from verifygate.execution.trace_judgement import judged, recorder
 from verifygate.model import (
     Check,
     EmulatedTest,

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.base.errors import UsageError
+from verifygate.execution.audited_events import own_events
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.order import ObservedViolation, OrderJudge
-from verifygate.execution.own_events import own_events
 from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.scrub import Scrubber, count

@@ -12,10 +12,10 @@ from verifygate.execution.changed import changed_lines_are_tested
 from verifygate.execution.emulated import run_emulated
 from verifygate.execution.junit import contradiction
 from verifygate.execution.oracles import ask_the_oracles
-from verifygate.execution.ran import Account, tests_ran
-from verifygate.execution.recorded import judged, trace_check
+from verifygate.execution.run_integrity import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
+from verifygate.execution.trace_judgement import judged, trace_check
 from verifygate.execution.tree import Tree, tree_on_disk
 from verifygate.model import Check, Finding, Measurement
 from verifygate.sources.file import SourceFile

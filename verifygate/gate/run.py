@@ -19,7 +19,7 @@ from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.gate.stages import STAGES
-from verifygate.merge import Grounds, examined, faults
+from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
     Changes,
     Finding,
@@ -102,7 +102,7 @@ def run(
         mutation = mutate(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
-    merged = examined(list(results.values()), _grounds(settings, sources, specification))
+    merged = examined(list(results.values()), _inputs(settings, sources, specification))
     inherited = {finding.fingerprint for finding in earlier}
     if commit:
         inherited |= _seen_by_runs_before(settings, subject, merged.stages, commit, progress)
@@ -136,9 +136,9 @@ def run(
     return report
 
 
-def _grounds(settings: Settings, sources: Sources, specification: Specification | None) -> Grounds:
+def _inputs(settings: Settings, sources: Sources, specification: Specification | None) -> Inputs:
     """What the merger holds the results against: the tree read once more, the specification, the rules."""
-    return Grounds(
+    return Inputs(
         root=settings.root,
         sources=sources,
         now=read_sources(settings.root, settings.sources, settings.project.exclude),
@@ -187,7 +187,7 @@ def _seen_by_runs_before(
     alone = [each for stage in stages for each in stage.findings if each.witnesses == (Witness.RUN,)]
     if not alone:
         return frozenset()
-    from verifygate.execution.earlier import stood_before
+    from verifygate.execution.run_at_base import stood_before
 
     progress(f"what runs alone show: did it stand at {commit[:12]}?")
     with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:

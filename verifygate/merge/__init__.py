@@ -5,8 +5,8 @@ that were asked for are compared with ids that were answered. Whatever cannot bo
 """
 
 from verifygate.merge.examine import Examined, examined
-from verifygate.merge.faults import faults, handed_in
-from verifygate.merge.grounds import Grounds
-from verifygate.merge.witnesses import merged
+from verifygate.merge.findings import merged
+from verifygate.merge.inputs import Inputs
+from verifygate.merge.report_consistency import faults, handed_in
 
-__all__ = ["Examined", "Grounds", "examined", "faults", "handed_in", "merged"]
+__all__ = ["Examined", "Inputs", "examined", "faults", "handed_in", "merged"]

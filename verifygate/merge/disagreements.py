@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 
-from verifygate.merge.grounds import Grounds, Results, named
-from verifygate.merge.witnesses import DONE_BY
+from verifygate.merge.findings import DONE_BY
+from verifygate.merge.inputs import Inputs, Results, named
 from verifygate.model import Certainty, ConstructKind, Contradiction, Finding, QueryResult, Status, Witness
 from verifygate.protocol import TRANSITIONS, Event, Violation
 from verifygate.requirements import quality_gates
@@ -26,7 +26,7 @@ _CODE = re.compile(r"\b[A-Z]{3,5}\d{3}\b")
 _PRECISION = {"bf16": "bfloat16", "fp16": "float16"}
 
 
-def faults_that_ran_well(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def faults_that_ran_well(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """`certain` by the source, on every path; and a recorded run went through it without the breach."""
     for stage, finding in results.findings:
         by_source = finding.certainty is Certainty.CERTAIN and finding.witnesses == (Witness.STATIC,)
@@ -61,7 +61,7 @@ def _ran_well(finding: Finding, results: Results) -> bool:
     return times > (0 if finding.rule in AT_ONCE else 1)
 
 
-def breaches_not_read(results: Results, grounds: Grounds) -> Iterator[Contradiction]:
+def breaches_not_read(results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """A run broke a rule that the source stage ran, followed all of the file for, and found nothing of there."""
     static = results.static
     if static is None:
@@ -70,7 +70,7 @@ def breaches_not_read(results: Results, grounds: Grounds) -> Iterator[Contradict
     for stage, finding in results.findings:
         if finding.witnesses != (Witness.RUN,) or finding.rule not in static.rules or finding.path in unsure:
             continue
-        if finding.certainty is Certainty.CERTAIN and grounds.sources.get(finding.path) is not None:
+        if finding.certainty is Certainty.CERTAIN and inputs.sources.get(finding.path) is not None:
             yield Contradiction(
                 name="run-breach-not-seen-in-source",
                 stages=("static", stage.stage),
@@ -82,17 +82,17 @@ def breaches_not_read(results: Results, grounds: Grounds) -> Iterator[Contradict
             )
 
 
-def amp_without_source(results: Results, grounds: Grounds) -> Iterator[Contradiction]:
+def amp_without_source(results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """The source stage found no AMP anywhere, and a run stepped through a live scaler from audited code."""
     static = results.static
     if static is None or static.not_analysed:
         return
-    own = [each for each in static.constructs if (file := grounds.sources.get(each.path)) and not file.is_test]
+    own = [each for each in static.constructs if (file := inputs.sources.get(each.path)) and not file.is_test]
     if own or any(each.kind is ConstructKind.DELEGATED for each in static.constructs):
         return
     for trace in results.traces:
         for visit in trace.visits:
-            file = grounds.sources.get(visit.path)
+            file = inputs.sources.get(visit.path)
             if file is not None and not file.is_test and visit.event in OF_A_SCALER:
                 yield Contradiction(
                     name="amp-not-found-in-source",
@@ -108,7 +108,7 @@ def amp_without_source(results: Results, grounds: Grounds) -> Iterator[Contradic
                 return
 
 
-def clean_rule_broken_in_run(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def clean_rule_broken_in_run(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """A requirement that is PASS because a rule found nothing, and a run that broke that rule."""
     broken = [each for _, each in results.findings if each.certainty is Certainty.CERTAIN]
     for row in results.rows:
@@ -136,7 +136,7 @@ def _asks_for(query: QueryResult, finding: Finding) -> bool:
     return scope is None or fnmatchcase(finding.path, scope[1])
 
 
-def precision_not_run(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def precision_not_run(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """Performance was measured in one precision, and every recorded run computed in others."""
     seen = {device.rpartition(" ")[2] for trace in results.traces for device in trace.devices}
     performance = results.stage("performance")
@@ -153,7 +153,7 @@ def precision_not_run(results: Results, _grounds: Grounds) -> Iterator[Contradic
         )
 
 
-def requirements_better_than_answers(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def requirements_better_than_answers(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """A requirement that is PASS although one of its queries is not, or although nothing but words speaks for it."""
     for row in results.rows:
         check = results.checks.get(f"requirements.{row.id}")
@@ -178,12 +178,12 @@ def requirements_better_than_answers(results: Results, _grounds: Grounds) -> Ite
             )
 
 
-def gates_counted(results: Results, grounds: Grounds) -> Iterator[Contradiction]:
+def gates_counted(results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """Whether each quality gate counts what the matrix below it holds: one table has one score."""
     details = results.requirements
-    if details is None or grounds.specification is None:
+    if details is None or inputs.specification is None:
         return
-    again = quality_gates(details.requirements, details.calculations, grounds.specification.spec.gates)
+    again = quality_gates(details.requirements, details.calculations, inputs.specification.spec.gates)
     for told, counted in zip_longest(details.gates, again):
         if told != counted:
             first, second = (f"{each.actual} {each.status}" if each else "nothing" for each in (told, counted))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from verifygate.merge.answers import answers_once, requirements_answered, rules_answered, tests_answered
+from verifygate.merge.citations import cited_places, sources_changed
+from verifygate.merge.completeness import answers_once, requirements_answered, rules_answered, tests_answered
 from verifygate.merge.disagreements import (
     amp_without_source,
     breaches_not_read,
@@ -15,10 +16,9 @@ from verifygate.merge.disagreements import (
     precision_not_run,
     requirements_better_than_answers,
 )
-from verifygate.merge.figures import cited_measurements, summaries
-from verifygate.merge.grounds import Grounds, Results
-from verifygate.merge.places import cited_places, sources_changed
-from verifygate.merge.witnesses import merged
+from verifygate.merge.findings import merged
+from verifygate.merge.inputs import Inputs, Results
+from verifygate.merge.recompute import cited_measurements, summaries
 from verifygate.model import (
     Check,
     Contradiction,
@@ -31,7 +31,7 @@ from verifygate.model import (
 )
 from verifygate.requirements import gates_check, hold_back_dependents, quality_gates
 
-QUESTIONS: tuple[Callable[[Results, Grounds], Iterator[Contradiction]], ...] = (
+QUESTIONS: tuple[Callable[[Results, Inputs], Iterator[Contradiction]], ...] = (
     sources_changed,
     summaries,
     cited_measurements,
@@ -62,10 +62,10 @@ class Examined:
     contradictions: tuple[Contradiction, ...]
 
 
-def examined(stages: Sequence[StageResult], grounds: Grounds) -> Examined:
+def examined(stages: Sequence[StageResult], inputs: Inputs) -> Examined:
     """Join the results, ask every question, lower what a contradiction takes a better status from."""
     joined = merged(stages)
-    found = tuple(contradictions(joined, grounds))
+    found = tuple(contradictions(joined, inputs))
     lowered: dict[str, tuple[Status, Contradiction]] = {}
     for each in found:
         for name in each.lowers if each.to else ():
@@ -73,13 +73,13 @@ def examined(stages: Sequence[StageResult], grounds: Grounds) -> Examined:
                 lowered[name] = (each.to, each)
     cited = [each for each in found if each.name == "cited-place-missing"]
     kept = tuple(each for each in found if each not in cited[MOST_PLACES:])
-    return Examined(tuple(_with_lowered(stage, lowered, grounds) for stage in joined), kept)
+    return Examined(tuple(_with_lowered(stage, lowered, inputs) for stage in joined), kept)
 
 
-def contradictions(stages: Sequence[StageResult], grounds: Grounds) -> Iterable[Contradiction]:
+def contradictions(stages: Sequence[StageResult], inputs: Inputs) -> Iterable[Contradiction]:
     """What the results contradict each other in, each once."""
     results = Results(stages)
-    return dict.fromkeys(each for question in QUESTIONS for each in question(results, grounds))
+    return dict.fromkeys(each for question in QUESTIONS for each in question(results, inputs))
 
 
 def _worse(one: Status, other: Status) -> bool:
@@ -87,14 +87,12 @@ def _worse(one: Status, other: Status) -> bool:
     return Status.NOT_APPLICABLE not in (one, other) and _STRICTER.index(one) > _STRICTER.index(other)
 
 
-def _with_lowered(
-    stage: StageResult, lowered: dict[str, tuple[Status, Contradiction]], grounds: Grounds
-) -> StageResult:
+def _with_lowered(stage: StageResult, lowered: dict[str, tuple[Status, Contradiction]], inputs: Inputs) -> StageResult:
     checks = tuple(_lowered(check, lowered) for check in stage.checks)
     details = stage.details
     if isinstance(details, RequirementsDetails):
         rows = [_lowered_row(row, lowered) for row in details.requirements]
-        details, checks = _counted_again(details.model_copy(update={"requirements": tuple(rows)}), checks, grounds)
+        details, checks = _counted_again(details.model_copy(update={"requirements": tuple(rows)}), checks, inputs)
     return stage.model_copy(update={"checks": checks, "details": details})
 
 
@@ -118,17 +116,17 @@ def _lowered_row(row: RequirementResult, lowered: dict[str, tuple[Status, Contra
 
 
 def _counted_again(
-    details: RequirementsDetails, checks: tuple[Check, ...], grounds: Grounds
+    details: RequirementsDetails, checks: tuple[Check, ...], inputs: Inputs
 ) -> tuple[RequirementsDetails, tuple[Check, ...]]:
     """The matrix and its checks after rows were lowered: what depends on these goes with them, the gates count anew."""
-    if grounds.specification is None:
+    if inputs.specification is None:
         return details, checks
     of_rows = {check.id: check for check in checks}
     pairs = [(row, of_rows[name]) for row in details.requirements if (name := f"requirements.{row.id}") in of_rows]
-    held = {row.id: (row, check) for row, check in hold_back_dependents(grounds.specification, pairs)}
+    held = {row.id: (row, check) for row, check in hold_back_dependents(inputs.specification, pairs)}
     rows = tuple(held[row.id][0] if row.id in held else row for row in details.requirements)
     anew = {check.id: check for _, check in held.values()}
-    gates = quality_gates(rows, details.calculations, grounds.specification.spec.gates)
+    gates = quality_gates(rows, details.calculations, inputs.specification.spec.gates)
     if gates != details.gates:
         anew |= {(check := gates_check(gates)).id: check}
     details = details.model_copy(update={"requirements": rows, "gates": gates})

@@ -1,4 +1,4 @@
-"""Has the gain of AMP shrunk since a record was made? Ratios are compared, never seconds: those are of another day."""
+"""Compare AMP's gain with that of an earlier record. Ratios are compared, never seconds: those are of another day."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Check, Measurement, Status
 from verifygate.performance.attestation.acceptance import device_of
 from verifygate.performance.case import QUIETER, Answer
+from verifygate.performance.comparison import Comparison
 from verifygate.performance.intervals import Interval, at_least
 from verifygate.performance.judgement import judge
-from verifygate.performance.record import Comparison
 from verifygate.performance.regression import vanished
 
 KEPT = ("speedup", "memory-reduction")

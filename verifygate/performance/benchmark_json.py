@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from verifygate.base.errors import UsageError
 from verifygate.model import Arm, Measurement, Status
-from verifygate.performance.record import BASE, HALF, TF32, ArmRecord, Comparison
+from verifygate.performance.comparison import BASE, HALF, TF32, ArmRecord, Comparison
 
 VERSION = "4.0.0"
 """Of pytest-benchmark whose fields these are; later ones have the same."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Arm, Check, Evidence, EvidenceClass, Measurement, Status
+from verifygate.performance.comparison import HALF, RUN_AGAIN, TF32, ArmRecord, Comparison
 from verifygate.performance.intervals import Interval
-from verifygate.performance.record import HALF, RUN_AGAIN, TF32, ArmRecord, Comparison
 
 ON_CUDA = "run `verifygate bench record` on a machine with a CUDA device: the record that it writes counts here"
 TF32_FLAGS = frozenset({"TF32", "float32 matmul precision"})

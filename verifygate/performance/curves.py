@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from verifygate.model import Curve, CurvePoint
-from verifygate.performance.record import ArmRecord, Comparison, Training
+from verifygate.performance.comparison import ArmRecord, Comparison, Training
 
 MOST_POINTS = 150
 MOST_SKIPPED = 200

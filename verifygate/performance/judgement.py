@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from verifygate.config.performance import PerformanceSettings, Targets
 from verifygate.model import Check, Measurement, Status
 from verifygate.performance.case import ON_CUDA, Answer, Case
+from verifygate.performance.comparison import ArmRecord, Comparison, Trouble
 from verifygate.performance.intervals import (
     MIN_GRADED_ITEMS,
     Interval,
@@ -17,7 +18,6 @@ from verifygate.performance.intervals import (
     within,
 )
 from verifygate.performance.parity import Parity, parity
-from verifygate.performance.record import ArmRecord, Comparison, Trouble
 
 LEAST_EFFECTIVE = 0.95
 """A gradient scaler tries a larger scale once in some thousand steps and may skip that step; an arm that skips more

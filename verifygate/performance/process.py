@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import verifygate
+from verifygate.performance.comparison import ArmRecord, Failure, Host, Trouble
 from verifygate.performance.ranks import command_line, joined
-from verifygate.performance.record import ArmRecord, Failure, Host, Trouble
 from verifygate.process.subject import GRACE_SECONDS, Completed, Subject
 
 ARM = Path(verifygate.__file__).parent / "instrument" / "arm.py"

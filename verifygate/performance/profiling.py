@@ -15,8 +15,8 @@ from pydantic import ValidationError
 import verifygate
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Finding, Profile
-from verifygate.performance.protocol import beside_each_other, cores
-from verifygate.performance.record import ArmRecord, Comparison
+from verifygate.performance.comparison import ArmRecord, Comparison
+from verifygate.performance.measuring import beside_each_other, cores
 from verifygate.process.subject import Completed, Subject
 
 START = Path(verifygate.__file__).parent / "instrument" / "start.py"

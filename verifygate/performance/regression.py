@@ -15,10 +15,10 @@ from verifygate.model import Arm, Check, Measurement, Outcome, StageResult, Stat
 from verifygate.performance.attestation.closure import imported_files
 from verifygate.performance.attestation.making import silent
 from verifygate.performance.case import QUIETER, Answer
+from verifygate.performance.comparison import BASE, ArmRecord, Comparison, Failure, Trouble
 from verifygate.performance.intervals import at_least, ratio
+from verifygate.performance.measuring import Run, best_precision, planned
 from verifygate.performance.process import started
-from verifygate.performance.protocol import Run, best_precision, planned
-from verifygate.performance.record import BASE, ArmRecord, Comparison, Failure, Trouble
 from verifygate.performance.reported import environment
 from verifygate.process.subject import Subject
 from verifygate.sources import git

@@ -7,8 +7,8 @@ from statistics import fmean
 
 from verifygate.model import Measurement, Status
 from verifygate.performance.case import Case
+from verifygate.performance.comparison import ArmRecord, Comparison
 from verifygate.performance.intervals import positive, yes_or_no
-from verifygate.performance.record import ArmRecord, Comparison
 
 STATES = {
     "load": ("Load average of the host", "processes"),

@@ -11,16 +11,16 @@ from verifygate.model import Finding, Outcome, PerformanceDetails, Profile, Stag
 from verifygate.performance import reported
 from verifygate.performance.anatomy import growth_check, measurements, unreachable
 from verifygate.performance.attestation.acceptance import Ruling, examined, found_records, terms
+from verifygate.performance.attested_answers import completed
 from verifygate.performance.benchmark_json import read
 from verifygate.performance.case import Case
+from verifygate.performance.comparison import Comparison
 from verifygate.performance.curves import curves
 from verifygate.performance.hazards import answered
 from verifygate.performance.intervals import missing_library
 from verifygate.performance.judgement import beside, judge, undecided
+from verifygate.performance.measuring import compare, planned
 from verifygate.performance.profiling import hazards_of, profile
-from verifygate.performance.protocol import compare, planned
-from verifygate.performance.record import Comparison
-from verifygate.performance.recorded import completed
 from verifygate.stage import StageContext, not_configured
 
 HOW = (

@@ -18,7 +18,7 @@ from verifygate.performance.attestation import envelope
 from verifygate.performance.attestation.closure import digests, imported_files, settings_files
 from verifygate.performance.attestation.figures import disagreements
 from verifygate.performance.attestation.statement import Predicate, RecordError, Statement, parsed, read, utc
-from verifygate.performance.record import Comparison, Plan, loaded
+from verifygate.performance.comparison import Comparison, Plan, loaded
 from verifygate.sources import git
 
 SKEW = dt.timedelta(minutes=5)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from verifygate.config.performance import PerformanceSettings
 from verifygate.performance.attestation.statement import Figure
+from verifygate.performance.comparison import Comparison
 from verifygate.performance.judgement import beside, judge
-from verifygate.performance.record import Comparison
 
 TOLERANCE = 1e-6
 """Relative: two machines' mathematics may differ in the last bits."""

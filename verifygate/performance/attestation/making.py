@@ -15,9 +15,9 @@ from verifygate.performance.attestation.acceptance import device_of, subjects
 from verifygate.performance.attestation.closure import own_files
 from verifygate.performance.attestation.figures import figures
 from verifygate.performance.attestation.statement import Predicate, Statement, stated
+from verifygate.performance.comparison import Comparison, Trouble, dumped
 from verifygate.performance.judgement import undecided
-from verifygate.performance.protocol import compare, planned
-from verifygate.performance.record import Comparison, Trouble, dumped
+from verifygate.performance.measuring import compare, planned
 from verifygate.process.subject import Subject
 from verifygate.sources import git
 

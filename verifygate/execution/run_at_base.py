@@ -1,8 +1,8 @@
-"""Did a breach that only a run shows stand before a change? The same tests, on the code of then, tell.
+"""Run today's tests on the code of the base revision: did a violation that only a run shows exist before the change?
 
-The tests are those of today: they are what shows the breach. So that they can be imported, files that came later stay
-where they are; nothing in them stood before. Where the code of then is too different for a test to show the breach
-there, it counts as new.
+The tests are those of today: they are what shows the violation. So that they can be imported, files that came later
+stay where they are; nothing in them existed before. Where the old code is too different for a test to show the
+violation there, it counts as new.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from verifygate.config.settings import Settings
 from verifygate.execution.copies import copy_project
 from verifygate.execution.discovery import read_config
 from verifygate.execution.oracles import ask_the_oracles
-from verifygate.execution.recorded import judged, recorder
 from verifygate.execution.run_findings import SEEN_IN
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import account_of
+from verifygate.execution.trace_judgement import judged, recorder
 from verifygate.model import Finding
 from verifygate.process.subject import Subject
 from verifygate.sources.discovery import read_sources

@@ -1,4 +1,4 @@
-"""Every place that a result cites, looked up again: the file, the line, what stands there, the name around it."""
+"""Verify citations: each location that a result cites is looked up again (file, line, text, enclosing name)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from verifygate.merge.grounds import Grounds, Results, named
+from verifygate.merge.inputs import Inputs, Results, named
 from verifygate.model import Check, Contradiction, Evidence, Status
 
 
@@ -20,11 +20,11 @@ class Citation:
     symbol: str = ""
 
 
-def sources_changed(_results: Results, grounds: Grounds) -> Iterator[Contradiction]:
+def sources_changed(_results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """Whether the tree is still the one that the stages read: its digest goes into the report."""
-    if grounds.now.digest == grounds.sources.digest:
+    if inputs.now.digest == inputs.sources.digest:
         return
-    before, now = ({file.path: file.digest for file in tree} for tree in (grounds.sources, grounds.now))
+    before, now = ({file.path: file.digest for file in tree} for tree in (inputs.sources, inputs.now))
     other = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
     only_new = all(path not in before for path in other)
     yield Contradiction(
@@ -40,24 +40,24 @@ def sources_changed(_results: Results, grounds: Grounds) -> Iterator[Contradicti
     )
 
 
-def cited_places(results: Results, grounds: Grounds) -> Iterator[Contradiction]:
+def cited_places(results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """Findings and AMP code that do not stand where they are said to; checks that pass on such a place."""
     for stage, finding in results.findings:
         cited = [Citation(finding.path, finding.line, finding.snippet, finding.symbol)]
         cited += [Citation(step.path, step.line) for step in finding.steps]
-        yield from _told(stage.stage, f"{finding.rule} {finding.name}", cited, grounds, ())
+        yield from _told(stage.stage, f"{finding.rule} {finding.name}", cited, inputs, ())
     if results.static:
         for construct in results.static.constructs:
             place = Citation(construct.path, construct.line, symbol=construct.symbol)
-            yield from _told("static", construct.kind.value, [place], grounds, ())
+            yield from _told("static", construct.kind.value, [place], inputs, ())
     for each in results.execution.functions if results.execution else ():
         place = Citation(each.path, each.line, symbol=each.symbol)
-        yield from _told("execution", f"coverage of `{each.symbol}`", [place], grounds, ())
+        yield from _told("execution", f"coverage of `{each.symbol}`", [place], inputs, ())
     for stage in results.stages:
         for check in stage.checks:
             passes = (check.id,) if check.status is Status.PASS else ()
             cited = [*_of_evidence(check.evidence), *_of_code(check, results)]
-            yield from _told(stage.stage, f"`{check.id}`", cited, grounds, passes)
+            yield from _told(stage.stage, f"`{check.id}`", cited, inputs, passes)
 
 
 def _of_evidence(evidence: tuple[Evidence, ...]) -> Iterator[Citation]:
@@ -75,11 +75,11 @@ def _of_code(check: Check, results: Results) -> Iterator[Citation]:
 
 
 def _told(
-    stage: str, what: str, cited: list[Citation], grounds: Grounds, passes: tuple[str, ...]
+    stage: str, what: str, cited: list[Citation], inputs: Inputs, passes: tuple[str, ...]
 ) -> Iterator[Contradiction]:
     """The first citation that does not hold, where one does not."""
     for place in cited:
-        if problem := not_there(place, grounds):
+        if problem := not_there(place, inputs):
             yield Contradiction(
                 name="cited-place-missing",
                 stages=(stage,),
@@ -87,25 +87,25 @@ def _told(
                 stands="what passes on it counts as not measured" if passes else "what was found stands",
                 lowers=passes,
                 to=Status.NOT_MEASURED if passes else None,
-                path=place.path if grounds.lines(place.path) is not None else None,
-                line=place.line if grounds.lines(place.path) is not None else None,
+                path=place.path if inputs.lines(place.path) is not None else None,
+                line=place.line if inputs.lines(place.path) is not None else None,
                 action="run the gate again on a tree that nobody changes meanwhile",
             )
             return
 
 
-def not_there(place: Citation, grounds: Grounds) -> str:
+def not_there(place: Citation, inputs: Inputs) -> str:
     """What is wrong with a citation, in words; empty where it holds, and where it is of no file of the project."""
-    if not grounds.is_inside(place.path):
+    if not inputs.is_inside(place.path):
         return ""
-    lines = grounds.lines(place.path)
+    lines = inputs.lines(place.path)
     if lines is None:
         return "there is no such file"
     if not 1 <= place.line <= len(lines):
         return f"the file has {len(lines)} lines"
     if place.snippet and lines[place.line - 1].strip() != place.snippet.strip():
         return "another text stands there"
-    audited = grounds.sources.get(place.path) is not None
+    audited = inputs.sources.get(place.path) is not None
     for name in place.symbol.split(".") if audited else ():
         if name.isidentifier() and not _defined(name, lines):
             return f"nothing is called `{name}` in that file"

@@ -1,21 +1,21 @@
-"""What was asked against what was answered: each rule, each test, each requirement has one answer, and no more."""
+"""Completeness of the results: each selected rule, test and requirement has one answer, and no more."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from verifygate.merge.grounds import Grounds, Results, named
+from verifygate.merge.inputs import Inputs, Results, named
 from verifygate.model import Contradiction, Status
 
 
-def rules_answered(results: Results, grounds: Grounds) -> Iterator[Contradiction]:
+def rules_answered(results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """Every rule that was selected has a check of the static stage."""
     stage = results.stage("static")
     if stage is None:
         return
     answered = {check.id.removeprefix("static.") for check in stage.checks}
-    if silent := sorted(grounds.rules - answered):
+    if silent := sorted(inputs.rules - answered):
         yield Contradiction(
             name="rule-unanswered",
             stages=("static",),
@@ -26,7 +26,7 @@ def rules_answered(results: Results, grounds: Grounds) -> Iterator[Contradiction
         )
 
 
-def tests_answered(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def tests_answered(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """Every test that was collected has an outcome."""
     details, ran = results.execution, results.checks.get("execution.tests-ran")
     if details is None or ran is None or ran.status is not Status.PASS:
@@ -44,9 +44,9 @@ def tests_answered(results: Results, _grounds: Grounds) -> Iterator[Contradictio
         )
 
 
-def requirements_answered(results: Results, grounds: Grounds) -> Iterator[Contradiction]:
+def requirements_answered(results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """Every requirement of the specification has one row and one check, and there are no others."""
-    details, specification = results.requirements, grounds.specification
+    details, specification = results.requirements, inputs.specification
     if details is None or specification is None:
         return
     asked = [each.id for each in specification.spec.requirements]
@@ -66,7 +66,7 @@ def requirements_answered(results: Results, grounds: Grounds) -> Iterator[Contra
         )
 
 
-def answers_once(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def answers_once(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """No check and no measurement has two answers, and none is of another stage than it says."""
     checks = Counter(check.id for stage in results.stages for check in stage.checks)
     figures = Counter(each.id for stage in results.stages for each in stage.measurements)

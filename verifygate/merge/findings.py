@@ -1,4 +1,4 @@
-"""One finding per breach, with all who saw it, and why no test caught it."""
+"""Merge the findings of all witnesses: one finding per violation, with who saw it, and why no test caught it."""
 
 from __future__ import annotations
 

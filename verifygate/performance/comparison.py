@@ -1,4 +1,4 @@
-"""What the arms delivered, as data: everything the judgement rests on, and nothing else.
+"""A comparison as data: the plan, the arms, their rounds and samples; everything the judgement rests on, nothing else.
 
 `dumped` and `loaded` turn a comparison into JSON and back without losing a bit: raw samples, flags, machine, digests.
 """

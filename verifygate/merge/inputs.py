@@ -1,4 +1,4 @@
-"""What the stages went by, to hold their results against; and their results, by what they are about."""
+"""Inputs of a merge: the sources, rules and specification that the stages were given, and their results, indexed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from verifygate.sources.tree import Sources
 
 
 @dataclass(frozen=True)
-class Grounds:
+class Inputs:
     """The inputs of a run: the sources as the stages read them and as they are now, the specification, the rules."""
 
     root: Path

@@ -1,4 +1,4 @@
-"""What audited code did with AMP in a run, and in which order it took its steps; what only a test did is left out."""
+"""Events of audited code in a trace: count them, and list the orders of its steps. A test's own events are left out."""
 
 from __future__ import annotations
 

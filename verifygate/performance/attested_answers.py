@@ -1,4 +1,4 @@
-"""Answers from records, for what this machine cannot measure itself."""
+"""Answers from signed measurement records, for what this machine cannot measure itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol: all arms alive side by side, trained, evaluated, then timed in turns while the others sleep."""
+"""Measure the arms of a comparison: all alive side by side, trained, evaluated, then timed in turns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from verifygate.config.performance import PerformanceSettings
-from verifygate.performance.process import ArmProcess, started
-from verifygate.performance.record import (
+from verifygate.performance.comparison import (
     BASE,
     HALF,
     SPARE_ROUNDS,
@@ -25,6 +24,7 @@ from verifygate.performance.record import (
     Training,
     Trouble,
 )
+from verifygate.performance.process import ArmProcess, started
 from verifygate.process.subject import Subject
 
 CLOCK_SLACK_SECONDS = 0.5

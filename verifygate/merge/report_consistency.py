@@ -1,6 +1,6 @@
-"""A finished report, worked out once more: whether its verdict, scores and parts follow from its checks.
+"""Consistency of a finished report: whether its verdict, scores and parts follow from its checks.
 
-The gate asks this of every report before it is written, and of every report.json that somebody hands it.
+The gate checks this of every report before it is written, and of every report.json that it reads.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from verifygate import baseline
 from verifygate.base.errors import UsageError
-from verifygate.merge.figures import contradicted, unsupported
-from verifygate.merge.grounds import Results
+from verifygate.merge.inputs import Results
+from verifygate.merge.recompute import contradicted, unsupported
 from verifygate.model import (
     Certainty,
     Check,

@@ -1,15 +1,15 @@
-"""Numbers, and the statuses that rest on them: worked out again from the samples, looked for where they are cited."""
+"""Recompute measurements, and the statuses that rest on them, from their samples; find those that are cited."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verifygate.merge.grounds import Grounds, Results
+from verifygate.merge.inputs import Inputs, Results
 from verifygate.model import Contradiction, Measurement, Status
 from verifygate.requirements.calculations import meets, of_measurement
 
 
-def summaries(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def summaries(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """A reported value that its own samples, interval or target speak against."""
     taken = tuple(results.measurements.values())
     for stage in results.stages:
@@ -66,7 +66,7 @@ def unsupported(item: Measurement) -> str:
     return ""
 
 
-def cited_measurements(results: Results, _grounds: Grounds) -> Iterator[Contradiction]:
+def cited_measurements(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
     """A check, or a requirement, that is PASS on a measurement that is not there or has no value."""
     cited = [(check.id, check.measurement) for check in results.checks.values() if check.measurement]
     cited += [(f"requirements.{row.id}", each) for row in results.rows for each in row.measurements]

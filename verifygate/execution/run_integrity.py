@@ -1,4 +1,4 @@
-"""Did the run really run? The process's end, the plugin's account and pytest's own status must tell one story."""
+"""Integrity of a test run: the process's exit, the plugin's account and pytest's exit status must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge what the recorder saw while the project's tests ran: each test by itself, and only what audited code did."""
+"""Judge the trace of a test run: each test by itself, and only what audited code did."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fnmatch import fnmatch
 from typing import Any
 
 from verifygate.config.settings import StaticSettings
+from verifygate.execution.audited_events import own_events
 from verifygate.execution.order import ObservedViolation, OrderJudge
-from verifygate.execution.own_events import own_events
-from verifygate.execution.ran import EVIDENCE_LIMIT, Account
 from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
+from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.scrub import count
 from verifygate.execution.session import Session
 from verifygate.execution.trace import read_trace

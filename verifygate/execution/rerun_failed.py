@@ -1,4 +1,4 @@
-"""Run the tests that failed once more, alone and in a fresh process, to tell a flaky test from a broken one."""
+"""Rerun the tests that failed, alone and in a fresh process, to tell a flaky test from a broken one."""
 
 from __future__ import annotations
 
