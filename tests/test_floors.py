@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
+MODULE_LINES = 450
 ROOT = Path(__file__).parent.parent
 LOADED = """
 import sys
@@ -20,15 +24,84 @@ print("loaded:", *sorted(sys.modules))
 """
 
 
-def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
+    return run(Path(sysconfig.get_path("scripts"), "lint-imports"), "--no-cache", cwd=root)
 
 
 def test_imports_keep_to_the_floors():
     """Every contract in pyproject.toml holds: the stages are strangers, torch and libcst stay where they belong."""
-    checked = run(Path(sysconfig.get_path("scripts"), "lint-imports"), "--no-cache")
+    checked = lint_imports(ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "0 broken" in checked.stdout
+
+
+VIOLATIONS = {
+    "verifygate/base/errors.py": "import verifygate.gate.run",
+    "verifygate/execution/stage.py": "import verifygate.static.engine",
+    "verifygate/static/syntax/names.py": "import verifygate.static.engine",
+    "verifygate/merge/inputs.py": "import verifygate.merge.findings",
+    "verifygate/requirements/placed_nowhere.py": "",
+    "verifygate/process/subject.py": "import verifygate.process.circle",
+    "verifygate/process/circle.py": "import verifygate.process.subject",
+    "verifygate/scoring.py": "import torch",
+    "verifygate/mutation/code.py": "import libcst",
+}
+"""File -> a line at its end that a contract forbids."""
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What lint-imports says of a copy of the package with each of the violations in it."""
+    copy = tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "verifygate", copy / "verifygate", ignore=shutil.ignore_patterns("__pycache__", "docs"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for name, line in VIOLATIONS.items():
+        with (copy / name).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+    checked = lint_imports(copy)
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    return " ".join(checked.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "verifygate.base is not allowed to import verifygate.gate",
+        "verifygate.execution is not allowed to import verifygate.static",
+        "verifygate.static.syntax is not allowed to import verifygate.static.engine",
+        "verifygate.merge.inputs is not allowed to import verifygate.merge.findings",
+        "verifygate.requirements.placed_nowhere",
+        "No cycles are allowed in verifygate.process",
+        "verifygate.scoring -> torch",
+        "verifygate.mutation.code -> libcst",
+    ],
+)
+def test_a_contract_fails(broken: str, said: str):
+    """An import up, to a stranger, in a circle or of what belongs elsewhere; a module that no contract places."""
+    assert said in broken
+
+
+def too_long(package: Path) -> list[str]:
+    """The modules below a folder that are longer than a reader keeps in view."""
+    lines = {path: path.read_bytes().count(b"\n") for path in sorted(package.rglob("*.py"))}
+    assert lines
+    return [path.relative_to(package).as_posix() for path, count in lines.items() if count > MODULE_LINES]
+
+
+def test_no_module_is_too_long():
+    """One that grows longer holds two things: cut it."""
+    assert too_long(ROOT / "verifygate") == []
+
+
+def test_a_module_that_is_too_long_is_found(tmp_path: Path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "at_the_limit.py").write_text("\n" * MODULE_LINES, encoding="utf-8")
+    (tmp_path / "deep" / "over_it.py").write_text("\n" * (MODULE_LINES + 1), encoding="utf-8")
+    assert too_long(tmp_path) == ["deep/over_it.py"]
 
 
 def loaded(*arguments: str) -> set[str]:
