@@ -172,16 +172,28 @@ def _mapping(
     return result
 
 
-_TABLE = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
-_KEY = re.compile(r"""^\s*([A-Za-z0-9_\-."']+)\s*=""")
+_BASIC, _LITERAL = r'"(?:\\.|[^"\\\n])*"', r"'[^'\n]*'"
+_OPAQUE = re.compile(rf'"""(?:\\.|[^\\])*?"""+|\'\'\'.*?\'\'\'+|#[^\n]*|({_BASIC}|{_LITERAL})', re.DOTALL)
+"""Strings and comments. The strings of one line are captured: they may be keys."""
+_PART = rf"(?:{_BASIC}|{_LITERAL}|[A-Za-z0-9_-]+)"
+_DOTTED = rf"({_PART}(?:[ \t]*\.[ \t]*{_PART})*)"
+_TABLE = re.compile(rf"[ \t]*(\[\[?)[ \t]*{_DOTTED}[ \t]*\]\]?[ \t]*$")
+_KEY = re.compile(rf"[ \t]*{_DOTTED}[ \t]*=")
 
 
 def _toml_lines(text: str) -> dict[Where, int]:
-    """The line of every table and key. tomllib keeps none, so this reads headers and `key =` lines once more."""
+    """The line of every table and key of valid TOML, those inside inline tables excepted. tomllib keeps none."""
+    keys = _OPAQUE.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text).split("\n")
+    brackets = _OPAQUE.sub(lambda found: "\n" * found[0].count("\n"), text).split("\n")
     lines: dict[Where, int] = {}
     table: Where = ()
     counts: dict[Where, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
+    depth = 0
+    for number, (line, bare) in enumerate(zip(keys, brackets, strict=True), 1):
+        at_statement = depth == 0  # else the line is inside an array of several lines
+        depth += sum(bare.count(each) for each in "[{") - sum(bare.count(each) for each in "]}")
+        if not at_statement:
+            continue
         if header := _TABLE.match(line):
             *around, last = _dotted(header[2])
             table = ()
@@ -195,12 +207,20 @@ def _toml_lines(text: str) -> dict[Where, int]:
                 table = (*table, index)
             lines.setdefault(table, number)
         elif key := _KEY.match(line):
-            lines.setdefault((*table, *_dotted(key[1])), number)
+            parts = _dotted(key[1])
+            for end in range(1, len(parts) + 1):
+                lines.setdefault((*table, *parts[:end]), number)
     return lines
 
 
 def _dotted(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in text.split("."))
+    """The parts of a dotted key, by the parser itself: `a."b.c"` is `a` and `b.c`."""
+    parts: list[str] = []
+    data: Any = tomllib.loads(f"{text} = 0")
+    while isinstance(data, dict):
+        ((part, data),) = data.items()
+        parts.append(part)
+    return tuple(parts)
 
 
 def _keys_at(model: type[BaseModel], where: Where) -> list[str]:
