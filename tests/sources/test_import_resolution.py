@@ -28,7 +28,7 @@ FILES = {
     "hidden.py": "",
     "hidden/below.py": "",
 }
-ABSOLUTE = {"/work/train.py": "", "/work/losses.py": "", "/work/src/lib.py": "", "/top.py": ""}
+ABSOLUTE = {"/project/train.py": "", "/project/losses.py": "", "/project/src/lib.py": "", "/top.py": ""}
 
 
 def resolver(files: dict[str, str]) -> ImportResolver:
@@ -75,15 +75,15 @@ def test_the_module_that_an_import_means(name: str, importer: str, level: int, e
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("losses", "/work/losses.py"),
-        ("lib", "/work/src/lib.py"),
+        ("losses", "/project/losses.py"),
+        ("lib", "/project/src/lib.py"),
         ("top", "/top.py"),
-        ("work.losses", "/work/losses.py"),
+        ("project.losses", "/project/losses.py"),
     ],
 )
 def test_files_given_by_absolute_paths(name: str, expected: str) -> None:
     found = resolver(ABSOLUTE)
-    file = found.sources.get("/work/train.py")
+    file = found.sources.get("/project/train.py")
     assert file is not None
     assert found.located(name, file) == expected
 

@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import sys
-import textwrap
-from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -20,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 import verifygate
 from verifygate.config import settings
-from verifygate.model.schema import SCHEMAS, json_schema
+from verifygate.model.schema import SCHEMAS, field_docs, json_schema
 from verifygate.performance.attestation.statement import Statement
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
@@ -114,7 +110,7 @@ def config_page() -> str:
 
 
 def _table(model: type[BaseModel], title: str) -> str:
-    said = _attribute_docs(model)
+    said = field_docs(model)
     rows, inner = [], []
     for name, field in model.model_fields.items():
         nested = _model(field.annotation)
@@ -122,21 +118,10 @@ def _table(model: type[BaseModel], title: str) -> str:
             path = f"{title.strip('[]')}.{name}"
             inner.append(_table(nested, f"[[{path}]]" if get_origin(field.annotation) is tuple else f"[{path}]"))
             continue
-        meaning = " ".join(said.get(name, "").split())
+        meaning = said.get(name, "")
         rows.append(f"| `{field.alias or name}` | {_type(field.annotation)} | {_default(field)} | {meaning} |")
     head = [f"## `{title}`", "", "| Key | Type | Default | Meaning |", "|---|---|---|---|"]
     return "\n".join([*head, *rows, "", *inner])
-
-
-def _attribute_docs(model: type[BaseModel]) -> dict[str, str]:
-    """The string below each field, read from the source of the class."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
-    said: dict[str, str] = {}
-    for field, text in pairwise(definition.body if isinstance(definition, ast.ClassDef) else ()):
-        match field, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(meaning))):
-                said[name] = meaning
-    return said
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
