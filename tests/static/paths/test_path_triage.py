@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.sources.tree import read_sources
+from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
 from verifygate.static.selection import Choice
 
