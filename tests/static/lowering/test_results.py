@@ -46,7 +46,7 @@ def test_the_first_iteration_sets_a_flag_that_its_end_clears(lowered):
                     optimizer.zero_grad()
                 optimizer.step()
     """)
-    flags = [each for each in assigned(graph) if each.target.startswith("first ")]
+    flags = [each for each in assigned(graph) if str(each.target).startswith("first ")]
     assert [each.truth for each in flags] == [True, False]
 
 

@@ -1,8 +1,4 @@
-"""Which part an expression plays in AMP: a scaler, an optimizer, an autocast region; and which object it is.
-
-An object is known by its canonical path: the name it was first given, followed through aliases, parameters and
-`self`. So `opt = self.optimizer` in one method and `trainer.optimizer` outside are one object.
-"""
+"""Classify what an expression is in AMP: a scaler, an optimizer, a learning-rate schedule, an autocast region."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from verifygate import torch_names
 from verifygate.base.records import record, replace
@@ -17,9 +14,9 @@ from verifygate.naming import names_a_scaler, names_a_scheduler, names_an_optimi
 from verifygate.static.amp.constructor_arguments import argument, autocast_enabled, built_at, scaler_enabled
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.reaching_definitions import reaching
-from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath, AccessPaths, iterate_over_the_same
 from verifygate.static.values.domain import (
     Bound,
     Frame,
@@ -30,19 +27,21 @@ from verifygate.static.values.domain import (
     Object,
     Unknown,
     Value,
-    given_field,
 )
 from verifygate.static.values.evaluator import Evaluator
 
 _PURE = ast.Name | ast.Attribute | ast.Subscript
-_MAX_ALIASES = 12
 _SHARED_WORDS = frozenset(
     {"self", "parameters", "named_parameters", "module", "requires_grad", "p", "params", "list", "filter", "grad"}
 )
 
 
-HANDED_IN = "parameter "
-"""Begins what tells a scaler from others where only the name of a parameter does: two may be given one object."""
+class ScalerOrigin(NamedTuple):
+    """What tells one scaler from others: its allocation site, or the parameter that it is passed by."""
+
+    name: str
+    is_parameter: bool = False
+    """Two parameters may be given one object."""
 
 
 class ScalerKind(StrEnum):
@@ -58,8 +57,8 @@ class Scaler:
     kind: ScalerKind
     enabled: Bound | None = None
     """The condition that switches it on, where there is one and it is not a constant."""
-    which: str = ""
-    """Tells it from others: where it is built, or the parameter that hands it in; empty where it may be several."""
+    origin: ScalerOrigin | None = None
+    """Tells it from others; None where it may be several."""
     is_any: bool = False
     """It may be one of several that are built in sight: another name may mean the same."""
 
@@ -104,98 +103,11 @@ class Region:
 class Roles:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
+        self.paths = AccessPaths(evaluator)
 
-    # -- identity ----------------------------------------------------------------------------------------------
-
-    def path(self, expr: ast.expr, frame: Frame, aliases: int = 0) -> str:
-        """The canonical path of an expression: equal for two expressions that mean the same object."""
-        if aliases > _MAX_ALIASES:
-            return f"{frame.function.module.path}:{ast.unparse(expr)}"
-        match expr:
-            case ast.Name():
-                return self._name_path(expr, frame, aliases)
-            case ast.Attribute():
-                return self._attribute_path(expr, frame, aliases)
-            case ast.Subscript(slice=ast.Constant(value=key)):
-                return f"{self.path(expr.value, frame, aliases)}[{key!r}]"
-            case ast.Subscript():
-                return f"{self.path(expr.value, frame, aliases)}[*]"
-            case ast.Call():
-                given = ", ".join(self.path(argument, frame, aliases + 1) for argument in expr.args)
-                return f"{self.path(expr.func, frame, aliases)}({given})"
-            case ast.Constant():
-                return repr(expr.value)
-        return f"{frame.function.module.path}:{getattr(expr, 'lineno', 0)}:{getattr(expr, 'col_offset', 0)}"
-
-    def _name_path(self, expr: ast.Name, frame: Frame, aliases: int) -> str:
-        found = self.evaluator.lookup(expr.id, frame)
-        if found is None:
-            return expr.id
-        bindings, home = found
-        function = home.function
-        own = f"{function.module.path}:{function.symbol}:{expr.id}"
-        if len(bindings) != 1 and bindings[0].kind == "parameter":  # `optimizer = Wrapper(optimizer)`
-            last = reaching(expr.id, expr, function)
-            bindings = bindings[:1] if last == bindings[:1] else bindings
-        if len(bindings) != 1 and not _go_over_the_same(bindings):
-            return own
-        binding = bindings[0]
-        if binding.kind == "parameter":
-            return self._parameter_path(binding, home, own, aliases)
-        if binding.expr is None:
-            return f"{function.module.path}::{binding.target}" if binding.kind in ("module", "member") else own
-        if binding.kind == "value" and isinstance(binding.expr, _PURE):
-            return self.path(binding.expr, home, aliases + 1)
-        if binding.kind == "item":
-            given = {
-                self.path(value.elements[binding.position], value.frame, aliases + 1)
-                for value in self.evaluator.values(binding.expr, home)
-                if isinstance(value, Items) and binding.position < len(value.elements)
-            } - {"None"}
-            if given:
-                return given.pop() if len(given) == 1 else own  # one of several: which, depends
-            if isinstance(binding.expr, _PURE):
-                return f"{self.path(binding.expr, home, aliases + 1)}[{binding.position}]"
-        if binding.kind in ("iteration", "entry") and isinstance(binding.expr, _PURE):
-            return f"{self.path(binding.expr, home, aliases + 1)}[*]"
-        return own
-
-    def _parameter_path(self, binding: Binding, home: Frame, own: str, aliases: int) -> str:
-        name = binding.node.arg  # type: ignore[attr-defined]
-        function = home.function
-        if function.owner is not None and function.parameters[0].arg == name and not function.is_static:
-            if home.receiver is not None:
-                return self.path(home.receiver.expr, home.receiver.frame, aliases + 1)
-            return f"<{(home.receiver_class or function.owner).symbol}>"
-        if bound := home.arguments.get(name):
-            if isinstance(bound.expr, _PURE | ast.Constant | ast.Call):
-                return self.path(bound.expr, bound.frame, aliases + 1)
-            return own
-        default = function.default(name)
-        if home.caller is not None and isinstance(default, ast.Constant):
-            return repr(default.value)
-        return own
-
-    def _attribute_path(self, expr: ast.Attribute, frame: Frame, aliases: int) -> str:
-        base = self.path(expr.value, frame, aliases)
-        for value in self.evaluator.values(expr.value, frame):
-            given = given_field(value, expr.attr)
-            if given is not None and isinstance(given.expr, _PURE):
-                return self.path(given.expr, given.frame, aliases + 1)
-            if not isinstance(value, Object):
-                continue
-            bindings = [
-                (binding, owner)
-                for made in self.evaluator.linearised(value.made)
-                for binding, owner in made.attributes.get(expr.attr, ())
-            ]
-            if len(bindings) == 1:
-                binding, owner = bindings[0]
-                if owner and binding.kind == "value" and binding.expr is not None and isinstance(binding.expr, _PURE):
-                    home = self.evaluator.root_frame(owner)
-                    if not isinstance(binding.expr, ast.Attribute) or binding.expr.attr != expr.attr:
-                        return self.path(binding.expr, home, aliases + 1)
-        return f"{base}.{expr.attr}"
+    def path(self, expr: ast.expr, frame: Frame) -> AccessPath:
+        """The access path of an expression: which object it names."""
+        return self.paths.of(expr, frame)
 
     # -- roles -------------------------------------------------------------------------------------------------
 
@@ -225,18 +137,21 @@ class Roles:
         if live is not None:  # also where a class of the project's own stands in for it, for an old torch say
             if len(built) != 1 or unknown or other:
                 return replace(live, is_any=True)
-            return replace(live, which=built.pop() or self._handed_in(expr, frame))
+            site = built.pop()
+            return replace(live, origin=ScalerOrigin(site) if site else self._passed_in(expr, frame))
         if other:
             return None
         if unknown and names_a_scaler(last_name(expr)):
-            return Scaler(ScalerKind.PRESUMED, which="" if idle or built else self._handed_in(expr, frame))
+            return Scaler(ScalerKind.PRESUMED, origin=None if idle or built else self._passed_in(expr, frame))
         return Scaler(ScalerKind.IDLE) if idle and names_a_scaler(last_name(expr)) else None
 
-    def _handed_in(self, expr: ast.expr, frame: Frame) -> str:
+    def _passed_in(self, expr: ast.expr, frame: Frame) -> ScalerOrigin | None:
         """The parameter of the function itself that an expression is, of which no caller is known."""
         found = self.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
         is_parameter = found is not None and len(found[0]) == 1 and found[0][0].kind == "parameter"
-        return f"{HANDED_IN}{self.path(expr, frame)}" if is_parameter and frame.caller is None else ""
+        if not is_parameter or frame.caller is not None:
+            return None
+        return ScalerOrigin(str(self.path(expr, frame)), is_parameter=True)
 
     def is_optimizer(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether `expr` is an optimizer: by its constructor, or else by its name."""
@@ -315,7 +230,7 @@ class Roles:
     def _collection_name(self, expr: ast.expr, frame: Frame) -> str:
         """The name of what a loop goes over, for its variable: `optimizers` for `o` in `for o in self.optimizers`."""
         found = self.evaluator.lookup(expr.id, frame) if isinstance(expr, ast.Name) else None
-        if found is None or not _go_over_the_same(found[0]) or not isinstance(found[0][0].expr, _PURE):
+        if found is None or not iterate_over_the_same(found[0]) or not isinstance(found[0][0].expr, _PURE):
             return ""
         return last_name(found[0][0].expr)
 
@@ -396,15 +311,6 @@ def _written_at(value: Value) -> tuple[int, int]:
         call = value.calls[-1][0]
         return call.lineno, call.col_offset
     return 0, 0
-
-
-def _go_over_the_same(bindings: list[Binding]) -> bool:
-    """Whether a name is only ever the variable of loops over one collection."""
-    if any(each.kind not in ("iteration", "entry") for each in bindings):
-        return False  # asked first: most names are no loop's, and writing expressions out as text is slow
-    if len({last_name(each.expr) if each.expr is not None else "" for each in bindings}) > 1:
-        return False
-    return len({ast.unparse(each.expr) if each.expr is not None else "" for each in bindings}) == 1
 
 
 def _words(expr: ast.AST) -> Iterator[str]:

@@ -13,6 +13,7 @@ from verifygate.base.records import replace
 from verifygate.static.amp.roles import Roles, Scaler
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import children, walk
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
 
 _READ_OUT = frozenset({"item", "detach", "float", "str", "print"})
@@ -30,8 +31,8 @@ class Scaling:
             return None
         found: Scaler | None = None
         for scaler in self._scalers_in(expr, frame):
-            if found is not None and scaler.which != found.which:
-                return replace(found, which="")  # a sum of losses, each scaled by its own
+            if found is not None and scaler.origin != found.origin:
+                return replace(found, origin=None)  # a sum of losses, each scaled by its own
             found = found or scaler
         return found
 
@@ -96,12 +97,12 @@ class Scaling:
             return found[0][0].expr or expr
         return expr
 
-    def sources(self, expr: ast.AST, frame: Frame) -> frozenset[str]:
+    def sources(self, expr: ast.AST, frame: Frame) -> frozenset[AccessPath]:
         """The access paths of the variables in an expression, with the prefixes of each: `out` of `out['loss']`.
 
         Without those read through `.item()` or `.detach()`, or divided by the scale.
         """
-        found: set[str] = set()
+        found: set[AccessPath] = set()
         stack = [expr]
         while stack:
             node = stack.pop()
@@ -111,15 +112,9 @@ class Scaling:
             if isinstance(value, ast.BinOp) and self._is_unscaled(value, frame):
                 continue
             if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-                found.update(_lineage(self.roles.path(node, frame)))
+                found.update(self.roles.path(node, frame).holders())
             if not isinstance(node, ast.Attribute):
                 stack.extend(children(node))
             elif isinstance(node.value, ast.Call | ast.BinOp | ast.Subscript):
                 stack.append(node.value)
         return frozenset(found)
-
-
-def _lineage(path: str) -> list[str]:
-    """An access path and its prefixes: `out['loss']` and `out`."""
-    ends = [end for end, letter in enumerate(path) if letter in ".[" and end > path.rfind(":")]
-    return [path, *(path[:end] for end in ends)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from verifygate import torch_names
 from verifygate.base.records import record
-from verifygate.static.amp.roles import HANDED_IN, Roles, Scaler, ScalerKind
+from verifygate.static.amp.roles import Roles, Scaler, ScalerKind
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
 from verifygate.static.values.domain import Frame
@@ -36,7 +36,7 @@ class ScalerCall:
     @property
     def is_built(self) -> bool:
         """Whether it is known which call built the scaler."""
-        return bool(self.scaler.which) and not self.scaler.which.startswith(HANDED_IN)
+        return self.scaler.origin is not None and not self.scaler.origin.is_parameter
 
     @property
     def optimizer(self) -> ast.expr | None:

@@ -10,6 +10,7 @@ from verifygate.static.conditions.predicates import Among, Atom, Fact, Remainder
 from verifygate.static.conditions.purity import answer, gives_the_same, question, read_by
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame, FunctionValue, Object
 
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
@@ -103,8 +104,8 @@ def class_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Rol
     first = own.parameters[0].arg if own.owner and own.parameters and not own.is_static else ""
     if owner is None or not isinstance(holder, ast.Name) or holder.id != first:
         return None
-    asked = f"{path}.{name}"  # the method of a class that derives from the one in sight
-    found = f"{callee.function.module.path}:{callee.function.symbol}"
+    asked = path.attribute(name)  # the method of a class that derives from the one in sight
+    found = callee.function.key
     return Atom(f"{asked} is {found}", among=Among(asked, frozenset({found})))
 
 
@@ -142,7 +143,7 @@ def remainder_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
             at, wanted = ast.Constant(0), False
         case _:
             return None
-    mentions: set[str] = set()
+    mentions: set[AccessPath] = set()
     length = _canonical(remainder.right, frame, roles, mentions)
     counter, ahead = _shifted(remainder.left)
     end, back = _shifted(at)
@@ -154,7 +155,8 @@ def remainder_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
         return None
     if turn not in (0, -1) or not isinstance(counter, ast.Name | ast.Attribute):
         return None
-    path = _canonical(counter, frame, roles, mentions)
+    path = roles.path(*expand(counter, frame, roles))
+    mentions.add(path)
     asked = Remainder(f"({path} Mod {length})", path, closes=turn == -1)
     text = f"{'last' if asked.closes else 'first'} turn of {asked.text}"
     return Atom(text, frozenset(mentions), remainder=asked), wanted
@@ -190,11 +192,11 @@ def is_about_all(test: ast.expr) -> bool:
 
 
 def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
-    mentions: set[str] = set()
+    mentions: set[AccessPath] = set()
     text = _canonical(expr, frame, roles, mentions)
     opaque = any(isinstance(node, ast.Call) and not _is_stable(node, frame, roles) for node in walk(expr))
     if opaque:
-        return Atom(f"{text} @{expr.lineno}:{expr.col_offset}", frozenset(mentions), opaque)
+        return Atom(text, frozenset(mentions), opaque, site=(expr.lineno, expr.col_offset))
     return Atom(text, frozenset(mentions), among=_among(expr, frame, roles))
 
 
@@ -211,7 +213,7 @@ def _among(expr: ast.expr, frame: Frame, roles: Roles) -> Among | None:
     constants = frozenset(text for each in listed if (text := _constant(each)) is not None)
     if len(constants) != len(listed) or not isinstance(asked, ast.Name | ast.Attribute | ast.Subscript):
         return None
-    return Among(_canonical(asked, frame, roles, set()), constants)
+    return Among(roles.path(*expand(asked, frame, roles)), constants)
 
 
 def _constant(expr: ast.expr) -> str | None:
@@ -233,7 +235,7 @@ def _is_stable(call: ast.Call, frame: Frame, roles: Roles) -> bool:
     return counts or question(call, frame, roles) is not None
 
 
-def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -> str:
+def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[AccessPath]) -> str:
     expanded, home = expand(expr, frame, roles)
     if expanded is not expr:
         return _canonical(expanded, home, roles, mentions)
@@ -241,7 +243,7 @@ def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[str]) -
         case ast.Name() | ast.Attribute() | ast.Subscript():
             path = roles.path(expr, frame)
             mentions.add(path)
-            return path
+            return str(path)
         case ast.Constant():
             return repr(expr.value)
         case ast.Compare(left=left, ops=ops, comparators=rights):

@@ -54,7 +54,7 @@ class Held:
         for leaf, holds in self.leaves(place):
             atom, asked = fact_of(leaf, frame, self._roles)
             if not atom.opaque:
-                found[atom.text] = leaf, holds is asked
+                found[atom.key] = leaf, holds is asked
         return found
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from verifygate.static.values.access_paths import AccessPath
+
 
 class Remainder(NamedTuple):
     """A window of N turns, known by a remainder: `i % N == 0` opens it, `(i + 1) % N == 0` closes it."""
 
     text: str
-    counter: str
-    """Canonical path of what counts the turns."""
+    counter: AccessPath
+    """What counts the iterations."""
     closes: bool
     """It asks for the last turn of the window, and not for the first."""
 
@@ -19,8 +21,8 @@ class Remainder(NamedTuple):
 class Among(NamedTuple):
     """What a condition asks that compares with constants: whether a value is one of these."""
 
-    asked: str
-    """Canonical path of the value."""
+    asked: AccessPath
+    """The value."""
     constants: frozenset[str]
 
 
@@ -28,8 +30,8 @@ class Atom(NamedTuple):
     """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
 
     text: str
-    mentions: frozenset[str] = frozenset()
-    """Canonical paths that it reads: assigning to one of them ends what is known about it."""
+    mentions: frozenset[AccessPath] = frozenset()
+    """What it reads: assigning to one of them ends what is known about it."""
     opaque: bool = False
     """It may differ each time it is asked (a call, a changing value): never remembered."""
     loop: ast.For | ast.AsyncFor | None = None
@@ -38,21 +40,24 @@ class Atom(NamedTuple):
     """The remainder that it asks about."""
     among: Among | None = None
     """The constants that it compares with."""
+    site: tuple[int, int] | None = None
+    """Line and column of an opaque one: tells apart two that read alike."""
 
     @property
-    def asks(self) -> str:
-        """What it asks, without the place that tells opaque ones apart."""
-        return self.text.partition(" @")[0]
+    def variable(self) -> AccessPath | None:
+        """The variable that it tests, where it tests nothing else: `use_amp`, `not self.amp`."""
+        read = next(iter(self.mentions)) if len(self.mentions) == 1 else None
+        return read if str(read) == self.text else None
+
+    @property
+    def key(self) -> str:
+        """The text, with the location of an opaque one: what it is counted by."""
+        return f"{self.text} @{self.site[0]}:{self.site[1]}" if self.site else self.text
 
     @property
     def choice(self) -> str:
         """What it counts as: questions about one remainder are one choice."""
-        return self.remainder.text if self.remainder else self.text
+        return self.remainder.text if self.remainder else self.key
 
 
 Fact = tuple[Atom, bool]
-
-
-def is_below(path: str, target: str) -> bool:
-    """Whether assigning to `target` changes what `path` means."""
-    return path == target or path.startswith((f"{target}.", f"{target}["))

@@ -9,6 +9,7 @@ from verifygate.static.amp.roles import Roles
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
 
 _STABLE_CALLS = frozenset(
@@ -43,8 +44,8 @@ def answer(asked: Frame) -> ast.expr | None:
     return None
 
 
-def read_by(asked: Frame, path: Callable[[ast.expr, Frame], str]) -> Iterator[str]:
-    """The canonical paths of what a question looks at."""
+def read_by(asked: Frame, path: Callable[[ast.expr, Frame], AccessPath]) -> Iterator[AccessPath]:
+    """The access paths of what a predicate reads."""
     for statement in _body(asked.function):
         for node in walk(statement):
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):

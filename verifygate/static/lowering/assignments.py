@@ -13,6 +13,7 @@ from verifygate.static.lowering.event_emission import emit_event
 from verifygate.static.lowering.event_graph import Assign, Sources
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
 
 _SWITCH_WORDS = ("scal", "amp", "fp16", "half", "mixed", "precision")
@@ -69,7 +70,7 @@ def assign(
 
 
 def assign_value(
-    path: str,
+    path: AccessPath,
     value: ast.expr,
     node: ast.AST,
     here: Activation,
@@ -123,22 +124,24 @@ def pass_arguments(call: ast.Call, entered: Frame, here: Activation) -> None:
             assign_value(here.roles.path(parameter, entered), argument.expr, call, here)
 
 
-def returned_in(expr: ast.expr, here: Activation) -> frozenset[str]:
-    """Canonical paths of what inlined functions return to the calls in an expression."""
+def returned_in(expr: ast.expr, here: Activation) -> frozenset[AccessPath]:
+    """What inlined functions return to the calls in an expression."""
     results = here.context.results
     if not results:
         return frozenset()
     return frozenset(results[node] for node in walk(expr) if isinstance(node, ast.Call) and node in results)
 
 
-def _assigned(path: str, value: ast.expr, here: Activation, *, augments: bool = False, known: bool = True) -> Assign:
+def _assigned(
+    path: AccessPath, value: ast.expr, here: Activation, *, augments: bool = False, known: bool = True
+) -> Assign:
     frame, scaling, returned = here.frame, here.context.scaling, returned_in(value, here)
     scaler = scaling.scaler_in(value, frame)
     scaled = scaler is not None and scaler.kind != "idle"
     truth = here.roles.evaluator.truth(value, frame) if known and not augments else None
     sources = Sources(lambda: scaling.sources(value, frame) | returned)
-    which = scaler.which if scaler is not None else ""
-    return Assign(path, sources, scaled, truth, bool(here.builder.loops), augments, advances=augments, which=which)
+    origin = scaler.origin if scaler is not None else None
+    return Assign(path, sources, scaled, truth, bool(here.builder.loops), augments, advances=augments, origin=origin)
 
 
 def _is_switch(target: ast.expr, value: ast.expr, here: Activation) -> bool:

@@ -22,6 +22,7 @@ from verifygate.static.conditions.predicates import Atom, Fact
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Iterate, Node, Pass, Payload
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
 
 MAX_NODES = 6000
@@ -42,8 +43,8 @@ class GraphBuilder:
         self.pending: Edges = []
         self.loops: list[int] = []
         """Numbers of the loops around the present statement, outermost first."""
-        self.collections: list[str] = []
-        """Canonical paths of the collections of optimizers that those loops iterate over."""
+        self.collections: list[AccessPath] = []
+        """The collections of optimizers that those loops iterate over."""
         self.jumps = 0
         """How many statements so far leave the straight path: `return`, `raise`, `break`, `continue`."""
         self._loop_count = 0
@@ -135,12 +136,12 @@ class GraphBuilder:
         """
         if assign.truth is not None or assign.scaled:
             return True
-        return assign.target in self.graph.optimizers or "opt" in assign.target.rpartition(".")[2].lower()
+        return assign.target in self.graph.optimizers or _suggests_an_optimizer(assign.target)
 
     def _call_chain(self, frame: Frame) -> tuple[frozenset[str], tuple[Place, ...]]:
         """The function of a frame and its callers, as a node names them; and the call sites between, in order."""
         if frame not in self._chains:
-            own = f"{frame.function.module.path}:{frame.function.symbol}"
+            own = frame.function.key
             homes, calls = self._call_chain(frame.caller) if frame.caller is not None else (frozenset[str](), ())
             if frame.caller is not None:
                 calls = (*calls, Place(frame.caller.function, frame.call)) if frame.call is not None else ()
@@ -161,3 +162,8 @@ class Join:
         self._builder.pending = list(edges)
         yield
         self.ends += self._builder.pending
+
+
+def _suggests_an_optimizer(path: AccessPath) -> bool:
+    """By its last name, or by the function whose local variable it is: `group` of `step_optimizers`."""
+    return "opt" in str(path).rpartition(".")[2].lower()

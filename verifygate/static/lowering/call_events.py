@@ -74,14 +74,14 @@ class Signals:
         optimizer = self._first(call, "optimizer")
         if event is not Event.UPDATE and optimizer is None:
             return Meaning(None) if not presumed else None
-        target = self.roles.path(optimizer, frame) if optimizer is not None and event is not Event.UPDATE else ""
-        direct = Signal(Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP, "", target)
+        target = self.roles.path(optimizer, frame) if optimizer is not None and event is not Event.UPDATE else None
+        direct = Signal(Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP, None, target)
         off = direct if event is Event.SCALER_STEP else None
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(off)
         sets_scale = event is Event.UPDATE and bool(call.args or call.keywords)
         return Meaning(
-            Signal(event, path, target, sets_scale=sets_scale, which=scaler.which, is_any=scaler.is_any),
+            Signal(event, path, target, sets_scale=sets_scale, origin=scaler.origin, is_any=scaler.is_any),
             off,
             scaler.enabled,
         )
@@ -100,10 +100,10 @@ class Signals:
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
             closure = self._first(call, "closure")
-            return Meaning(Signal(event, "", self.roles.path(receiver, frame)), closure=closure)
+            return Meaning(Signal(event, None, self.roles.path(receiver, frame)), closure=closure)
         if method == "zero_grad" or (method in torch_names.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
-            path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else ""
-            return Meaning(Signal(Event.ZERO_GRAD, "", path, identifiers(receiver)))
+            path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else None
+            return Meaning(Signal(Event.ZERO_GRAD, None, path, identifiers(receiver)))
         if is_grad(receiver):
             if (
                 method in torch_names.NONLINEAR_GRAD_METHODS
@@ -276,12 +276,12 @@ class Signals:
             return Meaning(Backward(roots))
         if scaler.kind is ScalerKind.IDLE:
             return Meaning(Backward(roots, idle=True))
-        return Meaning(Backward(roots, scaled=True, which=scaler.which), Backward(roots, idle=True), scaler.enabled)
+        return Meaning(Backward(roots, scaled=True, origin=scaler.origin), Backward(roots, idle=True), scaler.enabled)
 
     def backward(self, root: ast.expr, frame: Frame) -> Backward:
         scaler = self.scaling.scaler_in(root, frame)
-        which = scaler.which if scaler is not None else ""
-        return Backward(self.scaling.sources(root, frame), scaled=scaler is not None, which=which)
+        origin = scaler.origin if scaler is not None else None
+        return Backward(self.scaling.sources(root, frame), scaled=scaler is not None, origin=origin)
 
     @staticmethod
     def _first(call: ast.Call, keyword: str) -> ast.expr | None:

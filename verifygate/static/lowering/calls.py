@@ -16,6 +16,7 @@ from verifygate.static.lowering.dispatch import lower_expression
 from verifygate.static.lowering.event_emission import emit_event
 from verifygate.static.lowering.event_graph import Backward
 from verifygate.static.lowering.inlining import inline
+from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import FunctionValue
 from verifygate.static.values.overrides import is_left_open
 
@@ -70,7 +71,7 @@ def _with_receiver(meaning: Meaning, call: ast.Call, here: Activation) -> Meanin
     if receiver is None or not isinstance(meaning.on, Backward):
         return meaning
     if isinstance(receiver, ast.IfExp) and here.context.scaling.scaler_in(receiver, here.frame):
-        path = f"loss of line {call.lineno} in {here.frame.function.module.path}"
+        path = AccessPath(Root("result", f"loss of line {call.lineno} in {here.frame.function.module.path}"))
         assign_value(path, receiver, call, here)
         return Meaning(Backward(frozenset({path})))
     roots = meaning.on.roots | returned_in(receiver, here)

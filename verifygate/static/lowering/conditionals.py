@@ -65,7 +65,7 @@ def branch_on_enabled(enabled: Bound, node: ast.AST, here: Activation) -> tuple[
     expr, frame = expand(enabled.expr, enabled.frame, roles)
     atom, wanted = fact_of(expr, frame, roles)
     if isinstance(expr, ast.BoolOp) or atom.opaque:
-        atom, wanted = Atom(f"enabled: {atom.text}"), True
+        atom, wanted = Atom(f"enabled: {atom.key}"), True
     return here.builder.branch(atom, wanted, node, here.frame)
 
 
@@ -97,7 +97,7 @@ def _lower_if(node: ast.If, here: Activation) -> None:
             lower_body(node.orelse, here)
     parts = range(start, body), range(body, otherwise), range(otherwise, len(nodes))
     if node.orelse and not is_guard and (atom := mode_chosen(nodes, *parts)):
-        context.modes.add(atom.asks)
+        context.modes.add(atom.text)
     here.finite_checks -= is_guard
     if filtering is not None and not isinstance(node.body[-1], ast.Continue):
         filtering.filters -= 1

@@ -13,6 +13,7 @@ from verifygate.static.amp.roles import Roles
 from verifygate.static.lowering.builder import Edges, GraphBuilder
 from verifygate.static.lowering.call_events import Signals
 from verifygate.static.lowering.reachability import Reach
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
 
 AtYield = Callable[[ast.expr | None, "Activation"], None]
@@ -31,8 +32,8 @@ class Context:
         self.table = table
         self.signals = Signals(roles)
         self.scaling = self.signals.scaling
-        self.results: dict[ast.Call, str] = {}
-        """Calls that were inlined -> canonical path of what they return."""
+        self.results: dict[ast.Call, AccessPath] = {}
+        """Calls that were inlined -> access path of what they return."""
         self.inlined = 0
         """How many calls were inlined."""
         self.not_followed: list[NotFollowed] = []
@@ -62,8 +63,8 @@ class Activation:
     loops: list[Loop] = field(default_factory=list)
     finite_checks: int = 0
     """How many conditions around the present statement are hand-written finite checks."""
-    result: str = ""
-    """Canonical path of what it returns; empty for the entry point."""
+    result: AccessPath | None = None
+    """What it returns; None for the entry point."""
     at_yield: AtYield | None = None
     """Of a generator: what is run where it yields."""
 

@@ -16,7 +16,7 @@ def lower_return(node: ast.Return, here: Activation) -> None:
     """Lower a `return`: the value is assigned to the result of the call, the path goes on behind it."""
     if node.value is not None:
         lower_expression(node.value, here)
-        if here.result and here.builder.pending:
+        if here.result is not None and here.builder.pending:
             assign_value(here.result, node.value, node, here)
     here.builder.jump(here.returns)
 

@@ -9,10 +9,12 @@ from enum import StrEnum
 from verifygate.base.fixpoint import fixpoint
 from verifygate.base.records import field, record
 from verifygate.protocol import Event
-from verifygate.static.conditions.predicates import Atom, Fact, is_below
+from verifygate.static.amp.roles import ScalerOrigin
+from verifygate.static.conditions.predicates import Atom, Fact
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 
 
 @record
@@ -20,15 +22,15 @@ class Signal:
     """An event of the protocol."""
 
     event: Event
-    scaler: str = ""
-    optimizer: str = ""
-    """Canonical path; empty where it may be any optimizer."""
+    scaler: AccessPath | None = None
+    optimizer: AccessPath | None = None
+    """None where it may be any optimizer."""
     names: frozenset[str] = frozenset()
     """What a clip is over: names that suggest whose gradients they are."""
     sets_scale: bool = False
     """An update that is passed the new scale: it needs no inf check."""
-    which: str = ""
-    """Identifies the scaler that unscales or steps; empty where that is not known."""
+    origin: ScalerOrigin | None = None
+    """Identifies the scaler that unscales or steps, where that is known."""
     is_any: bool = False
     """That scaler may be one of several, which other names may mean as well."""
 
@@ -37,14 +39,14 @@ class Signal:
 class Backward:
     """A backward; whether it is scaled depends on the path."""
 
-    roots: frozenset[str]
-    """Canonical paths of the variables in the expression it is called on."""
+    roots: frozenset[AccessPath]
+    """The variables in the expression it is called on."""
     scaled: bool = False
     """The expression itself calls `scale`."""
     idle: bool = False
     """The scaler that scales it is off on this path."""
-    which: str = ""
-    """Identifies that scaler; empty where that is not known."""
+    origin: ScalerOrigin | None = None
+    """Identifies that scaler, where that is known."""
 
 
 @record
@@ -72,16 +74,16 @@ class Branch:
 
 
 class Sources:
-    """Canonical paths of the variables that a value is made of, evaluated on demand: few ever are."""
+    """Access paths of the variables that a value is made of, evaluated on demand: few ever are."""
 
     __slots__ = ("_find", "_found")
 
-    def __init__(self, find: Callable[[], frozenset[str]] = frozenset) -> None:
-        self._find: Callable[[], frozenset[str]] = find
-        self._found: frozenset[str] | None = None
+    def __init__(self, find: Callable[[], frozenset[AccessPath]] = frozenset) -> None:
+        self._find: Callable[[], frozenset[AccessPath]] = find
+        self._found: frozenset[AccessPath] | None = None
 
     @property
-    def paths(self) -> frozenset[str]:
+    def paths(self) -> frozenset[AccessPath]:
         if self._found is None:
             self._found = self._find()
         return self._found
@@ -91,7 +93,7 @@ class Sources:
 class Assign:
     """Assign a value to a variable: kills the facts about it, and may generate one."""
 
-    target: str
+    target: AccessPath
     sources: Sources = field(default_factory=Sources)
     scaled: bool = False
     truth: bool | None = None
@@ -100,8 +102,8 @@ class Assign:
     """An augmented assignment, or an element that is stored: the old value is part of the new one."""
     advances: bool = False
     """A counter goes to its next value, in a loop or by `i += 1`."""
-    which: str = ""
-    """Identifies the scaler of a scaled value; empty where that is not known."""
+    origin: ScalerOrigin | None = None
+    """Identifies the scaler of a scaled value, where that is known."""
 
 
 class IterationPart(StrEnum):
@@ -116,9 +118,9 @@ class IterationPart(StrEnum):
 
 @record
 class Iterate:
-    """Iterate over a collection of objects that share one canonical path."""
+    """Iterate over a collection of objects that share one access path."""
 
-    target: str
+    target: AccessPath
     part: IterationPart
 
 
@@ -139,7 +141,7 @@ class Node:
     successors: list[tuple[int, Fact | None]] = field(default_factory=list)
     loops: tuple[int, ...] = ()
     """Numbers of the loops around it, through calls, outermost first."""
-    collections: tuple[str, ...] = ()
+    collections: tuple[AccessPath, ...] = ()
     """The collections of optimizers that loops around it iterate over."""
     calls: tuple[Place, ...] = ()
     """The call sites that lead to its function, from the entry point's own on."""
@@ -151,46 +153,47 @@ class Graph:
 
     root: Function
     nodes: list[Node] = field(default_factory=list)
-    optimizers: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Canonical path -> names of the modules whose parameters it holds."""
-    scalers: set[str] = field(default_factory=set)
+    optimizers: dict[AccessPath, frozenset[str]] = field(default_factory=dict)
+    """Optimizer -> names of the modules whose parameters it holds."""
+    scalers: set[AccessPath] = field(default_factory=set)
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
 
-    def optimizers_in_scope(self) -> dict[int, list[str]]:
+    def optimizers_in_scope(self) -> dict[int, list[AccessPath]]:
         """Resolve which optimizers each node with an event may be about.
 
         Not those that are local to a function that is not active there.
         """
-        symbols = {f"{function.module.path}:{function.symbol}" for function in self.functions}
-        homes = [(name, name.rpartition(":")[0]) for name in sorted(self.optimizers)]
+        homes = {function.key for function in self.functions}
+        optimizers = sorted(self.optimizers, key=str)
         found = {}
         for number, node in enumerate(self.nodes):
             if not isinstance(node.payload, Signal | Backward):
                 continue
-            names = [name for name, home in homes if home in node.active or home not in symbols]
+            names = [each for each in optimizers if each.root.home in node.active or each.root.home not in homes]
             for element in node.collections:  # here the collection is represented by the element of the iteration
-                names = [name for name in names if name == element or not is_below(name, element.removesuffix("[*]"))]
+                names = [each for each in names if each == element or not each.is_below(element.collection)]
             found[number] = names
         return found
 
-    def is_local(self, path: str) -> bool:
-        """Whether a path is that of a local variable of a function that is part of it."""
-        home = path.rpartition(":")[0]
-        return any(home == f"{function.module.path}:{function.symbol}" for function in self.functions)
+    def is_local(self, path: AccessPath) -> bool:
+        """Whether a path begins at a local variable of a function that is part of it."""
+        return any(path.root.home == function.key for function in self.functions)
 
-    def never_zeroed(self) -> set[str]:
+    def never_zeroed(self) -> Set[AccessPath]:
         """The optimizers that no zero_grad can be about; none where one may be about any."""
-        zeroed: set[str] = set()
+        zeroed: set[AccessPath] = set()
         for node in self.nodes:
             if isinstance(signal := node.payload, Signal) and signal.event is Event.ZERO_GRAD:
                 holding = {name for name, modules in self.optimizers.items() if self._may_hold(modules, signal.names)}
-                zeroed |= {signal.optimizer} if signal.optimizer else holding or {""}
-        if not zeroed <= self.optimizers.keys() or any("[*]" in name for name in zeroed):
+                zeroed |= {signal.optimizer} if signal.optimizer is not None else holding
+                if signal.optimizer is None and not holding:
+                    return set()
+        if not zeroed <= self.optimizers.keys() or any(each.is_summary for each in zeroed):
             return set()
-        related = ((name, other) for name in self.optimizers for other in zeroed)
+        related = ((each, other) for each in self.optimizers for other in zeroed)
         return self.optimizers.keys() - {
-            name for name, other in related if is_below(name, other) or is_below(other, name)
+            each for each, other in related if each.is_below(other) or other.is_below(each)
         }
 
     def _may_hold(self, modules: frozenset[str], names: frozenset[str]) -> bool:
@@ -214,13 +217,13 @@ class Graph:
         for number, node in enumerate(self.nodes):
             node.successors = edges_of.get(number, [])
 
-    def _dead(self, edges_of: dict[int, list[tuple[int, Fact | None]]], flows: Set[str]) -> Iterator[int]:
+    def _dead(self, edges_of: dict[int, list[tuple[int, Fact | None]]], flows: Set[AccessPath]) -> Iterator[int]:
         """The dead nodes among those that are left."""
         tested = {
             number: node.payload.atom for number in edges_of if isinstance((node := self.nodes[number]).payload, Branch)
         }
         read = (path for atom in tested.values() for path in atom.mentions)
-        used = _with_holders({*self.optimizers, *self.scalers, *read})
+        used = {holder for path in (*self.optimizers, *self.scalers, *read) for holder in path.holders()}
         for number, edges in edges_of.items():
             payload = self.nodes[number].payload
             if number in tested:
@@ -232,8 +235,8 @@ class Graph:
             if not changes:
                 yield number
 
-    def _flows(self) -> Set[str]:
-        """Taint: canonical paths of the variables through which a scaled loss may flow to a backward."""
+    def _flows(self) -> Set[AccessPath]:
+        """Taint: the variables through which a scaled loss may flow to a backward."""
         assigns = [node.payload for node in self.nodes if isinstance(node.payload, Assign)]
         if not any(assign.scaled for assign in assigns):
             return set()
@@ -268,24 +271,19 @@ class Graph:
             ahead += reversed(onward)
         return found
 
-    def loop_variables(self) -> set[str]:
-        """Canonical paths of the variables of loops: another value in each iteration."""
+    def loop_variables(self) -> set[AccessPath]:
+        """The variables of loops: another value in each iteration."""
         assigns = (node.payload for node in self.nodes if isinstance(node.payload, Assign))
         return {assign.target for assign in assigns if assign.advances and not assign.augments}
 
-    def assigned_in_loops(self) -> set[str]:
-        """Canonical paths assigned inside a loop: a condition on one of them may change between iterations."""
+    def assigned_in_loops(self) -> set[AccessPath]:
+        """What is assigned inside a loop: a condition on one of them may change between iterations."""
         return {node.payload.target for node in self.nodes if isinstance(node.payload, Assign) and node.payload.in_loop}
 
 
-def flowing_into(paths: Iterable[str], assigns: Iterable[Assign]) -> Set[str]:
-    """Close variables under assignment: their canonical paths, and those of all whose values flow into them."""
-    by_target: dict[str, list[Assign]] = {}
+def flowing_into(paths: Iterable[AccessPath], assigns: Iterable[Assign]) -> Set[AccessPath]:
+    """Close variables under assignment: these, and all whose values flow into them."""
+    by_target: dict[AccessPath, list[Assign]] = {}
     for assign in assigns:
         by_target.setdefault(assign.target, []).append(assign)
     return fixpoint(paths, lambda path: (source for each in by_target.get(path, ()) for source in each.sources.paths))
-
-
-def _with_holders(paths: set[str]) -> set[str]:
-    """The paths, and every path that one of them is below."""
-    return paths | {path[:end] for path in paths for end, letter in enumerate(path) if letter in ".["}

@@ -12,6 +12,7 @@ from verifygate.static.lowering.context import Activation, AtYield
 from verifygate.static.lowering.dispatch import lower_body
 from verifygate.static.lowering.event_graph import Enter, Leave
 from verifygate.static.symbols.location import Place
+from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import FunctionValue
 
 MAX_DEPTH = 10
@@ -33,7 +34,7 @@ def inline(callee: FunctionValue, call: ast.Call, here: Activation, at_yield: At
     context.inlined += 1
     if context.inlined > MAX_CALLS:
         raise TooLargeError
-    result = f"result of line {call.lineno} in {here.frame.function.module.path}"
+    result = AccessPath(Root("result", f"result of line {call.lineno} in {here.frame.function.module.path}"))
     context.results[call] = result
     pass_arguments(call, frame, here)
     outer, builder.jumps = builder.jumps, 0

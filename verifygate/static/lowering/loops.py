@@ -1,6 +1,6 @@
 """Lower `for` and `while`: back edges, exits, unrolled iterations, and iterations over collections of optimizers.
 
-The elements of a collection share one canonical path. Path exploration tracks one of them, any one: some iteration is
+The elements of a collection share one access path. Path exploration tracks one of them, any one: some iteration is
 about that one, all others are about another element, and what is done to that one is not done to the tracked one.
 """
 
@@ -20,6 +20,7 @@ from verifygate.static.lowering.event_graph import Assign, Branch, Iterate, Iter
 from verifygate.static.lowering.generators import generator_call, lower_generator_loop
 from verifygate.static.lowering.optimizer_loops import explicit_iterations, iterated_collections, selection
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Bound, Literal
 
 _LEAVING = ast.Return | ast.Raise
@@ -118,7 +119,7 @@ def _lower_repeated(node: _For, here: Activation) -> None:
         builder.collections.remove(collection)
 
 
-def _enter_collections(collections: list[str], node: _For, here: Activation) -> None:
+def _enter_collections(collections: list[AccessPath], node: _For, here: Activation) -> None:
     """Enter a loop over the elements of collections: all of them, or those that a condition selects."""
     builder, frame = here.builder, here.frame
     builder.collections += collections
@@ -139,7 +140,7 @@ def _enter_collections(collections: list[str], node: _For, here: Activation) -> 
                 builder.emit(Iterate(collection, IterationPart.ENTER_WITHOUT), node, frame)
 
 
-def _fork_elements(collections: list[str], node: _For, here: Activation) -> None:
+def _fork_elements(collections: list[AccessPath], node: _For, here: Activation) -> None:
     """Fork an iteration: it is about the tracked elements, or about others."""
     if not collections:
         return
@@ -161,12 +162,12 @@ def _close_cycle(entry: int, head: int, node: _For | ast.While, place: ast.expr,
     queried = {payload.atom for payload in payloads if isinstance(payload, Branch) and payload.atom.loop is node}
     atoms = sorted(queried, key=lambda each: each.text) if builder.pending else []
     for atom in atoms:
-        if atom.text in atom.mentions:  # the first? A flag of its own, cleared at the end of the first iteration
-            nodes[entry].payload = Assign(atom.text, truth=True, in_loop=bool(builder.loops[1:]))
-            builder.emit(Assign(atom.text, truth=False, in_loop=True), place, here.frame)
+        if flag := atom.variable:  # the first? A flag of its own, cleared at the end of the first iteration
+            nodes[entry].payload = Assign(flag, truth=True, in_loop=bool(builder.loops[1:]))
+            builder.emit(Assign(flag, truth=False, in_loop=True), place, here.frame)
     ends = builder.pending
     for atom in atoms:
-        if atom.text not in atom.mentions:
+        if atom.variable is None:
             ends, builder.pending = builder.branch(atom, True, place, here.frame)
     builder.connect(builder.pending, head)
     return ends

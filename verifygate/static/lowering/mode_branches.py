@@ -36,25 +36,25 @@ def settle(graph: Graph, modes: set[str]) -> None:
         if isinstance(node.payload, Assign) and node.payload.truth is not None
     }
     atoms = (node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch))
-    modes = modes - {atom.asks for atom in atoms if atom.mentions & assigned}
+    modes = modes - {atom.text for atom in atoms if atom.mentions & assigned}
     for node in graph.nodes if modes else ():
         node.successors = [(number, _settled(fact, modes)) for number, fact in node.successors]
-        if isinstance(node.payload, Branch) and node.payload.atom.asks in modes:
+        if isinstance(node.payload, Branch) and node.payload.atom.text in modes:
             node.payload = replace(node.payload, atom=_setting(node.payload.atom))
 
 
 def _settled(fact: Fact | None, modes: set[str]) -> Fact | None:
-    return (_setting(fact[0]), fact[1]) if fact is not None and fact[0].asks in modes else fact
+    return (_setting(fact[0]), fact[1]) if fact is not None and fact[0].text in modes else fact
 
 
 def _setting(atom: Atom) -> Atom:
-    return Atom(atom.asks, among=atom.among)
+    return Atom(atom.text, among=atom.among)
 
 
 def _is_scaled(node: Node) -> bool:
     match node.payload:
         case Signal(scaler=scaler):
-            return bool(scaler)
+            return scaler is not None
         case Backward(scaled=scaled) | Assign(scaled=scaled):
             return scaled
     return False

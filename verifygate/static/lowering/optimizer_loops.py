@@ -10,6 +10,7 @@ from verifygate.static.conditions.predicates import Atom, Fact
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import Bound, Frame, Literal
 
 _MAX_NAMES = 8
@@ -19,8 +20,8 @@ _MAX_WRITTEN = 4
 _FILTERED = ast.ListComp | ast.SetComp | ast.GeneratorExp
 
 
-def iterated_collections(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
-    """Canonical paths of the collections of optimizers of which each iteration of the loop is about one element.
+def iterated_collections(loop: Loop, frame: Frame, roles: Roles) -> list[AccessPath]:
+    """The collections of optimizers of which each iteration of the loop is about one element.
 
     It is by the variable of the loop (`for o in optimizers`), or by what it is the key of (`optimizers[name]`).
     """
@@ -38,7 +39,7 @@ def iterated_collections(loop: Loop, frame: Frame, roles: Roles) -> list[str]:
 
 
 def _is_element(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False) -> bool:
-    return roles.path(expr, frame).endswith("[*]") and (stepped or roles.is_optimizer(expr, frame))
+    return roles.path(expr, frame).ends_in_any_element and (stepped or roles.is_optimizer(expr, frame))
 
 
 @lru_cache(maxsize=128)  # a loop is resolved again from each call of its function
@@ -159,7 +160,8 @@ def iteration_predicate(test: ast.expr, frame: Frame, roles: Roles) -> Fact | No
         end, short, there = _shifted(other, frame, roles)
         text = f"{index} of line {loop.lineno}"
         if isinstance(end, ast.Constant):
-            first = Atom(f"first {text}", frozenset({f"first {text}"}), loop=loop)
+            flag = AccessPath(Root("flag", f"first {text}"))
+            first = Atom(str(flag), frozenset({flag}), loop=loop)
             return (first, wanted) if end.value == ahead - short else None
         if ahead - short == 1 and _is_length(end, there, counted, home, roles):
             return Atom(f"last {text}", frozenset({index}), loop=loop), wanted

@@ -54,7 +54,7 @@ class MayMust:
         It needs two elements of one kind in a loop over elements of any, or a scaler that the optimizer's own backward
         does not use; or a reading comes after a loop that on other paths leaves the gradients in another state.
         """
-        if "[*]" not in first.optimizer and path.needs_equal_elements():
+        if not (first.optimizer is not None and first.optimizer.is_summary) and path.needs_equal_elements():
             return True
         traits = first.violation.traits
         divides = self.nodes[first.node].payload if traits.about_other_scaler else None
@@ -117,7 +117,7 @@ class MayMust:
     def _always(self, node: int) -> frozenset[tuple[str, bool]]:
         """How conditions came out, when they were last tested, on every path to an event."""
         decided = [
-            frozenset({fact[0].text: fact[1] for fact in self.predecessors.decisions(node, state)}.items())
+            frozenset({fact[0].key: fact[1] for fact in self.predecessors.decisions(node, state)}.items())
             for state in self.arrivals.get(node, [])[:_SAMPLE]
         ]
         return frozenset.intersection(*decided) if decided else frozenset()

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections import deque
 
-from verifygate.static.conditions.predicates import Atom, Fact, is_below
+from verifygate.static.conditions.predicates import Atom, Fact
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Node
+from verifygate.static.values.access_paths import AccessPath
 
 
 def killed(graph: Graph) -> list[frozenset[Atom]]:
     """Kill sets: for each node, the conditions that read what it assigns."""
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
-    readers: dict[str, frozenset[Atom]] = {}
+    readers: dict[AccessPath, frozenset[Atom]] = {}
 
-    def reading(target: str) -> frozenset[Atom]:
+    def reading(target: AccessPath) -> frozenset[Atom]:
         if target not in readers:
-            readers[target] = frozenset(atom for atom in atoms if any(is_below(path, target) for path in atom.mentions))
+            readers[target] = frozenset(atom for atom in atoms if any(path.is_below(target) for path in atom.mentions))
         return readers[target]
 
     nothing: frozenset[Atom] = frozenset()
@@ -38,7 +39,7 @@ def next_iterations(graph: Graph) -> dict[Atom, Atom]:
 def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
     """What a comparison with constants implies for others: a value that equals one constant equals no other."""
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
-    by_asked: dict[str, list[tuple[Atom, frozenset[str]]]] = {}
+    by_asked: dict[AccessPath, list[tuple[Atom, frozenset[str]]]] = {}
     for atom in atoms:
         if atom.among:
             by_asked.setdefault(atom.among.asked, []).append((atom, atom.among.constants))
@@ -55,8 +56,9 @@ def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
 def counts(node: Node, tested: Atom) -> bool:
     """Whether a node sets the counter that a test of a remainder reads to its next value."""
     assign = node.payload
-    counter = tested.remainder.counter if tested.remainder else ""
-    return isinstance(assign, Assign) and assign.advances and is_below(counter, assign.target)
+    if not isinstance(assign, Assign) or not assign.advances or tested.remainder is None:
+        return False
+    return tested.remainder.counter.is_below(assign.target)
 
 
 def live(graph: Graph, kills: list[frozenset[Atom]]) -> list[frozenset[Atom]]:

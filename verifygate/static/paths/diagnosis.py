@@ -20,6 +20,7 @@ from verifygate.static.paths.exploration import Exploration, explore
 from verifygate.static.paths.path_steps import labelled
 from verifygate.static.paths.path_triage import triage
 from verifygate.static.symbols.location import Place
+from verifygate.static.values.access_paths import AccessPath
 
 
 @record
@@ -32,7 +33,7 @@ class ViolationReport:
     certain: bool
     path: tuple[tuple[Place, str], ...]
     """Each event on the path, with its name, and the calls between them."""
-    optimizer: str = ""
+    optimizer: AccessPath | None = None
 
 
 def violations(graph: Graph) -> list[ViolationReport]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from verifygate.static.lowering.event_graph import Backward, Branch, Graph, Sign
 from verifygate.static.paths.finite_checks import queries_finite, queries_norm
 from verifygate.static.symbols.location import Place
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 
 
 class Choice(NamedTuple):
@@ -25,7 +27,7 @@ class Choice(NamedTuple):
 class ErrorPath:
     """The nodes on the shortest path to a violation."""
 
-    def __init__(self, graph: Graph, numbers: list[int], blamed: int, volatile: set[str]) -> None:
+    def __init__(self, graph: Graph, numbers: list[int], blamed: int, volatile: Set[AccessPath]) -> None:
         self.graph = graph
         self.volatile = volatile
         self.numbers = numbers
@@ -84,7 +86,7 @@ class ErrorPath:
         """What a decision counts as."""
         atom = fact[0]
         of_element = self.graph.nodes[number].collections and not atom.remainder and atom.mentions & self._iterated
-        return Choice(atom.text, of_element=True) if of_element else Choice(atom.choice)
+        return Choice(atom.key, of_element=True) if of_element else Choice(atom.choice)
 
     def _varies(self, fact: Fact) -> bool:
         return fact[0].opaque or bool(fact[0].mentions & self.volatile)

@@ -50,7 +50,7 @@ class Exploration:
 def explore(graph: Graph) -> Exploration:
     """Explore every path of a graph. Raises TooManyStatesError past the limit."""
     facts = graph_facts(graph)
-    start: PathNode = (0, State(tuple((name, Typestate()) for name in sorted(graph.optimizers))))
+    start: PathNode = (0, State(tuple((name, Typestate()) for name in sorted(graph.optimizers, key=str))))
     parents: dict[PathNode, PathNode | None] = {start: None}
     arrivals: dict[int, list[State]] = {}
     candidates: dict[tuple[Violation, int], list[Candidate]] = {}

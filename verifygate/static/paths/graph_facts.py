@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from verifygate.base.records import record
-from verifygate.static.conditions.predicates import Atom, Fact, is_below
+from verifygate.static.amp.roles import ScalerOrigin
+from verifygate.static.conditions.predicates import Atom, Fact
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Signal
 from verifygate.static.paths.condition_liveness import implied, killed, live, next_iterations
 from verifygate.static.paths.finite_checks import queries_gradients
 from verifygate.static.paths.scaler_attribution import scaled_by
+from verifygate.static.values.access_paths import AccessPath
 
 
 @record(eq=False)
@@ -17,15 +19,15 @@ class GraphFacts:
     """What a transfer function reads beside the node and the state."""
 
     graph: Graph
-    alive: Mapping[int, list[str]]
+    alive: Mapping[int, list[AccessPath]]
     """Node with an event -> the optimizers that can be meant there."""
-    scalers: Mapping[str, set[str]]
+    scalers: Mapping[AccessPath, set[AccessPath]]
     """Optimizer -> the scalers that are seen to unscale or step it."""
-    of_several: set[str]
+    of_several: set[AccessPath]
     """Scalers that may each be one of several."""
-    scaled_by: Mapping[int, frozenset[str]]
+    scaled_by: Mapping[int, frozenset[ScalerOrigin | None]]
     """Node with a backward -> the scalers that may have scaled its loss, where there are several."""
-    never_zeroed: set[str]
+    never_zeroed: Set[AccessPath]
     queries_gradients: bool
     """Some branch asks whether gradients are finite."""
     kills: Sequence[frozenset[Atom]]
@@ -34,9 +36,9 @@ class GraphFacts:
     """Node -> the conditions that are tested there or later."""
     implied: Mapping[Fact, frozenset[Fact]]
     next_iterations: Mapping[Atom, Atom]
-    switches: Mapping[str, Atom]
-    """Canonical path of a variable -> the condition that tests nothing but it."""
-    rebound: Mapping[int, list[str]]
+    switches: Mapping[AccessPath, Atom]
+    """Variable -> the condition that tests nothing but it."""
+    rebound: Mapping[int, list[AccessPath]]
     """Node with an assignment -> the optimizers whose names mean another from there on."""
 
 
@@ -57,15 +59,15 @@ def graph_facts(graph: Graph) -> GraphFacts:
         live=live(graph, kills),
         implied=implied(graph),
         next_iterations=next_iterations(graph),
-        switches={next(iter(atom.mentions)): atom for atom in tested if atom.mentions == {atom.text}},
+        switches={variable: atom for atom in tested if (variable := atom.variable)},
         rebound=_rebound(graph, scalers),
     )
 
 
-def _scalers(graph: Graph) -> tuple[dict[str, set[str]], set[str]]:
+def _scalers(graph: Graph) -> tuple[dict[AccessPath, set[AccessPath]], set[AccessPath]]:
     """Optimizer -> the scalers that unscale or step it; and those of them that may be one of several."""
-    found: dict[str, set[str]] = {}
-    of_several: set[str] = set()
+    found: dict[AccessPath, set[AccessPath]] = {}
+    of_several: set[AccessPath] = set()
     for node in graph.nodes:
         if isinstance(node.payload, Signal) and node.payload.scaler and node.payload.optimizer:
             found.setdefault(node.payload.optimizer, set()).add(node.payload.scaler)
@@ -73,7 +75,7 @@ def _scalers(graph: Graph) -> tuple[dict[str, set[str]], set[str]]:
     return found, of_several
 
 
-def _rebound(graph: Graph, scalers: Mapping[str, set[str]]) -> dict[int, list[str]]:
+def _rebound(graph: Graph, scalers: Mapping[AccessPath, set[AccessPath]]) -> dict[int, list[AccessPath]]:
     found = {}
     for number, node in enumerate(graph.nodes):
         if isinstance(node.payload, Assign):  # the variable of a loop over a collection stays the one tracked
@@ -82,12 +84,14 @@ def _rebound(graph: Graph, scalers: Mapping[str, set[str]]) -> dict[int, list[st
     return found
 
 
-def _rebinds(assign: Assign, optimizer: str, graph: Graph, scalers: Mapping[str, set[str]]) -> bool:
+def _rebinds(
+    assign: Assign, optimizer: AccessPath, graph: Graph, scalers: Mapping[AccessPath, set[AccessPath]]
+) -> bool:
     """Whether assigning to a name brings another optimizer: itself, or in a new object that holds its scaler.
 
     Such an object's optimizer is known by a parameter of the constructor, which nobody runs here.
     """
-    if is_below(optimizer, assign.target) or assign.advances:
-        return is_below(optimizer, assign.target)
+    if optimizer.is_below(assign.target) or assign.advances:
+        return optimizer.is_below(assign.target)
     own = scalers.get(optimizer, ())
-    return any(each.startswith(f"{assign.target}.") for each in own) and not graph.is_local(optimizer)
+    return any(each.is_held_by(assign.target) for each in own) and not graph.is_local(optimizer)

@@ -42,7 +42,7 @@ class Necessity:
             if position not in decided or decided[position][1] in found:
                 continue
             (atom, truth), choice = decided[position]
-            if (atom.text, truth) in given:
+            if (atom.key, truth) in given:
                 continue
             others = [step for step in self.successors(number, state) if step[0] != successor]
             self._left = MAX_STATES

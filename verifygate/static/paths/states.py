@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from verifygate.static.conditions.predicates import Atom, Fact
 from verifygate.static.paths.typestate import Typestates
+from verifygate.static.values.access_paths import AccessPath
 
 
 class RegionSpan(NamedTuple):
@@ -16,7 +17,7 @@ class RegionSpan(NamedTuple):
     entered: int
     caches: bool = False
     """A region in which casts of weights are kept has been entered since."""
-    stepped: frozenset[tuple[str, bool]] = frozenset()
+    stepped: frozenset[tuple[AccessPath, bool]] = frozenset()
     """Optimizers that stepped inside, and whether a backward came after."""
 
 
@@ -24,8 +25,8 @@ class State(NamedTuple):
     optimizers: Typestates = ()
     regions: tuple[bool, ...] = ()
     span: RegionSpan | None = None
-    scaled: frozenset[str] = frozenset()
-    """Canonical paths of the variables that hold a scaled loss."""
+    scaled: frozenset[AccessPath] = frozenset()
+    """The variables that hold a scaled loss."""
     facts: frozenset[Fact] = frozenset()
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from verifygate.base.records import record
 from verifygate.protocol import Event, Fault, Gradients, ScalerState, Violation, advance
-from verifygate.static.conditions.predicates import is_below
 from verifygate.static.lowering.event_graph import (
     Assign,
     Backward,
@@ -29,6 +28,7 @@ from verifygate.static.paths.typestate import (
     passed_over,
     weakly_advanced,
 )
+from verifygate.static.values.access_paths import AccessPath
 
 _STEPS = frozenset({Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
 
@@ -41,7 +41,7 @@ class Candidate:
     blamed: int
     node: int
     state: State
-    optimizer: str
+    optimizer: AccessPath | None
 
 
 def transfer(facts: GraphFacts, number: int, state: State) -> tuple[State | None, list[Candidate]]:
@@ -101,7 +101,7 @@ class _Transfer:
                 return state._replace(optimizers=optimizers) if optimizers is not None else None
         return state
 
-    def _meet(self, violation: Violation, optimizer: str, blamed: int | None = None) -> None:
+    def _meet(self, violation: Violation, optimizer: AccessPath | None, blamed: int | None = None) -> None:
         at_fault = self.number if blamed is None else blamed
         self.candidates.append(Candidate(violation, at_fault, self.number, self.state, optimizer))
 
@@ -109,12 +109,12 @@ class _Transfer:
 
     def _in_region(self, violation: Violation) -> None:
         if self.state.regions and self.state.regions[-1]:
-            self._meet(violation, "")
+            self._meet(violation, None)
 
-    def _step_in_span(self, optimizer: str) -> RegionSpan | None:
+    def _step_in_span(self, optimizer: AccessPath | None) -> RegionSpan | None:
         """The span after a step: the second of an optimizer, with a backward between, uses old casts of the weights."""
         span = self.state.span
-        if span is None or not span.caches or "[*]" in optimizer:
+        if span is None or not span.caches or optimizer is None or optimizer.is_summary:
             return span
         if (optimizer, True) in span.stepped:
             self._meet(Violation.AUTOCAST_STALE_WEIGHTS, optimizer, span.entered)
@@ -129,13 +129,13 @@ class _Transfer:
         facts, optimizers = self.facts, dict(self.state.optimizers)
         served = served_by(signal, self.state.optimizers, facts.scalers, facts.of_several)
         queried = [name for name in served if name in facts.scalers]
-        known = queried and not any("[*]" in name for name in queried)  # else other elements may have been stepped
+        known = queried and not any(name.is_summary for name in queried)  # else other elements may have been stepped
         ready = all(optimizers[name].state.scaler is ScalerState.READY for name in queried)
         if known and ready and not signal.sets_scale:
             self._meet(Violation.MISPLACED_UPDATE, queried[0])
         return self._each(signal.event, served)
 
-    def _targets(self, signal: Signal) -> list[str]:
+    def _targets(self, signal: Signal) -> list[AccessPath]:
         """The optimizers whose gradients a signal is about; where that cannot be told, none that could be innocent."""
         if signal.optimizer:
             return [signal.optimizer]
@@ -145,7 +145,7 @@ class _Transfer:
         shared = {name: len(self.facts.graph.optimizers[name] & signal.names) for name in names}
         if most := max(shared.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
             names = [name for name in names if shared[name] == most]
-            if len(names) == 1 or len({name.rpartition(".")[2] for name in names}) > 1:
+            if len(names) == 1 or len({name.last_name for name in names}) > 1:
                 return names  # else two objects of a kind, or one that went by another name while it was made
         if signal.event in (Event.CLIP, Event.READ):
             optimizers = dict(self.state.optimizers)
@@ -180,7 +180,7 @@ class _Transfer:
         )
         return state._replace(optimizers=optimizers)
 
-    def _each(self, event: Event, names: list[str]) -> State:
+    def _each(self, event: Event, names: list[AccessPath]) -> State:
         """Advance each of these optimizers."""
         payload = self.node.payload
         aimed = isinstance(payload, Signal) and bool(payload.optimizer)
@@ -194,7 +194,7 @@ class _Transfer:
                 optimizers.append((name, self._advanced(name, typestate, event, aimed)))
         return self.state._replace(optimizers=tuple(optimizers))
 
-    def _advanced(self, name: str, typestate: Typestate, event: Event, aimed: bool) -> Typestate:
+    def _advanced(self, name: AccessPath, typestate: Typestate, event: Event, aimed: bool) -> Typestate:
         payload = self.node.payload
         scaled = typestate.state.gradients is Gradients.SCALED
         if event is Event.ZERO_GRAD and scaled and self.facts.queries_gradients:
@@ -208,7 +208,7 @@ class _Transfer:
             self._meet(fault.violation, name, None if present else typestate.latest(fault.event))
         return following
 
-    def _is_own_iteration(self, name: str, typestate: Typestate) -> bool:
+    def _is_own_iteration(self, name: AccessPath, typestate: Typestate) -> bool:
         """Whether what a loop over a collection does at a node is done to the element that is tracked."""
         return typestate.iteration in (None, IterationState.OWN) or name not in self.node.collections
 
@@ -231,9 +231,9 @@ class _Transfer:
         if assign.truth is not None and (atom := facts.switches.get(assign.target)):
             decisions |= {(atom, assign.truth)}
         span = state.span
-        if span is not None and any(is_below(name, assign.target) for name, _ in span.stepped):
+        if span is not None and any(name.is_below(assign.target) for name, _ in span.stepped):
             # another optimizer goes by this name now
-            kept = frozenset(each for each in span.stepped if not is_below(each[0], assign.target))
+            kept = frozenset(each for each in span.stepped if not each[0].is_below(assign.target))
             span = span._replace(stepped=kept)
         optimizers = state.optimizers
         if rebound := facts.rebound[self.number]:
@@ -243,6 +243,6 @@ class _Transfer:
         return state._replace(scaled=scaled, facts=decisions, span=span, optimizers=optimizers)
 
 
-def _is_unused(name: str, fault: Fault, event: Event) -> bool:
+def _is_unused(name: AccessPath, fault: Fault, event: Event) -> bool:
     """Gradients of two scales that an element of a collection may never step with: the step will show it."""
-    return "[*]" in name and fault.violation is Violation.MISPLACED_UPDATE and event is Event.SCALED_BACKWARD
+    return name.is_summary and fault.violation is Violation.MISPLACED_UPDATE and event is Event.SCALED_BACKWARD

@@ -7,8 +7,9 @@ from functools import cache
 from typing import NamedTuple
 
 from verifygate.protocol import Event, Fault, Gradients, OptimizerState, ScalerState, Violation, advance
-from verifygate.static.conditions.predicates import is_below
+from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.lowering.event_graph import Iterate, IterationPart
+from verifygate.static.values.access_paths import AccessPath
 
 _BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
 _SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
@@ -37,7 +38,7 @@ class Typestate(NamedTuple):
     """They were zeroed, by a call that names this optimizer, and no backward has come since."""
     iteration: IterationState | None = None
     """In a loop over the collection that it is an element of: whether its iteration has come."""
-    scales: frozenset[str] = frozenset()
+    scales: frozenset[ScalerOrigin | None] = frozenset()
     """The scalers of the backwards since they were zeroed or used, where scalers can be told apart."""
 
     def latest(self, event: Event) -> int | None:
@@ -45,8 +46,8 @@ class Typestate(NamedTuple):
         return next((node for kind, node in self.provenance if kind is event), None)
 
 
-Typestates = tuple[tuple[str, Typestate], ...]
-"""Canonical path of each optimizer, in order, and its typestate."""
+Typestates = tuple[tuple[AccessPath, Typestate], ...]
+"""Each optimizer, in order, and its typestate."""
 
 
 def advanced(before: Typestate, event: Event, number: int, *, aimed: bool) -> tuple[Typestate, Fault | None]:
@@ -127,7 +128,7 @@ def iterated(optimizers: Typestates, member: Iterate) -> Typestates | None:
     after = []
     for name, typestate in optimizers:
         iteration = typestate.iteration
-        if is_below(name, member.target):
+        if name.is_below(member.target):
             match member.part:
                 case IterationPart.ENTER:
                     iteration = IterationState.AHEAD

@@ -48,6 +48,11 @@ class Function:
             scope.add(name, binding)
         return scope
 
+    @cached_property
+    def key(self) -> str:
+        """File and symbol: no two functions share it."""
+        return f"{self.module.path}:{self.symbol}"
+
     @property
     def name(self) -> str:
         return self.symbol.rpartition(".")[2]

@@ -77,11 +77,13 @@ from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.analysis import Analysis
+from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame, FunctionValue, Object
 
 RULE = Rule(
@@ -115,7 +117,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for report in analysis.violations(RULE.code):
         yield Match(
             report.place,
-            f"this region stays open over several steps of `{report.optimizer.rpartition(':')[2]}`:"
+            f"this region stays open over several steps of `{_named(report)}`:"
             " every forward in it uses the weights of the first",
             certain=report.certain,
             steps=report.path,
@@ -137,6 +139,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
                     )
 
 
+def _named(report: ViolationReport) -> str:
+    return report.optimizer.without_home if report.optimizer is not None else ""
+
+
 def _writing(analysis: Analysis) -> set[str]:
     """The names of the functions that write weights, and of the methods that have another of their object do so."""
     found = {each.name for each in analysis.functions if any(_written_in(each))}
@@ -156,7 +162,7 @@ def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
             linked = frozenset(map(last_name, _overwritten(swap)))
         if not linked or (isinstance(swap, ast.For) and region.function.module.mentions(*_FROZEN)):
             continue
-        sides: dict[str, set[bool]] = {}
+        sides: dict[AccessPath, set[bool]] = {}
         for call in region.calls:
             if last_name(call.func) in linked and isinstance(call.func, ast.Name | ast.Attribute) and call is not swap:
                 after = (call.lineno, call.col_offset) > (swap.lineno, swap.col_offset)  # type: ignore[attr-defined]
@@ -181,8 +187,8 @@ def _swapped_below(swap: ast.Call, region: WrittenRegion, analysis: Analysis) ->
     runs = [(call, model) for call in region.calls if call is not swap for model in _run_by(call, dropped)]
     entries = (each for _, each in analysis.callers.entries(region.function))
     for frame in (evaluator.root_frame(region.function), *entries):
-        swapped: set[str] = set()
-        again: dict[str, str] = {}
+        swapped: set[AccessPath] = set()
+        again: dict[AccessPath, str] = {}
         for callee in evaluator.callees(swap, frame):
             if (entered := evaluator.enter(callee, swap, frame)) is not None:
                 for at, written in _writes(entered, analysis):
@@ -209,7 +215,7 @@ def _run_by(call: ast.Call, dropped: set[ast.expr]) -> list[ast.expr]:
     return []
 
 
-def _writes(entered: Frame, analysis: Analysis) -> Iterator[tuple[ast.expr, set[str]]]:
+def _writes(entered: Frame, analysis: Analysis) -> Iterator[tuple[ast.expr, set[AccessPath]]]:
     """Where a function writes weights, or has a method of its own object do so, with the models by path."""
     for model in _written_in(entered.function):
         yield model, set(_paths(model, entered, analysis))
@@ -220,9 +226,9 @@ def _writes(entered: Frame, analysis: Analysis) -> Iterator[tuple[ast.expr, set[
                 yield call, written
 
 
-def _run_behind(at: ast.expr, written: set[str], entered: Frame, analysis: Analysis) -> dict[str, str]:
+def _run_behind(at: ast.expr, written: set[AccessPath], entered: Frame, analysis: Analysis) -> dict[AccessPath, str]:
     """The models among them that the same function runs behind the place that writes them: path -> text."""
-    found: dict[str, str] = {}
+    found: dict[AccessPath, str] = {}
     for call in entered.function.calls if written else ():
         if _is_before(at, call):
             for model in _run_by(call, set()):
@@ -257,7 +263,7 @@ def _written_in(function: Function) -> Iterator[ast.expr]:
                 yield from _overwritten(node)
 
 
-def _paths(model: ast.expr, frame: Frame, analysis: Analysis) -> Iterator[str]:
+def _paths(model: ast.expr, frame: Frame, analysis: Analysis) -> Iterator[AccessPath]:
     """What a model is for the code around a call: for `self.model` what the object was built with."""
     yield analysis.roles.path(model, frame)
     if not isinstance(model, ast.Attribute) or frame.receiver is None or ast.unparse(model.value) != "self":

@@ -92,6 +92,7 @@ from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.sites import Spot
 from verifygate.static.syntax.names import last_name
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Bound, Made
 from verifygate.torch_names import PARALLEL
 
@@ -268,8 +269,8 @@ def _gives_a_loss(forward: _Forward, analysis: Analysis) -> bool:
     return isinstance(outer, ast.Assign) and any(names_a_loss(ast.unparse(target)) for target in outer.targets)
 
 
-def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:
-    """The canonical paths of the model that a call runs: of a parameter, what each caller gives for it.
+def _models(forward: _Forward, analysis: Analysis) -> frozenset[AccessPath]:
+    """The access paths of the model that a call runs: of a parameter, what each caller gives for it.
 
     What runs a model on several devices is that model.
     """
@@ -285,8 +286,8 @@ def _models(forward: _Forward, analysis: Analysis) -> frozenset[str]:
     paths = {analysis.roles.path(each.expr, each.frame) for each in models}
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
         holders = (bound for _, bound in analysis.callers.given(func.value.id, function))
-        paths |= {f"{analysis.roles.path(each.expr, each.frame)}.{func.attr}" for each in holders}
-    return frozenset(path.removesuffix(".module") for path in paths)
+        paths |= {analysis.roles.path(each.expr, each.frame).attribute(func.attr) for each in holders}
+    return frozenset(path.without_last_attribute("module") for path in paths)
 
 
 def _is_plain(trained: _Forward) -> bool:

@@ -71,6 +71,7 @@ from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 from verifygate.static.symbols.program import Function
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Made
 
 RULE = Rule(
@@ -90,7 +91,7 @@ _by_protocol = ProtocolMatch(RULE, "`{text}` divides gradients that this window 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Twice by one scaler, which raises; and once by each of two, which nothing notices."""
     yield from _by_protocol(analysis)
-    calls: dict[tuple[Function, str], list[ScalerCall]] = {}
+    calls: dict[tuple[Function, AccessPath], list[ScalerCall]] = {}
     for call in analysis.scaler_calls:
         if call.method in ("step", "unscale_") and call.optimizer is not None and call.is_certain:
             path = analysis.roles.path(call.optimizer, call.frame)

@@ -96,7 +96,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 def _message(report: ViolationReport, text: str) -> str:
     if report.place.node is report.shown_at.node:
-        name = report.optimizer.rpartition(":")[2].rpartition(".")[2]
+        name = report.optimizer.last_name if report.optimizer is not None else ""
         return f"`{text}` adds to gradients that a step of `{name}` has used: nothing zeroes them in between"
     if "backward" in statement_text(report.shown_at):
         return f"`{text}` throws away what earlier micro-batches of the same window gave"

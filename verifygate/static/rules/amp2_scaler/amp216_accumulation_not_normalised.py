@@ -74,6 +74,7 @@ from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Bound, Frame
 
 RULE = Rule(
@@ -382,7 +383,9 @@ def _plain_backwards(function: Function) -> Iterator[ast.Call]:
             yield call
 
 
-def _divided_by(plain: ast.Call, scaled: ast.Call, loss: str, function: Function, analysis: Analysis) -> ast.AST | None:
+def _divided_by(
+    plain: ast.Call, scaled: ast.Call, loss: AccessPath, function: Function, analysis: Analysis
+) -> ast.AST | None:
     """The statement that divides what the plain backward is called on, where the scaled one goes without it."""
     name = plain.func.value  # type: ignore[attr-defined]
     frame = analysis.evaluator.root_frame(function)

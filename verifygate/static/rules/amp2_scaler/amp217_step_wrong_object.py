@@ -61,12 +61,12 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
-from verifygate.static.amp.roles import HANDED_IN
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
+from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Made, Object, Unknown, Value
 
 RULE = Rule(
@@ -101,15 +101,15 @@ def _mixed(analysis: Analysis) -> Iterator[Match]:
             continue
         text = statement_text(report.place)
         message = f"`{text}` divides by the scale of another scaler than the one that scaled the loss"
-        certain = report.certain and call.is_certain and not call.scaler.which.startswith(HANDED_IN)
+        certain = report.certain and call.is_certain and (call.scaler.origin is None or call.is_built)
         yield Match(report.place, message, certain=certain, steps=report.path, remedy=_ONE_SCALER)
 
 
 def _scales_elsewhere(divides: ScalerCall, functions: set[Function], analysis: Analysis) -> bool:
     """Whether the scaler may scale a loss in other functions than these, or in what it is handed to out of sight."""
-    which = divides.scaler.which
+    which = divides.scaler.origin
     others = [call for call in analysis.scaler_calls if call.method == "scale" and call.function not in functions]
-    if any(call.scaler.which == which or not call.scaler.which for call in others):
+    if any(call.scaler.origin == which or not call.scaler.origin for call in others):
         return True
     name = last_name(divides.receiver)
     return any(
@@ -126,7 +126,7 @@ def _scales_elsewhere(divides: ScalerCall, functions: set[Function], analysis: A
 
 def _wrong_objects(analysis: Analysis) -> Iterator[Match]:
     """What is no optimizer, and wrappers mixed with what they wrap."""
-    unscaled: dict[Function, set[str]] = {}
+    unscaled: dict[Function, set[AccessPath]] = {}
     for call in analysis.scaler_calls:
         given = call.optimizer
         if call.method not in ("step", "unscale_") or given is None:
@@ -154,7 +154,7 @@ def _crossed(analysis: Analysis) -> Iterator[Match]:
         unscaled = {paths[call] for call in group if call.method == "unscale_"}
         others = [call for call in group if call.method == "step" and paths[call] not in unscaled]
         for call in group:
-            if call.method == "unscale_" and others and paths[call] not in stepped and "[*]" not in paths[call]:
+            if call.method == "unscale_" and others and paths[call] not in stepped and not paths[call].is_summary:
                 texts = (statement_text(each.place) for each in (call, others[0]))
                 message = "`{}` is about another optimizer than `{}`".format(*texts)
                 yield Match(call.place, message, certain=False, steps=((others[0].place, "the step"),))
@@ -182,7 +182,7 @@ def _kind(value: Value, analysis: Analysis) -> str:
     return ""
 
 
-def _wrapped(given: ast.expr, call: ScalerCall, unscaled: set[str], analysis: Analysis) -> str:
+def _wrapped(given: ast.expr, call: ScalerCall, unscaled: set[AccessPath], analysis: Analysis) -> str:
     """The unscaled optimizer that the object given was built around."""
     if not isinstance(given, ast.Name) or analysis.roles.path(given, call.frame) in unscaled:
         return ""

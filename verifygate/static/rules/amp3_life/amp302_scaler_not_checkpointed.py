@@ -256,14 +256,14 @@ def _dropped(analysis: Analysis) -> Iterator[Match]:
 
 def _left_out(analysis: Analysis) -> Iterator[Match]:
     """One of the scalers that step in a function: its state is left out where another's is saved or loaded."""
-    calls = [each for each in analysis.scaler_calls if each.is_certain and each.scaler.which]
+    calls = [each for each in analysis.scaler_calls if each.is_certain and each.scaler.origin]
     calls = [each for each in calls if not re.search(_TESTS, each.place.path)]
     steps = [each for each in calls if each.method == "step"]
-    for one, other in permutations({each.scaler.which: each for each in steps}.values(), 2):
-        if not any(each.scaler.which == other.scaler.which and each.function is one.function for each in steps):
+    for one, other in permutations({each.scaler.origin: each for each in steps}.values(), 2):
+        if not any(each.scaler.origin == other.scaler.origin and each.function is one.function for each in steps):
             continue
         for method, done in (("state_dict", "kept"), ("load_state_dict", "loaded")):
-            beside = [each for each in calls if each.method == method and each.scaler.which == one.scaler.which]
+            beside = [each for each in calls if each.method == method and each.scaler.origin == one.scaler.origin]
             if not beside or _is_named(last_name(other.receiver), method, beside, analysis):
                 continue
             yield Match(

@@ -68,6 +68,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.constructor_arguments import built_by
+from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import (
@@ -176,11 +177,11 @@ def _chooses_float16(
 def _scales_float16_only(use: Use, analysis: Analysis) -> bool:
     """Whether a scaler that is there in any case scales nothing where bfloat16 is chosen."""
     files = analysis.companions.together(use.function.module.path)
-    own = built_by(use.scaler.call, use.scaler.function)
+    own = ScalerOrigin(built_by(use.scaler.call, use.scaler.function))
     calls = [
         each
         for each in analysis.scaler_calls
-        if each.method == "scale" and each.place.path in files and (not each.is_built or each.scaler.which == own)
+        if each.method == "scale" and each.place.path in files and (not each.is_built or each.scaler.origin == own)
     ]
     return bool(calls) and all(analysis.condition_texts.excludes_bfloat16(each.call, each.function) for each in calls)
 

@@ -1,0 +1,259 @@
+"""Access paths: which object an expression names, followed through aliases, parameters and `self`.
+
+`opt = self.optimizer` in one method and `trainer.optimizer` outside have one access path, so they name one object.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.symbols.scopes import Binding
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import Frame, Items, Object, given_field
+from verifygate.static.values.evaluation import Evaluation
+
+_PURE = ast.Name | ast.Attribute | ast.Subscript
+_MAX_ALIASES = 12
+
+
+class Root(NamedTuple):
+    """The object that an access path begins at."""
+
+    kind: Literal["local", "receiver", "outside", "expression", "result", "flag"]
+    """A variable; `self` of a method that no call in sight enters; a builtin or a constant; an expression that names
+    nothing, known by its location; what a call returns, known by the call site; a flag that no source has."""
+    name: str
+    home: str = ""
+    """The function whose variable a `local` is, as `Function.key`."""
+
+    def __str__(self) -> str:
+        if self.kind == "receiver":
+            return f"<{self.name}>"
+        return f"{self.home}:{self.name}" if self.home else self.name
+
+
+class Step(NamedTuple):
+    """One step from an object to another."""
+
+    kind: Literal["attribute", "element", "any element", "call"]
+    name: str = ""
+    """The attribute; the constant key, as Python writes it; the arguments of the call."""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "attribute":
+                return f".{self.name}"
+            case "element":
+                return f"[{self.name}]"
+            case "any element":
+                return "[*]"
+        return f"({self.name})"
+
+
+ANY_ELEMENT = Step("any element")
+
+
+class AccessPath(NamedTuple):
+    """A root and the steps from it: equal paths name one object, for as long as nothing is assigned to them.
+
+    `any element` is a summary: it stands for each element of a collection whose key is not a constant.
+    """
+
+    root: Root
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.root}{''.join(map(str, self.steps))}"
+
+    def attribute(self, name: str) -> AccessPath:
+        return AccessPath(self.root, (*self.steps, Step("attribute", name)))
+
+    def element(self, key: object) -> AccessPath:
+        return AccessPath(self.root, (*self.steps, Step("element", repr(key))))
+
+    def any_element(self) -> AccessPath:
+        return AccessPath(self.root, (*self.steps, ANY_ELEMENT))
+
+    def called(self, arguments: Sequence[AccessPath]) -> AccessPath:
+        return AccessPath(self.root, (*self.steps, Step("call", ", ".join(map(str, arguments)))))
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it may name several objects: some step is to any element."""
+        return ANY_ELEMENT in self.steps
+
+    @property
+    def ends_in_any_element(self) -> bool:
+        return self.steps[-1:] == (ANY_ELEMENT,)
+
+    @property
+    def collection(self) -> AccessPath:
+        """What it is any element of; else the path itself."""
+        return AccessPath(self.root, self.steps[:-1]) if self.ends_in_any_element else self
+
+    @property
+    def without_home(self) -> str:
+        """The path as text, without the function whose local variable it begins at: `opts[*]`."""
+        return str(self._replace(root=self.root._replace(home="")))
+
+    @property
+    def last_name(self) -> str:
+        """The last attribute, or the name of the root: `optimizer` of `self.optimizer`, `optims[*]` of `optims[i]`."""
+        at = max((n for n, step in enumerate(self.steps) if step.kind == "attribute"), default=-1)
+        name = self.steps[at].name if at >= 0 else self.root.name.rpartition(":")[2]
+        return name + "".join("(...)" if step.kind == "call" else str(step) for step in self.steps[at + 1 :])
+
+    def without_last_attribute(self, name: str) -> AccessPath:
+        """The holder of an attribute of this name; any other path as it is: `model` of `model.module`."""
+        return AccessPath(self.root, self.steps[:-1]) if self.steps[-1:] == (Step("attribute", name),) else self
+
+    def is_below(self, other: AccessPath) -> bool:
+        """Whether assigning to `other` changes what this path names: it is `other`, or a part of it.
+
+        What a call returns is no part of the function: `make(x)` stays what it is when `make` is bound anew.
+        """
+        count = len(other.steps)
+        if self.root != other.root or self.steps[:count] != other.steps:
+            return False
+        return len(self.steps) == count or self.steps[count].kind != "call"
+
+    def is_held_by(self, other: AccessPath) -> bool:
+        """Whether it leads through an attribute of `other`: `trainer.scaler` of `trainer`."""
+        count = len(other.steps)
+        return self != other and self.is_below(other) and self.steps[count].kind == "attribute"
+
+    def holders(self) -> Iterator[AccessPath]:
+        """The path, and the path of each object that it leads through: `out` of `out['loss']`."""
+        yield self
+        for count in range(len(self.steps)):
+            if self.steps[count].kind != "call":
+                yield AccessPath(self.root, self.steps[:count])
+
+
+def variable(function: Function, name: str) -> AccessPath:
+    """The path of a variable of a function, or of a module's body."""
+    return AccessPath(Root("local", name, function.key))
+
+
+class AccessPaths:
+    """Resolves expressions to access paths."""
+
+    def __init__(self, evaluator: Evaluation) -> None:
+        self._evaluator = evaluator
+
+    def of(self, expr: ast.expr, frame: Frame, aliases: int = 0) -> AccessPath:
+        """The access path of an expression: equal for two expressions that name one object."""
+        if aliases > _MAX_ALIASES:
+            return AccessPath(Root("expression", ast.unparse(expr), frame.function.module.path))
+        match expr:
+            case ast.Name():
+                return self._of_name(expr, frame, aliases)
+            case ast.Attribute():
+                return self._of_attribute(expr, frame, aliases)
+            case ast.Subscript(slice=ast.Constant(value=key)):
+                return self.of(expr.value, frame, aliases).element(key)
+            case ast.Subscript():
+                return self.of(expr.value, frame, aliases).any_element()
+            case ast.Call():
+                arguments = [self.of(argument, frame, aliases + 1) for argument in expr.args]
+                return self.of(expr.func, frame, aliases).called(arguments)
+            case ast.Constant():
+                return AccessPath(Root("outside", repr(expr.value)))
+        location = f"{getattr(expr, 'lineno', 0)}:{getattr(expr, 'col_offset', 0)}"
+        return AccessPath(Root("expression", location, frame.function.module.path))
+
+    def _of_name(self, expr: ast.Name, frame: Frame, aliases: int) -> AccessPath:
+        found = self._evaluator.lookup(expr.id, frame)
+        if found is None:
+            return AccessPath(Root("outside", expr.id))
+        bindings, home = found
+        function = home.function
+        own = variable(function, expr.id)
+        if len(bindings) != 1 and bindings[0].kind == "parameter":  # `optimizer = Wrapper(optimizer)`
+            last = reaching(expr.id, expr, function)
+            bindings = bindings[:1] if last == bindings[:1] else bindings
+        if len(bindings) != 1 and not iterate_over_the_same(bindings):
+            return own
+        return self._bound(bindings[0], home, own, aliases)
+
+    def _bound(self, binding: Binding, home: Frame, own: AccessPath, aliases: int) -> AccessPath:
+        """The path of what one binding gives a name, whose own path is `own`."""
+        if binding.kind == "parameter":
+            return self._of_parameter(binding, home, own, aliases)
+        if binding.expr is None:
+            imported = binding.kind in ("module", "member")
+            return variable(home.function.module.body, binding.target) if imported else own
+        if binding.kind == "value" and isinstance(binding.expr, _PURE):
+            return self.of(binding.expr, home, aliases + 1)
+        if binding.kind == "item":
+            return self._of_item(binding, binding.expr, home, own, aliases)
+        if binding.kind in ("iteration", "entry") and isinstance(binding.expr, _PURE):
+            return self.of(binding.expr, home, aliases + 1).any_element()
+        return own
+
+    def _of_item(self, binding: Binding, unpacked: ast.expr, home: Frame, own: AccessPath, aliases: int) -> AccessPath:
+        """The path of one name of several that a tuple is unpacked to."""
+        given = {
+            self.of(value.elements[binding.position], value.frame, aliases + 1)
+            for value in self._evaluator.values(unpacked, home)
+            if isinstance(value, Items) and binding.position < len(value.elements)
+        } - {_NONE}
+        if given:
+            return given.pop() if len(given) == 1 else own  # one of several: which, depends
+        if isinstance(unpacked, _PURE):
+            return self.of(unpacked, home, aliases + 1).element(binding.position)
+        return own
+
+    def _of_parameter(self, binding: Binding, home: Frame, own: AccessPath, aliases: int) -> AccessPath:
+        name = binding.node.arg  # type: ignore[attr-defined]
+        function = home.function
+        if function.owner is not None and function.parameters[0].arg == name and not function.is_static:
+            if home.receiver is not None:
+                return self.of(home.receiver.expr, home.receiver.frame, aliases + 1)
+            return AccessPath(Root("receiver", (home.receiver_class or function.owner).symbol))
+        if bound := home.arguments.get(name):
+            if isinstance(bound.expr, _PURE | ast.Constant | ast.Call):
+                return self.of(bound.expr, bound.frame, aliases + 1)
+            return own
+        default = function.default(name)
+        if home.caller is not None and isinstance(default, ast.Constant):
+            return AccessPath(Root("outside", repr(default.value)))
+        return own
+
+    def _of_attribute(self, expr: ast.Attribute, frame: Frame, aliases: int) -> AccessPath:
+        base = self.of(expr.value, frame, aliases)
+        for value in self._evaluator.values(expr.value, frame):
+            given = given_field(value, expr.attr)
+            if given is not None and isinstance(given.expr, _PURE):
+                return self.of(given.expr, given.frame, aliases + 1)
+            if isinstance(value, Object) and (alias := self._assigned_once(value, expr.attr)) is not None:
+                return self.of(*alias, aliases + 1)
+        return base.attribute(expr.attr)
+
+    def _assigned_once(self, value: Object, name: str) -> tuple[ast.expr, Frame] | None:
+        """What an attribute of an object is an alias of: `self.optimizer = optimizer`, assigned nowhere else."""
+        bindings = [each for made in self._evaluator.linearised(value.made) for each in made.attributes.get(name, ())]
+        if len(bindings) != 1:
+            return None
+        binding, owner = bindings[0]
+        if owner is None or binding.kind != "value" or not isinstance(binding.expr, _PURE):
+            return None
+        if isinstance(binding.expr, ast.Attribute) and binding.expr.attr == name:
+            return None  # `self.optimizer = other.optimizer`: there, the same holds
+        return binding.expr, self._evaluator.root_frame(owner)
+
+
+_NONE = AccessPath(Root("outside", "None"))
+
+
+def iterate_over_the_same(bindings: list[Binding]) -> bool:
+    """Whether a name is only ever the variable of loops over one collection."""
+    if any(each.kind not in ("iteration", "entry") for each in bindings):
+        return False  # asked first: most names are no loop's, and writing expressions out as text is slow
+    if len({last_name(each.expr) if each.expr is not None else "" for each in bindings}) > 1:
+        return False
+    return len({ast.unparse(each.expr) if each.expr is not None else "" for each in bindings}) == 1
