@@ -25,9 +25,9 @@ def train(recorded: bool, folder: str) -> None:
     import torch
 
     if recorded:
-        from verifygate.instrument import recorder
+        from verifygate.instrument.recorder.install import install
 
-        recorder.install({"folder": folder, "root": str(ROOT)}, print)
+        install({"folder": folder, "root": str(ROOT)}, print)
     from reference_impl.workload import build
 
     torch.set_num_threads(1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from verifygate.execution.instruments import Launched, launch
-from verifygate.instrument import cuda_gaps
+from verifygate.instrument.cuda import gaps
 from verifygate.process.subject import Subject
 
 ASK = """
@@ -262,7 +262,7 @@ def test_a_real_device_is_never_hidden(tmp_path: Path):
 
 def test_the_documentation_names_everything_that_is_not_emulated():
     """A feature, and what happens instead, word for word."""
-    page = (Path(cuda_gaps.__file__).parents[1] / "docs" / "emulation.md").read_text(encoding="utf-8")
-    spoils = {cuda_gaps.NUMBERS: "figures", cuda_gaps.ANYTHING: "anything", cuda_gaps.HINT: "nothing by itself"}
-    for feature, (instead, what) in cuda_gaps.KINDS.items():
+    page = (Path(gaps.__file__).parents[2] / "docs" / "emulation.md").read_text(encoding="utf-8")
+    spoils = {gaps.NUMBERS: "figures", gaps.ANYTHING: "anything", gaps.HINT: "nothing by itself"}
+    for feature, (instead, what) in gaps.KINDS.items():
         assert f"| {feature} | {instead} | {spoils[what]}" in page

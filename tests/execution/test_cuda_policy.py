@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812 - as everybody calls it
 
-from verifygate.instrument import cuda_policy
+from verifygate.instrument.cuda import policy as cuda_policy
 
 HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
 ELSEWHERE = {"cudnn_convolution", "cudnn_convolution_transpose", "_cudnn_rnn"}

@@ -100,7 +100,7 @@ def test_a_recorded_run_is_the_same_run(tmp_path: Path):
 
 
 def test_a_record_is_bounded_and_says_what_it_dropped(tmp_path: Path):
-    from verifygate.instrument.events import Journal
+    from verifygate.instrument.recorder.journal import Journal
 
     journal = Journal(tmp_path, head=5, tail=4)
     for number in range(100):
@@ -115,7 +115,7 @@ def test_a_record_is_bounded_and_says_what_it_dropped(tmp_path: Path):
 
 
 def test_sections_have_heads_of_their_own(tmp_path: Path):
-    from verifygate.instrument.events import Journal
+    from verifygate.instrument.recorder.journal import Journal
 
     journal = Journal(tmp_path, head=3, tail=0)
     for name in ("one", "two"):

@@ -22,7 +22,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from verifygate.instrument.storages import StorageWatch
+from verifygate.instrument.bench.storages import StorageWatch
 from verifygate.performance.intervals import Interval
 from verifygate.performance.spread import mean, slope
 

@@ -28,7 +28,7 @@ class ComplaintError(Exception):
 @pytest.fixture(scope="module")
 def driven() -> Iterator[Any]:
     """The module, with something that runs its jobs as the main thread of an arm does."""
-    path = Path(verifygate.__file__).parent / "instrument" / "driven.py"
+    path = Path(verifygate.__file__).parent / "instrument" / "bench" / "stepwise_training.py"
     spec = importlib.util.spec_from_file_location("driven_for_tests", path)
     assert spec is not None
     assert spec.loader is not None

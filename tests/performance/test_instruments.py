@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from verifygate.instrument import step_time, storages
-from verifygate.instrument.host_waits import HostWaits
-from verifygate.instrument.operators import MatrixWork, profiled
-from verifygate.instrument.step_time import DataTime, LineClock
-from verifygate.instrument.storages import StorageWatch, standing_bytes
+from verifygate.instrument.bench import step_time, storages
+from verifygate.instrument.bench.host_syncs import HostWaits
+from verifygate.instrument.bench.operator_profile import MatrixWork, profiled
+from verifygate.instrument.bench.step_time import DataTime, LineClock
+from verifygate.instrument.bench.storages import StorageWatch, standing_bytes
 
 WIDTH, BATCH = 32, 256
 

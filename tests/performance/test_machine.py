@@ -15,7 +15,7 @@ import verifygate
 
 @pytest.fixture(scope="module")
 def machine() -> Any:
-    path = Path(verifygate.__file__).parent / "instrument" / "machine.py"
+    path = Path(verifygate.__file__).parent / "instrument" / "bench" / "machine_state.py"
     spec = importlib.util.spec_from_file_location("machine_for_tests", path)
     assert spec is not None
     assert spec.loader is not None

@@ -246,7 +246,7 @@ def test_no_torch_is_said(measure: Measure, simulated: Path) -> None:
 
 def test_gate_and_arm_agree_on_the_variable() -> None:
     """The two files cannot share the name of the variable, so it is compared here."""
-    source = Path(verifygate.__file__).parent / "instrument" / "arm.py"
+    source = Path(verifygate.__file__).parent / "instrument" / "bench" / "arm.py"
     names = [
         node.value.value
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))

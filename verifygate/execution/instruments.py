@@ -52,9 +52,7 @@ def assemble(folder: Path) -> Path:
     `folder` may also go on the subject's module path, for what is loaded as `verifygate_instruments.<module>`.
     """
     package = folder / PACKAGE
-    package.mkdir(parents=True)
-    for file in Path(instrument.__file__).parent.glob("*.py"):
-        shutil.copy(file, package / file.name)
+    shutil.copytree(Path(instrument.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     return package / "start.py"
 
 

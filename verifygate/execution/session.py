@@ -15,9 +15,9 @@ from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
 from verifygate.execution.stream import Record, read_stacks, read_stream
 from verifygate.process.subject import UNLIMITED, Completed, Limits, Subject
 
-PLUGIN = f"{PACKAGE}.pytest_stream"
+PLUGIN = f"{PACKAGE}.pytest_plugin.stream"
 VARIABLE = "VERIFYGATE_STREAM"
-INSTRUMENTS_PLUGIN = f"{PACKAGE}.pytest_instruments"
+INSTRUMENTS_PLUGIN = f"{PACKAGE}.pytest_plugin.instruments"
 INSTRUMENTS_VARIABLE = "VERIFYGATE_INSTRUMENTS"
 LINGER_SECONDS = 15.0
 """How long the process may live on after its last test, before the plugin ends it."""

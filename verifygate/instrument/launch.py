@@ -19,7 +19,7 @@ may import torch, and patch it, before the subject has a name for anything in it
 installs nothing. `options` are the instrument's own, with `folder` and `root` added. `tell(event, **fields)` writes
 one line of JSON, at once, to `folder/told.jsonl`; in a forked child it is silent. An instrument that raises while it
 is installed is told as `not-installed`, and the run goes on without it: whoever reads the record must fail closed.
-Instruments import each other relatively (`from .launch import ...`), torch and the standard library; nothing else.
+Instruments import each other relatively (`from ..launch import ...`), torch and the standard library; nothing else.
 
 The launcher itself tells: `launched`, `installed` / `not-installed` (per instrument), and at the end `ended`, with
 `how` (`returned`, `exit`, `raised`). No `ended` means that the process died before its end.
@@ -42,10 +42,10 @@ from typing import Any
 from .start import HERE
 
 INSTRUMENTS = {
-    "recorder": "recorder",
-    "emulate_cuda": "cuda_emulation",
-    "injection": "injection",
-    "oracle": "oracle",
+    "recorder": "recorder.install",
+    "emulate_cuda": "cuda.emulation",
+    "injection": "oracle.fault_injection",
+    "oracle": "oracle.perturbation",
 }
 """Name in the options -> module of this package."""
 TOLD = "told.jsonl"

@@ -21,9 +21,9 @@ from verifygate.performance.comparison import ArmRecord, Failure, Host, Trouble
 from verifygate.performance.ranks import command_line, joined
 from verifygate.process.subject import GRACE_SECONDS, Completed, Subject
 
-ARM = Path(verifygate.__file__).parent / "instrument" / "arm.py"
+ARM = Path(verifygate.__file__).parent / "instrument" / "bench" / "arm.py"
 SOCKET_VARIABLE = "VERIFYGATE_ARM_SOCKET"
-"""The same name stands in `instrument/arm.py`, which can import nothing from here."""
+"""The same name stands in `instrument/bench/arm.py`, which can import nothing from here."""
 PATIENCE_SECONDS = 2 * GRACE_SECONDS
 """How long after its time limit an arm's process may take to be gone."""
 CHUNK = 1 << 16

@@ -79,7 +79,7 @@ def _profiled(
     with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
         asked, answer = Path(folder, "options.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(options), encoding="utf-8")
-        command = [str(START), "profile_arm", str(asked), str(answer)]
+        command = [str(START), "bench.profile_arm", str(asked), str(answer)]
         try:
             completed = subject.run(command, seconds=settings.seconds, stop=stop)
         except OSError as error:

@@ -85,7 +85,7 @@ def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, An
         asked.write_text(json.dumps(jobs), encoding="utf-8")
         try:
             completed = Subject(Path(folder), interpreter).run(
-                ["-P", str(START), "proof_harness", str(asked), str(answer)],
+                ["-P", str(START), "proofs.harness", str(asked), str(answer)],
                 seconds=SECONDS + SECONDS_EACH * len(jobs),
             )
         except OSError as error:

@@ -10,7 +10,7 @@ import regions
 from world import World
 
 warnings.simplefilter("ignore")
-recording = sys.modules["verifygate_instruments.recorder"].current
+recording = sys.modules["verifygate_instruments.recorder.install"].current
 for module in (order, gan, regions, forwards):
     for name, case in list(vars(module).items()):
         if getattr(case, "__module__", "") == module.__name__ and not name.startswith("_") and type(case) is not type:

@@ -119,7 +119,7 @@ def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: i
     orders = folder / "orders.json"
     orders.write_text(json.dumps({"parallel": parallel, "preload": preload, "jobs": asked}), encoding="utf-8")
     limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
-    subject.run(["-m", f"{PACKAGE}.forks", str(orders)], seconds=limit, python_path=[code])
+    subject.run(["-m", f"{PACKAGE}.oracle.fork_server", str(orders)], seconds=limit, python_path=[code])
     return [Seen(read_told(path), path.parent) for path in written]
 
 

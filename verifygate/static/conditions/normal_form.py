@@ -10,7 +10,7 @@ from verifygate.static.conditions.predicates import Among, Atom, Fact, Remainder
 from verifygate.static.conditions.purity import answer, gives_the_same, question, read_by
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.access_paths import AccessPath
+from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import Frame, FunctionValue, Object
 
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
@@ -155,8 +155,7 @@ def remainder_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
         return None
     if turn not in (0, -1) or not isinstance(counter, ast.Name | ast.Attribute):
         return None
-    path = roles.path(*expand(counter, frame, roles))
-    mentions.add(path)
+    path = _subject(counter, frame, roles, mentions)
     asked = Remainder(f"({path} Mod {length})", path, closes=turn == -1)
     text = f"{'last' if asked.closes else 'first'} turn of {asked.text}"
     return Atom(text, frozenset(mentions), remainder=asked), wanted
@@ -213,7 +212,7 @@ def _among(expr: ast.expr, frame: Frame, roles: Roles) -> Among | None:
     constants = frozenset(text for each in listed if (text := _constant(each)) is not None)
     if len(constants) != len(listed) or not isinstance(asked, ast.Name | ast.Attribute | ast.Subscript):
         return None
-    return Among(roles.path(*expand(asked, frame, roles)), constants)
+    return Among(_subject(asked, frame, roles, set()), constants)
 
 
 def _constant(expr: ast.expr) -> str | None:
@@ -233,6 +232,17 @@ def _is_stable(call: ast.Call, frame: Frame, roles: Roles) -> bool:
         return True
     counts = last_name(call.func) == "len" and len(call.args) == 1 and roles.is_optimizer(call.args[0], frame)
     return counts or question(call, frame, roles) is not None
+
+
+def _subject(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[AccessPath]) -> AccessPath:
+    """What a condition is about: a variable, or what its only value computes (`index` that is passed `step - 1`)."""
+    text = _canonical(expr, frame, roles, mentions)
+    expanded, home = expr, frame
+    while (further := expand(expanded, home, roles))[0] is not expanded:
+        expanded, home = further
+    if isinstance(expanded, ast.Name | ast.Attribute | ast.Subscript):
+        return roles.path(expanded, home)
+    return AccessPath(Root("expression", text))
 
 
 def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[AccessPath]) -> str:

@@ -1,0 +1,1 @@
+"""Time and profile one arm of a performance comparison."""

@@ -1,0 +1,1 @@
+"""Emulate CUDA on a CPU: devices, autocast's policy, and what the emulation lacks."""

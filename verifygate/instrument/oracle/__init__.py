@@ -1,0 +1,1 @@
+"""Perturb a run (scale, dtype, inf) and tell what its weights and gradients become."""

@@ -1,0 +1,1 @@
+"""Train a tiny model with a rule's example, and measure it."""

@@ -1,0 +1,206 @@
+"""Watch what happens to gradients: backward and what its root descends from, clips, zero_grad."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch.optim.optimizer import Optimizer
+
+from ..patching.wrapping import After
+from .gradient_versions import Track
+from .recording import Arguments, Keywords, Recording, argument, error_name
+from .step_watch import StepWatch
+
+BOUNDING = ("nan_to_num_", "clamp_", "clamp_min_", "clamp_max_", "clip_")
+"""Writes in place, methods and functions, by which an inf becomes a number like any other."""
+
+
+class GradientWatch:
+    """Tells which optimizers' gradients each event is about."""
+
+    def __init__(self, recording: Recording, steps: StepWatch) -> None:
+        self.recording = recording
+        self._steps = steps
+        self._bounded: dict[int, tuple[Track, Any]] | None = {}
+        """Identity of a gradient -> track and parameter, of what the last backward scaled; None: not looked up yet."""
+
+    def _enters(self, call: str) -> bool:
+        return not self._steps.is_running() and self.recording.enters(call)
+
+    def patch(self) -> None:
+        """Put the watch around what makes, clips and clears gradients."""
+        from torch.nn.utils import clip_grad
+
+        around = self.recording.around
+        around(torch.autograd, "backward", self._backward)  # Tensor.backward calls it by this name
+        if hasattr(clip_grad, "_clip_grads_with_norm_"):
+            # What the public functions call by these names: an alias of theirs is covered as well.
+            around(clip_grad, "_clip_grads_with_norm_", self._clip_norm)
+            around(clip_grad, "_group_tensors_by_device_and_dtype", self._clip_value)
+            for module in (clip_grad, torch.nn.utils):
+                around(module, "clip_grads_with_norm_", self._clip_norm)
+        else:  # before torch 2.6
+            for module in (clip_grad, torch.nn.utils):
+                around(module, "clip_grad_norm_", self._clip_norm)
+                around(module, "clip_grad_value_", self._clip_norm)
+        around(Optimizer, "__init__", self._optimizer_made)
+        around(Optimizer, "zero_grad", self._zero_optimizer)
+        around(torch.nn.Module, "zero_grad", self._zero_module)
+        for name in BOUNDING:
+            for owner in (torch.Tensor, torch):
+                self.recording.around_operator(owner, name, self._bound)
+
+    def _backward(self, arguments: Arguments, keywords: Keywords) -> After | None:
+        if not self._enters("backward"):
+            return None  # a backward inside one: a checkpoint recomputes
+        tracks = list(self.recording.tracks)
+        self.recording.notice_touched(tracks)
+        for track in tracks:
+            if track.read_before is None:
+                track.read_before = self._steps.reads.count
+        tensors = arguments[0] if arguments else keywords.get("tensors")
+        weights = argument(arguments, keywords, "grad_tensors")
+        root, scaler = self.recording.roots.kind(tensors, weights)
+        if self.recording.sampler is not None:
+            self.recording.sampler.in_backward = True
+
+        def after(_result: object, raised: BaseException | None) -> None:
+            self.recording.leaves("backward")
+            self._bounded = None if root == "scaled" else {}
+            if self.recording.sampler is not None:
+                self.recording.sampler.in_backward = False
+            reached = []
+            devices = _devices(tensors)
+            for track in tracks:
+                if track.changed():
+                    reached.append(track.index)
+                    devices |= track.devices
+                else:
+                    track.look_closer()
+            self.recording.tell(
+                "backward",
+                root=root,
+                scaler=scaler,
+                optimizers=reached,
+                devices=sorted(devices),
+                raised=error_name(raised),
+            )
+
+        return after
+
+    def _clip_norm(self, arguments: Arguments, keywords: Keywords) -> After | None:
+        if not self._enters("clip"):
+            return None
+        given = argument(arguments, keywords, "parameters", 0)
+        parameters = [given] if isinstance(given, torch.Tensor) else given
+        listed = isinstance(parameters, list | tuple)
+        tracks = self.recording.tracks.with_parameters(parameters) if listed else []
+        limit = argument(arguments, keywords, "max_norm")
+        return self._clipped("norm", tracks, len(parameters) if listed else None, limit)
+
+    def _clip_value(self, arguments: Arguments, _keywords: Keywords) -> After | None:
+        if sys._getframe(3).f_code.co_name != "clip_grad_value_" or not self._enters("clip"):
+            return None  # the clips by norm group their tensors as well
+        gradients = [gradient for group in arguments[0] for gradient in group]
+        return self._clipped("value", self.recording.tracks.with_gradients(gradients), len(gradients), None)
+
+    def _clipped(self, kind: str, tracks: list[Track], count: int | None, limit: Any) -> After:
+        self.recording.notice_touched(tracks)
+        number = float(limit) if isinstance(limit, int | float) else None
+        endless = number == float("inf")
+
+        def after(_result: object, raised: BaseException | None) -> None:
+            self.recording.leaves("clip")
+            for track in tracks:
+                self.recording.remember(track)
+                if kind == "value":
+                    track.marks = []  # the grouping is over, the clamp is yet to come
+            self.recording.tell(
+                "clip",
+                clip=kind,
+                optimizers=[track.index for track in tracks],
+                tensors=count,
+                endless=endless or None,
+                raised=error_name(raised),
+            )
+
+        return after
+
+    def _bound(self, arguments: Arguments, _keywords: Keywords) -> After | None:
+        """A write that takes the inf out of a gradient; told once per backward and optimizer, for the first of them."""
+        if self._bounded is None:
+            self._bounded = {
+                id(parameter.grad): (track, parameter)
+                for track in self.recording.tracks
+                for parameter in track.parameters
+                if parameter.is_leaf and parameter.grad is not None
+            }
+        tensor = arguments[0] if arguments else None
+        found = self._bounded.get(id(tensor))
+        if found is None or found[1].grad is not tensor or self.recording.inside or self._steps.is_running():
+            return None
+        track = found[0]
+        if track.marks:
+            self.recording.notice_touched([track])
+
+        def after(_result: object, raised: BaseException | None) -> None:
+            if raised is None:
+                if track.marks:
+                    self.recording.tell("bounded", optimizers=[track.index])
+                track.marks = []  # the other gradients are yet to come, and are no writes of another kind
+
+        return after
+
+    def _optimizer_made(self, arguments: Arguments, _keywords: Keywords) -> After:
+        def after(_result: object, raised: BaseException | None) -> None:
+            if raised is None:
+                self.recording.track(arguments[0])
+
+        return after
+
+    def _zero_optimizer(self, arguments: Arguments, _keywords: Keywords) -> After | None:
+        if not self._enters("zero_grad"):
+            return None
+        track = self.recording.track(arguments[0])
+
+        def after(_result: object, raised: BaseException | None) -> None:
+            self.recording.leaves("zero_grad")
+            self._zeroed([] if track is None else [track, *self._emptied(track)], raised)
+
+        return after
+
+    def _zero_module(self, arguments: Arguments, _keywords: Keywords) -> After | None:
+        if not self._enters("zero_grad"):
+            return None
+        ids = set(map(id, arguments[0].parameters()))
+        tracks = [track for track in self.recording.tracks if track.ids <= ids]
+        touched = [track for track in self.recording.tracks if track not in tracks and not track.ids.isdisjoint(ids)]
+
+        def after(_result: object, raised: BaseException | None) -> None:
+            self.recording.leaves("zero_grad")
+            self._zeroed(tracks, raised)
+            self.recording.notice_touched(touched)
+
+        return after
+
+    def _emptied(self, zeroed: Track) -> list[Track]:
+        """Other tracks over some of the same parameters, of which none has a gradient any more."""
+        found = []
+        for track in self.recording.tracks:
+            if track is not zeroed and not track.ids.isdisjoint(zeroed.ids) and track.changed() and track.is_empty:
+                found.append(track)
+        return found
+
+    def _zeroed(self, tracks: list[Track], raised: BaseException | None) -> None:
+        for track in tracks:
+            self.recording.remember(track)
+        if tracks:
+            self.recording.tell("zero_grad", optimizers=[track.index for track in tracks], raised=error_name(raised))
+
+
+def _devices(tensors: Any) -> set[str]:
+    """Types of the devices that the roots of a backward lie on."""
+    given = tensors if isinstance(tensors, list | tuple) else [tensors]
+    return {each.device.type for each in given if isinstance(each, torch.Tensor)}

@@ -1,0 +1,180 @@
+"""What every part of the recorder needs: events that know their place and step, tracks of optimizers, no harm done."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from ..patching.wrapping import replace, replace_operator
+from .backward_roots import Roots
+from .compilation import compiles
+from .gradient_versions import Track, Tracks
+from .journal import Journal, Places
+
+HEAD, TAIL = 24_000, 8_000
+"""Events kept of the beginning (of a run, or of each section), and at least of the end."""
+MAX_ERRORS = 5
+
+Arguments = tuple[Any, ...]
+Keywords = dict[str, Any]
+
+
+class Recording:
+    """What is known while the run goes on. One per process."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        folder = Path(options["folder"], "trace")
+        folder.mkdir(exist_ok=True)
+        self.journal = Journal(folder, int(options.get("head", HEAD)), int(options.get("tail", TAIL)))
+        self.places = Places(self.journal, Path(options["root"]))
+        self.roots = Roots()
+        self._readable = frozenset({"cpu", "cuda"} if options.get("emulated") else {"cpu"})
+        """Types of devices that nobody has to wait for."""
+        self.tracks = Tracks(self._readable)
+        self.steps = 0
+        self.inside: list[str] = []
+        """The recorded calls that are running: those of torch that call each other tell of the outer one only."""
+        self.stepping: list[tuple[Any, FrameType]] = []
+        """Optimizers whose step runs, with the frame that runs it."""
+        self.devices: set[str] = set()
+        """Device types that autocast was entered for."""
+        self.nested: Counter[str] = Counter()
+        """Regions inside others, or disabled ones, by what they are."""
+        self.sampler: Any = None
+        self.active = True
+        self._errors = 0
+        os.register_at_fork(after_in_child=self._stop)
+        atexit.register(self.totals)
+
+    def tell(self, kind: str, **fields: object) -> int:
+        """One event, with what every event has; returns its number."""
+        if not self.active:
+            return 0
+        told: dict[str, object] = {"at": self.places.here(), "step": self.steps, **fields}
+        if autocast := self.autocast():
+            told["autocast"] = autocast
+        return self.journal.event(kind, {name: value for name, value in told.items() if value is not None})
+
+    def failed(self, error: Exception) -> None:
+        """An error of the recorder's own: told, and kept from the subject."""
+        self.inside.clear()  # whatever was entered may never be left
+        self._errors += 1
+        if self._errors <= MAX_ERRORS:
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+            self.journal.fact("recorder-error", error=f"{type(error).__name__}: {error}"[:300], where=where)
+
+    def totals(self) -> None:
+        """What was only counted; told at the end of the process."""
+        self.journal.fact(
+            "totals",
+            events=self.journal.number,
+            steps=self.steps,
+            nested_regions=dict(self.nested),
+            compiled=compiles(),
+            errors=self._errors,
+        )
+        if self.sampler is not None:
+            self.sampler.told()
+
+    def begin(self, name: str) -> None:
+        """A section of its own begins: a test. What is left over from before it says nothing about it."""
+        self.steps = 0
+        self.inside.clear()
+        self.stepping.clear()
+        self.roots.forget()
+        for track in self.tracks:
+            track.marks = track.look()
+        self.journal.begin(name)
+
+    def _stop(self) -> None:
+        self.active = False
+
+    def autocast(self) -> str | None:
+        """Device and dtype of the autocast that is in force in this thread, `cpu bfloat16`; None for none."""
+        for device in self.devices:
+            if torch.is_autocast_enabled(device):
+                return f"{device} {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"
+        return None
+
+    def value(self, tensor: Any) -> float | None:
+        """The value of a tensor with one element, where reading it waits for nobody."""
+        if tensor is None or tensor.device.type not in self._readable:
+            return None
+        return float(torch._C.TensorBase.item(tensor))  # not Tensor.item: it may be watched
+
+    def around(self, owner: Any, name: str, before: Any) -> None:
+        replace(owner, name, before, self.failed)
+
+    def around_operator(self, owner: Any, name: str, before: Any) -> None:
+        replace_operator(owner, name, before, self.failed)
+
+    def enters(self, call: str) -> bool:
+        """Whether this call is not one that an equal call makes, as an overriding method calls its parent's."""
+        if call in self.inside:
+            return False
+        self.inside.append(call)
+        return True
+
+    def leaves(self, call: str) -> None:
+        while self.inside and self.inside.pop() != call:
+            pass
+
+    def track(self, optimizer: Any) -> Track | None:
+        """The track of an optimizer; told once."""
+        track, is_new = self.tracks.of(optimizer)
+        if track is not None and is_new:
+            dtypes = Counter(str(parameter.dtype).removeprefix("torch.") for parameter in track.parameters)
+            self.journal.fact(
+                "optimizer",
+                id=track.index,
+                type=type(optimizer).__qualname__,
+                tensors=sum(dtypes.values()),
+                dtypes=dict(dtypes),
+                read=track.is_read,
+                at=self.places.here(),
+            )
+            self.tell("optimizer", optimizer=track.index, empty=track.is_empty)
+        return track
+
+    def notice_touched(self, tracks: list[Track]) -> None:
+        """Tell which gradients changed since the last look without an event of ours: by the project's own hand."""
+        emptied: list[int] = []
+        rewritten: list[int] = []
+        for track in tracks:
+            unknown = not track.marks
+            if track.changed() and not unknown:
+                (emptied if track.is_empty else rewritten).append(track.index)
+        if emptied:
+            self.tell("zero_grad", optimizers=emptied, by_hand=True)
+        if rewritten:
+            self.tell("touched", optimizers=rewritten)
+
+    @staticmethod
+    def remember(track: Track | None) -> None:
+        if track is not None:
+            track.marks = track.look()
+
+    def count_step(self, kind: str, track: Track | None, **fields: object) -> None:
+        """Tell of a step. An optimizer that drops its gradients itself leaves them `empty`."""
+        empty = (track is not None and track.is_empty) or None
+        self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
+        self.steps += 1
+        if self.sampler is not None and self.active:
+            self.sampler.stepped()
+
+
+def argument(arguments: Arguments, keywords: Keywords, name: str, position: int = 1) -> Any:
+    return arguments[position] if len(arguments) > position else keywords.get(name)
+
+
+def error_name(raised: BaseException | None) -> str | None:
+    return None if raised is None else type(raised).__name__
