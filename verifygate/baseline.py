@@ -1,15 +1,22 @@
-"""Earlier findings against these: new, open, fixed, or not to be told. Matched by fingerprint, never by line."""
+"""Compare findings with those of an earlier report: new, open, fixed, or unknown. Matched by fingerprint, not by line.
+
+Earlier versions named a second definition by its line, `train@7`, and the fingerprints of findings in it moved with
+that line. A finding under such a name is matched by rule, file, plain name and text of the line instead.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.model import Changes, Finding, Outcome, Report
 from verifygate.model.report import seal_of
+from verifygate.sources.qualified_names import unnumbered
 
+_LINE = re.compile(r"@\d+")
 MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -43,8 +50,8 @@ def refuse_edited(path: Path, shown: str) -> None:
 
 def changes(new: Report, old: Report) -> Changes:
     """What became of each finding. One in a stage that did not complete this time is neither open nor fixed."""
-    before = _findings(old)
     now = _findings(new)
+    before = _under_present_fingerprints(_findings(old), now)
     told = {stage.stage for stage in new.stages if stage.outcome is Outcome.COMPLETED}
     stage_of = {finding.fingerprint: stage.stage for stage in old.stages for finding in stage.findings}
     gone = [finding for key, finding in before.items() if key not in now]
@@ -74,6 +81,25 @@ def told(changed: Changes) -> str:
 
 def _findings(report: Report) -> dict[str, Finding]:
     return {finding.fingerprint: finding for stage in report.stages for finding in stage.findings}
+
+
+def _under_present_fingerprints(before: Mapping[str, Finding], now: Mapping[str, Finding]) -> dict[str, Finding]:
+    """Old findings by the fingerprint that each has today, where it was made of a name with a line: `train@7`."""
+    unmatched: dict[tuple[str, ...], list[str]] = {}
+    for finding in sorted(now.values(), key=lambda finding: finding.order):
+        if finding.fingerprint not in before and "#" in finding.symbol:
+            unmatched.setdefault(_identity(finding, unnumbered(finding.symbol)), []).append(finding.fingerprint)
+    present = {}
+    for finding in sorted(before.values(), key=lambda finding: finding.order):
+        if finding.fingerprint not in now and _LINE.search(finding.symbol):
+            alike = unmatched.get(_identity(finding, _LINE.sub("", finding.symbol)))
+            if alike:
+                present[finding.fingerprint] = alike.pop(0)
+    return {present.get(key, key): finding for key, finding in before.items()}
+
+
+def _identity(finding: Finding, name: str) -> tuple[str, ...]:
+    return (finding.rule, finding.path, name, finding.snippet)
 
 
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:

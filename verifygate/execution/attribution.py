@@ -15,6 +15,7 @@ from pathlib import Path
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import FunctionCoverage
 from verifygate.sources.file import SourceFile, SourceUnreadableError
+from verifygate.sources.qualified_names import all_definitions
 
 Lines = Mapping[int, Sequence[str]]
 """Line -> the tests that executed it."""
@@ -85,21 +86,13 @@ def functions(file: SourceFile) -> list[Function]:
         tree = ast.parse(file.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError, SourceUnreadableError):
         return []
-    return sorted(_functions(tree, ""), key=lambda function: (function.line, function.symbol))
+    return sorted(_functions(tree), key=lambda function: (function.line, function.symbol))
 
 
-def _functions(tree: ast.AST, prefix: str) -> Iterator[Function]:
-    pending = [(tree, prefix)]
-    while pending:
-        node, prefix = pending.pop()
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                pending.append((child, prefix))
-                continue
-            symbol = f"{prefix}{child.name}"
-            pending.append((child, f"{symbol}."))
-            if not isinstance(child, ast.ClassDef) and (body := _body(child)):
-                yield Function(symbol, child.lineno, child.end_lineno or child.lineno, body)
+def _functions(tree: ast.Module) -> Iterator[Function]:
+    for node, symbol in all_definitions(tree).items():
+        if not isinstance(node, ast.ClassDef) and (body := _body(node)):
+            yield Function(symbol, node.lineno, node.end_lineno or node.lineno, body)
 
 
 def _body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[int]:

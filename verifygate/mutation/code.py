@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from verifygate.sources.file import SourceFile
+from verifygate.sources.qualified_names import all_definitions
 
 
 class Code:
@@ -24,6 +25,14 @@ class Code:
         while (parent := self._parents.get(node)) is not None:
             yield parent
             node = parent
+
+    def symbol(self, node: ast.AST) -> str:
+        """The qualified name of the innermost function or class around a node; empty at the top level."""
+        return next((self._symbols[here] for here in self.above(node) if here in self._symbols), "")
+
+    @cached_property
+    def _symbols(self) -> Mapping[ast.AST, str]:
+        return dict(all_definitions(self.tree).items())
 
     @cached_property
     def calls(self) -> list[ast.Call]:

@@ -58,7 +58,7 @@ def _moves(operator: Operator, site: Site, file: SourceFile) -> Iterator[Move]:
         text = site.code.edited(edits)
         broken = _code_of(text, file.path)
         if broken is not None:
-            symbol = _symbol(site.code, node)
+            symbol = site.code.symbol(node)
             yield Move(operator, file.path, node.lineno, symbol, file.encoded(text), broken == whole)
 
 
@@ -68,9 +68,3 @@ def _code_of(text: str, path: str) -> object:
         return ast.dump(ast.parse(text, path))
     except (SyntaxError, ValueError):
         return None
-
-
-def _symbol(code: Code, node: ast.AST) -> str:
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    names = [here.name for here in code.above(node) if isinstance(here, kinds)]
-    return ".".join(reversed(names))

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from verifygate.sources.file import SourceFile, SourceUnreadableError
+from verifygate.sources.qualified_names import Definition, all_definitions
 from verifygate.sources.tree import Sources
 
 MODULE = "<module>"
 """The symbol of what stands in a file outside of every function and class, by Python's own name for it."""
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _LAYOUT = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 """Fields that say nothing which the rest of the tree does not."""
 
@@ -65,11 +65,7 @@ class FileSymbols:
         return min(around, key=lambda symbol: symbol.end_line - symbol.first_line, default=self._module)
 
     def _found(self) -> Iterator[Symbol]:
-        taken: dict[str, int] = {}
-        for node, prefix in _definitions(self._tree):
-            plain = prefix + node.name
-            taken[plain] = taken.get(plain, 0) + 1
-            name = plain if taken[plain] == 1 else f"{plain}#{taken[plain]}"
+        for node, name in all_definitions(self._tree).items():
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             yield Symbol(self.path, name, node.lineno, node.end_lineno or node.lineno, _digest(node), first)
 
@@ -130,19 +126,7 @@ def _parsed(file: SourceFile) -> ast.Module:
         raise SourceUnreadableError(f"nested too deeply or not parsable ({type(error).__name__})") from error
 
 
-def _definitions(root: ast.AST) -> Iterator[tuple[_Definition, str]]:
-    """Every function and class in source order, with the prefix of its qualified name."""
-    stack: list[tuple[ast.AST, str]] = [(root, "")]
-    while stack:
-        node, prefix = stack.pop()
-        if isinstance(node, _Definition):
-            yield node, prefix
-            prefix = f"{prefix}{node.name}."
-        inner = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
-        stack += [(child, prefix) for child in reversed(inner)]
-
-
-def _digest(root: ast.Module | _Definition) -> str:
+def _digest(root: ast.Module | Definition) -> str:
     """24 hexadecimal digits of sha256 over the tree: 96 bits, so that two symbols never share one by chance."""
     whole = hashlib.sha256()
     stack: list[ast.AST | str] = [root]
@@ -159,7 +143,7 @@ def _parts(node: ast.AST, root: ast.AST) -> list[ast.AST | str]:
     """A node as text and nodes. In a module's own symbol, a function or class is no more than its name."""
     if isinstance(node, ast.Constant):
         return [f"{type(node.value).__name__}:{_literal(node.value)};"]
-    if isinstance(root, ast.Module) and isinstance(node, _Definition):
+    if isinstance(root, ast.Module) and isinstance(node, Definition):
         return [f"define {node.name};"]
     parts: list[ast.AST | str] = [f"{type(node).__name__}("]
     for field, value in ast.iter_fields(node):
@@ -182,7 +166,7 @@ def _literal(value: object) -> str:
 
 
 def _without_docstring(node: ast.AST, body: object) -> object:
-    if not (isinstance(body, list) and body and isinstance(node, ast.Module | _Definition)):
+    if not (isinstance(body, list) and body and isinstance(node, ast.Module | Definition)):
         return body
     first = body[0]
     documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)

@@ -15,9 +15,10 @@ from verifygate.base.records import field, record, replace
 from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.outline import Span
+from verifygate.sources.qualified_names import Definition, definitions, unnumbered
 from verifygate.sources.tree import Sources
 from verifygate.static.symbols.import_graph import Companions
-from verifygate.static.symbols.own_nodes import Definition, own_nodes, replaces, symbols_of
+from verifygate.static.symbols.own_nodes import own_nodes, replaces
 from verifygate.static.symbols.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
 from verifygate.static.syntax.deferred import KINDS, Source, empty_definition, parse_skeleton, source_of
 from verifygate.static.syntax.names import simple_name
@@ -182,7 +183,7 @@ class Module:
         self.tree = tree
         self._words: dict[bytes, bool] = {}
         self.body = Function(self, tree, "")
-        self._symbols = symbols_of(tree.body)
+        self._symbols = definitions(tree.body)
         self._function_of: dict[ast.AST, Function] = {}
         self._class_of: dict[ast.AST, Class] = {}
         self.binders: dict[Binding, Function] = {}
@@ -237,7 +238,7 @@ class Module:
         """The definition that a function is or stands in, where rules look only at some of the file's."""
         if self.looked_at is None:
             return None
-        head = function.symbol.partition(".")[0].partition("@")[0].encode()
+        head = unnumbered(function.symbol.partition(".")[0]).encode()
         return next((span for span in self.file.definitions if span.name == head), None)
 
     def _collected(self, top: Definition) -> Members:
@@ -258,7 +259,7 @@ class Module:
             members.functions.append(enclosing)
             if owner is not None and (node.name not in owner.methods or replaces(node, owner.node.body)):
                 owner.methods[node.name] = enclosing
-        for inner, name in symbols_of(node.body).items():
+        for inner, name in definitions(node.body).items():
             self._collect(inner, f"{symbol}.{name}", made, enclosing, members)
 
     @property
