@@ -92,7 +92,7 @@ def test_a_line_above_changes_no_fingerprint(
 def as_an_earlier_version_wrote_it(document: dict[str, Any]) -> dict[str, Any]:
     """The same report with the name and the fingerprint that the second `train` of BRANCHES had there."""
     finding = next(each for each in document["stages"][0]["findings"] if each["symbol"] == "train#2")
-    finding |= {"symbol": "train@13", "fingerprint": "OLD"}
+    finding |= {"symbol": "train@13", "fingerprint": "b7f70f97536fd73e8af09af2"}
     document["run"]["seal"] = seal_of(document)
     return document
 

@@ -16,24 +16,24 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.mutation import OPERATORS, Move, mutants_of
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
-from verifygate.static.selection import Choice
 
 Told = set[tuple[str, str]]
 """Path and rule of findings."""
 
 
 def told(sources: Sources) -> Counter[tuple[str, str]]:
-    found = analyse(sources, Choice(), with_constructs=False).findings
+    found = analyse(sources, RuleSelection(), with_constructs=False).findings
     return Counter((each.path, each.rule) for each in found)
 
 
 def moves_of(sources: Sources, each: int) -> list[Move]:
     """So many moves of each kind for one project, the first ones."""
-    constructs = analyse(sources, Choice()).constructs
+    constructs = analyse(sources, RuleSelection()).constructs
     taken: dict[str, list[Move]] = defaultdict(list)
     for move in mutants_of(sources, constructs):
         if not move.same_code and len(taken[move.operator.name]) < each:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.model import Severity
 from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
-from verifygate.static.selection import Choice
 
 LOOP = """import torch
 
@@ -42,6 +42,6 @@ train(*torch.load("everything.pt"))
 def test_a_direct_step_that_says_why_is_low(tmp_path: Path, above: str, below: str, severity: Severity):
     (tmp_path / "train.py").write_text(LOOP.format(above=above, below=below), encoding="utf-8")
 
-    (finding,) = analyse(read_sources(tmp_path, ["."]), Choice(select=("AMP207",))).findings
+    (finding,) = analyse(read_sources(tmp_path, ["."]), RuleSelection(select=("AMP207",))).findings
 
     assert finding.severity is severity

@@ -13,12 +13,12 @@ import pytest
 import verifygate
 from verifygate.base.cpu_time import OFF
 from verifygate.base.errors import UsageError
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources import file, tree
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
 from verifygate.static import engine
 from verifygate.static.engine import Outcome, analyse
-from verifygate.static.selection import Choice
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.compaction import slim
 from verifygate.static.syntax.traversal import deeper_than, walk
@@ -77,7 +77,7 @@ def uncollected() -> Iterator[None]:
 
 
 def checked(sources: Sources) -> Outcome:
-    return analyse(sources, Choice(), lets_go=True)
+    return analyse(sources, RuleSelection(), lets_go=True)
 
 
 def held(sources: Sources) -> list[str]:
@@ -114,7 +114,7 @@ def test_a_small_project_is_held(sources: Sources):
 
 @pytest.mark.usefixtures("large")
 def test_whoever_needs_the_sources_afterwards_has_them(sources: Sources):
-    analyse(sources, Choice())
+    analyse(sources, RuleSelection())
 
     assert held(sources) == sorted(TREE)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
-from verifygate.static.selection import Choice
 
 KINDS = range(12)
 
@@ -21,7 +21,7 @@ def test_dicts_that_lack_a_key_are_told_in_the_order_they_stand_in(tmp_path: Pat
     )
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
 
-    found = analyse(read_sources(tmp_path, ["."]), Choice(select=("KEY101",))).findings
+    found = analyse(read_sources(tmp_path, ["."]), RuleSelection(select=("KEY101",))).findings
 
     (finding,) = found
     lines = [step.line for step in finding.steps]
@@ -55,7 +55,7 @@ train(*torch.load("everything.pt"))
 """
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
 
-    found = analyse(read_sources(tmp_path, ["."]), Choice(select=("AMP201",))).findings
+    found = analyse(read_sources(tmp_path, ["."]), RuleSelection(select=("AMP201",))).findings
 
     (finding,) = found
     told = [(step.line, step.text.partition(":")[0]) for step in finding.steps]
@@ -92,7 +92,7 @@ def train(model, optimizer, batches):
 """
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
 
-    found = analyse(read_sources(tmp_path, ["."]), Choice(select=("AMP201",))).findings
+    found = analyse(read_sources(tmp_path, ["."]), RuleSelection(select=("AMP201",))).findings
 
     (finding,) = found
     told = [(step.line, step.text.partition(":")[0]) for step in finding.steps]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 from verifygate.static.lowering import builder
-from verifygate.static.selection import Choice
 
 TRAINER = """import torch
 
@@ -49,7 +49,7 @@ def told(code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[st
     """The rules of the findings, and what was not walked, where a graph may have forty nodes."""
     monkeypatch.setattr(builder, "MAX_NODES", 40)
     large = "\n            ".join(["self.optimizer.zero_grad(set_to_none=True)"] * 40)
-    result = analyse(Sources([SourceFile("train.py", code.replace("LARGE", large).encode())]), Choice())
+    result = analyse(Sources([SourceFile("train.py", code.replace("LARGE", large).encode())]), RuleSelection())
     return [each.rule for each in result.findings], [each.reason for each in result.not_followed]
 
 

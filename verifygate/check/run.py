@@ -18,11 +18,11 @@ from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.discovery import find
 
 if TYPE_CHECKING:
+    from verifygate.config.rule_selection import RuleSelection
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
     from verifygate.sources.tree import Sources
     from verifygate.static.engine import Outcome
-    from verifygate.static.selection import Choice
 
 FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 FORMATS_WITH_FIXES = ("json", "sarif")
@@ -149,7 +149,7 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
 
 
 def _worked_out(
-    question: Question, base: Choice, sources: Sources, timings: Timings
+    question: Question, base: RuleSelection, sources: Sources, timings: Timings
 ) -> tuple[Answer, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
         from verifygate.report.findings import render_findings
@@ -186,7 +186,7 @@ def report_of(outcome: Outcome) -> CheckReport:
     )
 
 
-def _asides(format: str, report: CheckReport, outcome: Outcome, choice: Choice) -> list[str]:  # noqa: A002 - the option's name
+def _asides(format: str, report: CheckReport, outcome: Outcome, choice: RuleSelection) -> list[str]:  # noqa: A002 - the option's name
     """What a person is to know besides the findings."""
     from verifygate.static.registry import load_rules
 

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from verifygate.check import answer_cache
 from verifygate.config.discovery import lies_in
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.torch_floor import required_torch
 from verifygate.sources.tree import Sources
-from verifygate.static.selection import Choice
 
 
 class Judged(NamedTuple):
     """What `check` asks of the settings."""
 
-    choice: Choice
+    choice: RuleSelection
     exclude: tuple[str, ...] = ()
     """Glob patterns of paths to leave out."""
     text: str = ""
@@ -28,7 +28,7 @@ class Judged(NamedTuple):
 
 def unconfigured(start: Path) -> Judged:
     """What holds in a folder without a configuration."""
-    return Judged(Choice(torch_version=required_torch(start)))
+    return Judged(RuleSelection(torch_version=required_torch(start)))
 
 
 def judged(config: Path, start: Path, *, cached: bool) -> Judged:
@@ -67,7 +67,7 @@ def _judge(config: Path, start: Path) -> str:
     import json
 
     static = settings.static
-    choice = Choice(static.select, static.ignore, static.per_file_ignores, static.torch_version)
+    choice = RuleSelection(static.select, static.ignore, static.per_file_ignores, static.torch_version)
     return json.dumps([choice._asdict(), settings.project.exclude, settings.named_paths])
 
 
@@ -78,7 +78,7 @@ def _read(text: str) -> tuple[Judged, list[str]]:
     choice, exclude, named = json.loads(text)
     return (
         Judged(
-            Choice(
+            RuleSelection(
                 tuple(choice["select"]),
                 tuple(choice["ignore"]),
                 {pattern: tuple(words) for pattern, words in choice["per_file_ignores"].items()},

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from verifygate.base.counts import counted
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import CODE_SPAN, Document, Sentence
 from verifygate.claims.references import NO_TREE
@@ -113,7 +114,7 @@ def _judged(tree: Tree | None, absence: Absence) -> tuple[ClaimVerdict, str]:
     if not searched:
         return ClaimVerdict.INCONCLUSIVE, "the source tree holds no test"
     kind = "test" if absence.in_tests else "source"
-    return ClaimVerdict.CONFIRMED, f"{names}: nowhere in {len(searched)} {kind} file{'s' if len(searched) > 1 else ''}"
+    return ClaimVerdict.CONFIRMED, f"{names}: nowhere in {counted(len(searched), f'{kind} file')}"
 
 
 def _tests(tree: Tree) -> set[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from verifygate.base.counts import counted
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, Items, Section, Sentence, Table
 from verifygate.claims.numbers import every
@@ -174,7 +175,7 @@ def _severities(document: Document, ledger: Ledger) -> None:
             continue
         count = int(number[1])
         against = [ledger.passage(each) for each in found_[:3]]
-        headings = f"{len(found_)} heading{'s' if len(found_) > 1 else ''} marked {label['mark']}"
+        headings = f"{counted(len(found_), 'heading')} marked {label['mark']}"
         if count == len(found_):
             ledger.add(sentence, ClaimKind.COUNT, ClaimVerdict.CONFIRMED, f"the report has {headings}", against=against)
         elif count == 0 and not any(_settled(document, each) for each in found_):

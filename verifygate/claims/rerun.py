@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from verifygate.base.counts import counted
 from verifygate.claims.tree import Tree
 from verifygate.process.subject import Subject, discover_interpreter
 
@@ -64,7 +65,8 @@ def _run(subject: Subject, tree: Tree, path: str) -> Rerun:
         elif len(files) == 1:
             arguments = [files[0].path]
         else:
-            return Rerun(problem=f"the source tree has {len(files) or 'no'} file{'s' if len(files) > 1 else ''} {path}")
+            found = counted(len(files), "file") if files else "no file"
+            return Rerun(problem=f"the source tree has {found} {path}")
     try:
         ended = subject.run(["-m", "pytest", *OPTIONS, *(f"./{argument}" for argument in arguments)], seconds=SECONDS)
     except OSError as error:

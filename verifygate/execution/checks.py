@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from verifygate.base.counts import counted
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, names
-from verifygate.execution.scrub import count
 from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
 
 DEPRECATED_AMP = re.compile(r"\btorch\.(cuda|cpu)\.amp\b")
@@ -45,7 +45,7 @@ def tests_pass(account: Account, ran: Check) -> Check:
         )
     else:
         status, actual = Status.PASS, f"{passed} passed, none failed"
-        summary = f"{count(passed, 'test')} passed, as the plugin inside the run saw"
+        summary = f"{counted(passed, 'test')} passed, as the plugin inside the run saw"
         evidence, remedy = iter((_fact(summary, "", 0),)), ""
     return Check(
         id=name,
@@ -101,7 +101,7 @@ def no_warnings(warnings: Sequence[TestWarning], account: Account) -> Check:
         status=status,
         required=False,
         expected="no FutureWarning that names torch.cuda.amp or torch.cpu.amp",
-        actual=f"{count(len(deprecated), 'deprecation')} of AMP interfaces; {count(total, 'warning')} in all",
+        actual=f"{counted(len(deprecated), 'deprecation')} of AMP interfaces; {counted(total, 'warning')} in all",
         evidence=_numbered(
             "execution.warnings",
             (_fact(f"{one.category}: {one.message}", one.path, one.line) for one in deprecated),

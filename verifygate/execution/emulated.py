@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from verifygate.base.counts import counted
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, executed_lines
 from verifygate.execution.checks import CUDA_WORDS
 from verifygate.execution.outcomes import Judged, judge
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, tests_ran
-from verifygate.execution.scrub import Scrubber, count
+from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session, limits_of, run_pytest
 from verifygate.execution.trace_judgement import judged, recorder
 from verifygate.model import (
@@ -88,7 +89,7 @@ def run_emulated(
     if not context.settings.execution.emulate_cuda:
         why = "turned off by `execution.emulate_cuda = false` or `--no-emulate-cuda`"
         return Emulated(_none(Status.NOT_MEASURED, why, "turn it on, or run the gate on a machine with CUDA"), (), why)
-    context.progress(f"running {count(len(skipped), 'test')} again, with CUDA emulated")
+    context.progress(f"running {counted(len(skipped), 'test')} again, with CUDA emulated")
     settings = context.settings.execution
     instruments: list[tuple[str, dict[str, Any]]] = [(INSTRUMENT, {"capability": settings.capability})]
     instruments += [recorder(emulated=True)] if settings.recorder else []
@@ -258,7 +259,8 @@ def _check(tests: Sequence[EmulatedTest]) -> Check:
         status=status,
         required=status is Status.FAIL,
         expected="each of them passes, and uses nothing that is not emulated",
-        actual=f"{count(len(tests), 'test')} with CUDA emulated: {', '.join(parts)}" + (f"; {first}" if first else ""),
+        actual=f"{counted(len(tests), 'test')} with CUDA emulated: {', '.join(parts)}"
+        + (f"; {first}" if first else ""),
         evidence=tuple(
             Evidence(
                 id=f"E-{ID}-{number}",

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.order import ObservedViolation, OrderJudge
 from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
-from verifygate.execution.scrub import Scrubber, count
+from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import Trace, read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import EvidenceClass, TraceSummary
@@ -164,10 +165,10 @@ def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
     if not seen.steps:
         return "no optimizer step was recorded: training in child processes is not seen"
     if seen.steps == seen.skipped:
-        return f"the scaler skipped all of {count(seen.steps, 'step')}: nothing was trained"
+        return f"the scaler skipped all of {counted(seen.steps, 'step')}: nothing was trained"
     if not counts.get("autocast") and not counts.get("scale"):
         hint = f" ({off}; --emulate-cuda runs it)" if off else ""
-        return f"neither autocast nor a live scaler was in use in {count(seen.steps, 'step')}{hint}"
+        return f"neither autocast nor a live scaler was in use in {counted(seen.steps, 'step')}{hint}"
     return ""
 
 

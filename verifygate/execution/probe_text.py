@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verifygate.execution.scrub import count
+from verifygate.base.counts import counted
 from verifygate.model import Finding, LowPrecision, ScaleChange, TraceSummary
 from verifygate.model.probe_report import ProbeReport
 
@@ -60,7 +60,9 @@ def _share(trace: TraceSummary) -> str:
     if sample is None:
         return f"NOT MEASURED: {trace.not_sampled}"
     share = f"{sample.share:.1%} of the FLOPs, " if sample.share is not None else ""
-    words = f"{share}{sample.low_operations} of {sample.operations} matrix operations, in {count(sample.steps, 'step')}"
+    words = (
+        f"{share}{sample.low_operations} of {sample.operations} matrix operations, in {counted(sample.steps, 'step')}"
+    )
     missing = f"; no FLOPs known for {', '.join(sample.uncounted)}" if sample.uncounted else ""
     return f"{words}; {sample.casts_per_step:g} casts a step{missing}"
 
@@ -80,5 +82,5 @@ def _breach(finding: Finding) -> list[str]:
 
 
 def _last(report: ProbeReport) -> str:
-    words = {"breaches": count(len(report.findings), "breach", "breaches")}.get(report.outcome, str(report.outcome))
+    words = {"breaches": counted(len(report.findings), "breach", "breaches")}.get(report.outcome, str(report.outcome))
     return words + (f": {report.reason}" if report.reason else "")

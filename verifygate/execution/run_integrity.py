@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from verifygate.base.counts import counted
 from verifygate.execution.outcomes import Judged
-from verifygate.execution.scrub import Scrubber, count
+from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import Record
 from verifygate.model import Check, Evidence, EvidenceClass, Status
 from verifygate.process.subject import Completed
@@ -127,7 +128,7 @@ def tests_ran(account: Account, junit: str) -> Check:
         actual += "; the process had to be ended, because a thread kept it alive after the last test"
     if left := account.completed.left_behind:
         names = ", ".join(account.scrubber.text(name) for name in left[:3])
-        actual += f"; {count(len(left), 'process', 'processes')} left behind and ended: {names}"
+        actual += f"; {counted(len(left), 'process', 'processes')} left behind and ended: {names}"
     return Check(
         id=ID,
         title="The tests ran to their end",
@@ -189,7 +190,7 @@ def _died_in(account: Account, unfinished: list[Judged]) -> Problem:
     name = account.scrubber.identity(record.last_started)
     if account.out_of_time:
         done = len(record.started) - len(unfinished)
-        text = f"time is up: {done} of {count(account.collected, 'test')} have run; {ending}"
+        text = f"time is up: {done} of {counted(account.collected, 'test')} have run; {ending}"
         return Problem(text, "raise `execution.seconds`, or run fewer tests", unfinished, Status.NOT_MEASURED)
     where = f", at {place[0]}:{place[1]}" if (place := unfinished[-1].raised_at or unfinished[-1].failed_at) else ""
     if record.test_limit is not None:
@@ -206,7 +207,7 @@ def _stopped(account: Account) -> Problem | None:
     if record.forged:
         remedy = "find the test or conftest that writes into the gate's stream"
         return Problem(
-            f"the account of the run holds {count(record.forged, 'line')} that the plugin did not write", remedy
+            f"the account of the run holds {counted(record.forged, 'line')} that the plugin did not write", remedy
         )
     if record.internal_error:
         return Problem(
@@ -220,7 +221,7 @@ def _stopped(account: Account) -> Problem | None:
         why = account.scrubber.text(record.interrupted or record.stopped) or "pytest gives no reason"
         culprits = [one for one in account.judged if one.test.id == account.scrubber.identity(record.last_started)]
         return Problem(
-            f"{missing} of {count(account.collected, 'collected test')} never started: {why}",
+            f"{missing} of {counted(account.collected, 'collected test')} never started: {why}",
             "run all of them",
             culprits,
         )
@@ -239,7 +240,7 @@ def _contradicts(account: Account, junit: str) -> Problem | None:
         return Problem("the tests finished, but the process did not end", "end threads and children that a test starts")
     if account.bad and code == 0:
         remedy = "find the conftest or plugin that changes the exit status or the reports"
-        return Problem(f"exit code 0 although {count(len(account.bad), 'test')} did not pass", remedy, account.bad)
+        return Problem(f"exit code 0 although {counted(len(account.bad), 'test')} did not pass", remedy, account.bad)
     if record.unharmed:
         folders = ", ".join(account.scrubber.text(folder) for folder in record.unharmed)
         remedy = "remove the hook that swallows or rewrites failures (conftest.py, or an installed plugin)"

@@ -77,8 +77,3 @@ class Scrubber:
         if "site-packages" in relative.parts or not (self.root / relative).is_file():
             return None
         return relative.as_posix()
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """`1 test`, `2 tests`."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"

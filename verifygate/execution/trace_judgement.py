@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from typing import Any
 
+from verifygate.base.counts import counted
+from verifygate.config.rule_selection import ignoring_pattern, is_selected
 from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.order import ObservedViolation, OrderJudge
 from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
-from verifygate.execution.scrub import count
 from verifygate.execution.session import Session
 from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
@@ -76,7 +76,7 @@ def trace_check(recorded: Recorded, session: Session, *, on: bool, sources: Sour
         for number, each in enumerate(recorded.findings[:EVIDENCE_LIMIT], 1)
     )
     if status is Status.PASS:
-        said = f"every event kept of {count(recorded.tests, 'test')} was walked through the protocol"
+        said = f"every event kept of {counted(recorded.tests, 'test')} was walked through the protocol"
         evidence = (Evidence(id=f"E-{ID}-1", kind=EvidenceClass.EXECUTED, summary=said),)
     remedies = {
         Status.FAIL: "correct the lines shown",
@@ -115,26 +115,18 @@ def _judgement(recorded: Recorded, session: Session, *, on: bool, sources: Sourc
         return Status.NOT_MEASURED, f"the recorder broke: {what}"
     if not recorded.tests:
         return Status.NOT_MEASURED, "no test ran autocast or a live scaler"
-    return Status.PASS, f"no breach in {count(recorded.tests, 'test')} with AMP at work"
+    return Status.PASS, f"no breach in {counted(recorded.tests, 'test')} with AMP at work"
 
 
 def _named(found: Sequence[Finding]) -> str:
     shown = ", ".join(f"{each.rule} at {each.path}:{each.line}" for each in found[:5])
-    return f"{count(len(found), 'breach', 'breaches')}: {shown}" + (
+    return f"{counted(len(found), 'breach', 'breaches')}: {shown}" + (
         f" and {len(found) - 5} more" if len(found) > 5 else ""
     )
 
 
 def _is_wanted(finding: Finding, static: StaticSettings) -> bool:
     """Whether the settings leave this rule on, in this file."""
-    ignored = [*static.ignore]
-    ignored += [
-        word for glob, words in static.per_file_ignores.items() if fnmatch(finding.path, glob) for word in words
-    ]
-    if any(_names(word, finding) for word in ignored):
+    if ignoring_pattern(finding.path, finding.rule, finding.name, static.per_file_ignores) is not None:
         return False
-    return not static.select or any(_names(word, finding) for word in static.select)
-
-
-def _names(word: str, finding: Finding) -> bool:
-    return word == finding.name or finding.rule.startswith(word.upper())
+    return is_selected(finding.rule, finding.name, static.select, static.ignore)

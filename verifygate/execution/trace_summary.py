@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from verifygate.execution.scrub import count
+from verifygate.base.counts import counted
 from verifygate.execution.trace import Event, Trace
 from verifygate.model import Island, LowPrecision, ScaleChange, TraceSummary, Visit
 
@@ -57,7 +57,7 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
 
 def _optimizers(trace: Trace) -> tuple[str, ...]:
     """Each kind of optimizer once."""
-    kinds = Counter(f"{fact['type']}, {count(int(fact['tensors']), 'tensor')}" for fact in trace.optimizers.values())
+    kinds = Counter(f"{fact['type']}, {counted(int(fact['tensors']), 'tensor')}" for fact in trace.optimizers.values())
     return tuple(kind if times == 1 else f"{times} x {kind}" for kind, times in sorted(kinds.items()))
 
 

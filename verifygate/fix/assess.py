@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from verifygate.base.garbage import collection_paused
 from verifygate.fix.draft import CannotFixError
 from verifygate.fix.fixers import FIXES, fixer, tree_of
 from verifygate.model import Applicability, Finding
@@ -19,7 +18,7 @@ def with_fixes(findings: Iterable[Finding], sources: Sources) -> tuple[Finding, 
     safety: dict[int, Applicability] = {}
     for path in sorted({finding.path for finding in found if finding.rule in FIXES}):
         numbers = [at for at, finding in enumerate(found) if finding.path == path and finding.rule in FIXES]
-        with _no_garbage_looked_for():
+        with collection_paused():
             built, _ = assessed([found[at] for at in numbers], sources)
         safety |= {at: built[found[at]] for at in numbers if found[at] in built}
     return tuple(replace(finding, fix=safety[at]) if at in safety else finding for at, finding in enumerate(found))
@@ -42,15 +41,3 @@ def assessed(findings: Sequence[Finding], sources: Sources) -> tuple[dict[Findin
         except CannotFixError as error:
             reasons[finding] = str(error)
     return built, reasons
-
-
-@contextmanager
-def _no_garbage_looked_for() -> Iterator[None]:
-    """While a tree is built, all of it is in use; looking for garbage goes through it, and the analysis, many times."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()

@@ -11,9 +11,9 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from verifygate.base.counts import counted
 from verifygate.model.claims import Claim, ClaimKind, ClaimsReport, ClaimVerdict, Passage, ReadReport
 from verifygate.model.json_document import text_of
-from verifygate.report.counts import counted
 from verifygate.report.escape import LONG, plain
 from verifygate.report.markdown import filled
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
+from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.model import Applicability, Certainty, Finding, Severity
 from verifygate.model.check_report import CheckReport
 from verifygate.model.json_document import text_of
-from verifygate.report.counts import advice, counted, tally
 from verifygate.report.escape import LONG, plain, workflow_data, workflow_property
+from verifygate.report.phrases import advice, tally
 
 
 def render_findings(report: CheckReport, format: str, asides: Sequence[str] = ()) -> str:  # noqa: A002 - the option's name

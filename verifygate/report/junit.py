@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Literal
 
+from verifygate.base.counts import counted
 from verifygate.model import Check, Finding, Outcome, Report, StageResult, Status, Verdict
 from verifygate.model.check_report import CheckReport
-from verifygate.report.counts import counted
 from verifygate.report.escape import LONG, plain, xml_text
 from verifygate.report.view import View
 

@@ -10,8 +10,8 @@ from verifygate import __version__
 from verifygate.model import Certainty, Finding, NotAnalysed, Outcome, PathStep, Report, Severity
 from verifygate.model.check_report import CheckReport
 from verifygate.model.json_document import text_of
-from verifygate.report.counts import advice
 from verifygate.report.escape import LONG, plain
+from verifygate.report.phrases import advice
 from verifygate.report.view import View
 
 MAX_RESULTS = 5_000

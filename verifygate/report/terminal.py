@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from verifygate.base.counts import counted
 from verifygate.model import Outcome, Report, StageResult, Verdict
-from verifygate.report.counts import counted, tally
 from verifygate.report.escape import LONG, plain
+from verifygate.report.phrases import tally
 from verifygate.report.view import View, origin_words, points
 
 MOST_REASONS = 5

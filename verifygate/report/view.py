@@ -11,6 +11,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
+from verifygate.base.counts import counted
 from verifygate.config.settings import STAGE_NAMES
 from verifygate.model import (
     Arm,
@@ -40,7 +41,7 @@ from verifygate.model import (
     Waiver,
     WaiverState,
 )
-from verifygate.report.counts import counted, tally
+from verifygate.report.phrases import tally
 from verifygate.report.trees import as_mermaid, as_text
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from verifygate.base.counts import counted
 from verifygate.model import ArchitectureTrees, Branch, Construct, ConstructKind, StaticDetails, Status
 from verifygate.requirements.code import (
     MISMATCH,
@@ -18,7 +19,7 @@ from verifygate.requirements.code import (
     place,
     unproved,
 )
-from verifygate.requirements.facts import Answer, Facts, Missing, counted, in_scope, listed
+from verifygate.requirements.facts import Answer, Facts, Missing, in_scope, listed
 from verifygate.requirements.frameworks import framework_of
 from verifygate.requirements.spec import Architecture
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from verifygate.base.counts import counted
 from verifygate.model import Certainty, Construct, ConstructKind, EvidenceClass, Finding, StaticDetails, Status
-from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, counted, in_scope, listed
+from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, in_scope, listed
 from verifygate.requirements.queries import Query
 
 MISMATCH = (

@@ -196,11 +196,6 @@ def together(statuses: Iterable[Status]) -> Status:
     return Status.NOT_MEASURED
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 test`, `2 tests`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def listed(items: Iterable[str]) -> str:
     """The first few of `items`, and how many more there are."""
     every = list(items)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from verifygate.base.counts import counted
 from verifygate.model import Check, Coverage, EvidenceClass, LinkState, MarkProblem, RequirementResult, Status
-from verifygate.requirements.facts import Cite, Facts, counted, listed
+from verifygate.requirements.facts import Cite, Facts, listed
 from verifygate.requirements.links import targets, tested
 from verifygate.requirements.lock import Lock, lock_path, words_digest
 from verifygate.requirements.marks import Mark, marks

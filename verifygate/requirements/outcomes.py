@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from verifygate.base.counts import counted
 from verifygate.model import EvidenceClass, Status
-from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, Test, counted, listed, matches, together
+from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, Test, listed, matches, together
 from verifygate.requirements.queries import MarkedTests, Query
 
 PROVES = {

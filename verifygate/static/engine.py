@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import gc
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.base.digests import digest_of
 from verifygate.base.errors import UsageError
+from verifygate.base.garbage import collection_paused
 from verifygate.base.records import record
+from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
 from verifygate.protocol import Violation
 from verifygate.rule_codes import SuppressionProblem
@@ -27,7 +27,6 @@ from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Picker
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
-from verifygate.static.selection import Choice
 from verifygate.static.symbols.location import Place
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.parser import UnparsableError
@@ -60,7 +59,7 @@ class Outcome:
 
 def analyse(
     sources: Sources,
-    settings: StaticSettings | Choice,
+    settings: StaticSettings | RuleSelection,
     *,
     with_constructs: bool = True,
     lets_go: bool = False,
@@ -78,7 +77,7 @@ def analyse(
             f"no rule is left to run: {', '.join(asked)} needs a newer torch than {settings.torch_version}",
             remedy="widen what is selected, or raise `torch_version` in [static]",
         )
-    with warnings.catch_warnings(), _room_for_nesting(), _no_garbage_collected():
+    with warnings.catch_warnings(), _room_for_nesting(), collection_paused():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         analysis = _analysis(sources, timings)
         written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
@@ -145,18 +144,6 @@ def _room_for_nesting() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-@contextmanager
-def _no_garbage_collected() -> Iterator[None]:
-    """Trees are large and have no cycles: looking for some again and again doubles the time of parsing."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
 def _once(found: list[Finding], sources: Sources) -> list[Finding]:
     """Without what a link to a file repeats of that file; what only stands where the link lies remains."""
     there = {(each.path, each.rule, each.line, each.column) for each in found}
@@ -167,12 +154,14 @@ def _once(found: list[Finding], sources: Sources) -> list[Finding]:
     ]
 
 
-def _switch_off(found: list[Finding], settings: StaticSettings | Choice) -> tuple[list[Finding], list[Suppression]]:
+def _switch_off(
+    found: list[Finding], settings: StaticSettings | RuleSelection
+) -> tuple[list[Finding], list[Suppression]]:
     """Findings that stay, and those that `per_file_ignores` takes away: these are listed like any suppression."""
     kept: list[Finding] = []
     silenced: list[Suppression] = []
     for finding in found:
-        pattern = _ignoring(finding, settings)
+        pattern = ignoring_pattern(finding.path, finding.rule, finding.name, settings.per_file_ignores)
         if pattern is None:
             kept.append(finding)
             continue
@@ -186,13 +175,6 @@ def _switch_off(found: list[Finding], settings: StaticSettings | Choice) -> tupl
             )
         )
     return kept, silenced
-
-
-def _ignoring(finding: Finding, settings: StaticSettings | Choice) -> str | None:
-    for pattern, words in settings.per_file_ignores.items():
-        if words and fnmatch(finding.path, pattern) and finding.rule in chosen(words, ()):
-            return pattern
-    return None
 
 
 def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iterable[Finding]:

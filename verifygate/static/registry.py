@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verifygate.base.errors import UsageError, VerifygateError
+from verifygate.config.rule_selection import is_selected, names_rule
 from verifygate.static import rules
 from verifygate.static.rule import LoadedRule, Rule
 
@@ -62,10 +63,11 @@ def chosen(select: Iterable[str], ignore: Iterable[str]) -> dict[str, LoadedRule
 
     Raises UsageError for a word that is none of these, and where nothing is left.
     """
-    selected = list(select)
-    picked = {code for text in selected for code in _matching(text)} if selected else set(load_rules())
-    dropped = {code for text in ignore for code in _matching(text)}
-    left = {code: loaded for code, loaded in load_rules().items() if code in picked - dropped}
+    selected, ignored = tuple(select), tuple(ignore)
+    refuse_unknown((*selected, *ignored))
+    left = {
+        code: loaded for code, loaded in load_rules().items() if is_selected(code, loaded.rule.name, selected, ignored)
+    }
     if not left:
         raise UsageError("no rule is left to run", remedy="widen what is selected, or narrow what is ignored")
     return left
@@ -78,8 +80,7 @@ def check_rules(settings: Settings) -> None:
     named |= {("per_file_ignores", pattern): codes for pattern, codes in static.per_file_ignores.items()}
     for where, words in named.items():
         try:
-            for word in words:
-                _matching(word)
+            refuse_unknown(words)
         except UsageError as error:
             raise UsageError(error.problem, where=settings.place("static", *where), remedy=error.remedy) from None
 
@@ -93,7 +94,8 @@ def too_new(loaded: LoadedRule, torch_version: str) -> bool:
     return Version(torch_version) < Version(loaded.rule.torch)
 
 
-def _matching(text: str) -> list[str]:
-    """Codes that a code, a name, or the beginning of a code (`AMP2`, `AMP`) stands for."""
-    family = [code for code in load_rules() if text and code.startswith(text.upper())]
-    return family or [find_rule(text).rule.code]
+def refuse_unknown(words: Iterable[str]) -> None:
+    """Raises UsageError for a word that names no rule and no family of rules."""
+    for word in words:
+        if not any(names_rule(word, code, loaded.rule.name) for code, loaded in load_rules().items()):
+            find_rule(word)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 
+from verifygate.base.counts import counted
 from verifygate.model import (
     Check,
     Evidence,
@@ -129,7 +130,7 @@ def _too_new_check(code: str, torch_version: str) -> Check:
 
 
 def _counted(findings: int, silenced: list[Suppression]) -> str:
-    text = f"{findings} finding{'s' if findings != 1 else ''}" if findings else "none"
+    text = counted(findings, "finding") if findings else "none"
     if not silenced:
         return text
     where = "; ".join(f"{each.path}:{each.line}, {each.reason or 'no reason given'}" for each in silenced[:3])

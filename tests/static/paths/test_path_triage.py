@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
-from verifygate.static.selection import Choice
 
 LOOP = """import torch
 
@@ -29,7 +29,7 @@ def train(model, optimizer, scaler, batches, kind):
 def reported(tmp_path: Path, text: str) -> list[str]:
     """The codes reported in one module."""
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    return [finding.rule for finding in analyse(read_sources(tmp_path, ["."]), Choice()).findings]
+    return [finding.rule for finding in analyse(read_sources(tmp_path, ["."]), RuleSelection()).findings]
 
 
 STEP = "scaler.unscale_(optimizer); scaler.step(optimizer); scaler.update()"

@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from verifygate.model import Finding, Severity
 
 
-def counted(count: int, one: str, many: str = "") -> str:
-    """`1 finding`, `2 findings`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
 def advice(finding: Finding) -> str:
     """Message and remedy in one line, for readers that have room for one."""
     return f"{finding.message}; remedy: {finding.remedy}" if finding.remedy else finding.message
