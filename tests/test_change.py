@@ -15,7 +15,7 @@ from verifygate.gate import run
 from verifygate.model import StageResult
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.stage import Stage, StageContext
+from verifygate.stage import StageContext
 from verifygate.static.engine import analyse
 
 FAULTY = """\
@@ -103,9 +103,9 @@ def test_the_report_names_the_commit_it_began_with(repository: Path, monkeypatch
     began = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     run_stage = run._run_stage
 
-    def run_while_somebody_commits(stage: Stage, context: StageContext) -> StageResult:
+    def run_while_somebody_commits(name: str, context: StageContext) -> StageResult:
         subprocess.run([*git, "commit", "-qm", "meanwhile", "--allow-empty"], check=True)
-        return run_stage(stage, context)
+        return run_stage(name, context)
 
     monkeypatch.setattr(run, "_run_stage", run_while_somebody_commits)
     assert main(["run", "--stage", "static"]) == 1

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from verifygate.cli import main
 from verifygate.commands import MODULES, cli
 from verifygate.quality import docs
+from verifygate.report import markdown
+from verifygate.report.formats import run_formats
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -66,6 +68,13 @@ def test_links_in_the_documentation_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs.DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_about_reports_names_every_format_and_every_page():
+    """A new format or stage is in the two tables, and on the page that says what a run writes."""
+    page = (docs.DOCS / "reports.md").read_text(encoding="utf-8")
+    assert f"`--format {','.join(run_formats())}`" in page
+    assert [name for name in markdown.PAGES if f"| `{name}` |" not in page] == []
 
 
 def test_internals_name_files_that_exist():

@@ -29,7 +29,7 @@ from verifygate.model import (
     Suppression,
 )
 from verifygate.model.check_report import CheckReport
-from verifygate.report.findings import as_json
+from verifygate.report.json import render_check
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -88,7 +88,7 @@ def test_check_prints_what_its_schema_says() -> None:
     """The JSON of `check`, which is written without pydantic, is what pydantic would write and read."""
     report = CheckReport(files_checked=2, findings=(FOUND,), not_analysed=(GONE,), not_followed=(GAP,))
     adapter = TypeAdapter(CheckReport)
-    document = json.loads(as_json(report))
+    document = json.loads(render_check(report))
     assert list(document) == ["schema_version", "files_checked", "findings", "not_analysed", "not_followed"]
     assert document == adapter.dump_python(report, mode="json")
     assert adapter.validate_python(document) == report

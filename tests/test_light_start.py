@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifygate.check.run import FORMATS, Question, plain
+from verifygate.check.run import Question, plain
 from verifygate.commands.check import check
+from verifygate.report.formats import check_formats
 
 CLIPS = """from torch.amp import GradScaler
 import torch
@@ -111,13 +112,13 @@ def test_an_answer_that_is_kept_loads_no_analysis(project: Path) -> None:
     """Nor what classes of many records are made with, which takes as long as Python takes to start."""
     assert "verifygate.static.engine" in loaded(project)
     again = loaded(project)
-    assert not {"verifygate.static.engine", "verifygate.report.findings", "dataclasses", "ast"} & again
+    assert not {"verifygate.static.engine", "verifygate.report.text", "dataclasses", "ast"} & again
     assert not HEAVY & again
 
 
 WORDS = st.sampled_from(
     [
-        "train.py", "a b", "", "-", "--", "-h", "--help", "--form", "AMP2,KEY101", *FORMATS,
+        "train.py", "a b", "", "-", "--", "-h", "--help", "--form", "AMP2,KEY101", *check_formats(),
         "--no-cache", "--timings", "--timings=1", "--format", "--format=", "--select", "--select=PERF",
         "--ignore", "--ignore=,", "--config", "--config=gate.toml",
     ]

@@ -140,7 +140,13 @@ def test_wheel_holds_every_file_of_the_package(tmp_path: Path):
     (wheel,) = tmp_path.glob("*.whl")
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert held == set(tree("verifygate"))
-    for kind in ("verifygate/docs/*.md", "verifygate/report/templates/*", "*schema*.json", "verifygate/py.typed"):
+    for kind in (
+        "verifygate/docs/*.md",
+        "verifygate/report/templates/*",
+        "verifygate/execution/templates/*",
+        "*schema*.json",
+        "verifygate/py.typed",
+    ):
         assert any(PurePosixPath(name).match(kind) for name in held), kind
 
 

@@ -31,9 +31,6 @@ class StageContext:
 class Stage(Protocol):
     """One stage of the gate. An exception out of `run` makes the stage errored, and the verdict BLOCK."""
 
-    @property
-    def name(self) -> str: ...
-
     def run(self, context: StageContext) -> StageResult: ...
 
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifygate.cli import main
-from verifygate.report.claims import ranges, render_claims
+from verifygate.report.claims import ranges
+from verifygate.report.formats import render_claims
 
 SCHEMA = Path(__file__).parents[2] / "verifygate" / "docs" / "schemas" / "claims.schema.json"
 LINES = [line for path in sorted(REPORTS.glob("*.md")) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -10,7 +10,7 @@ from claims_help import REPORTS, refuted, told
 
 from verifygate.claims import audit
 from verifygate.model.claims import ClaimsReport
-from verifygate.report.claims import render_claims
+from verifygate.report.formats import render_claims
 
 COMMITTED = Path(__file__).parents[2] / "reports" / "claims" / "claims.md"
 SEEDS = os.environ.get("VERIFYGATE_SEED_REPORTS", "")

@@ -14,7 +14,7 @@ from report_sample import CLIP, HOSTILE, KEYS, RECREATED, check_report
 from verifygate.base.errors import UsageError
 from verifygate.model import Applicability, NotAnalysed
 from verifygate.model.check_report import CheckReport
-from verifygate.report.findings import CHECK_FORMATS, render_findings
+from verifygate.report.formats import check_formats, render_check
 
 CLEAN = CheckReport(files_checked=3, findings=(), not_analysed=(), not_followed=())
 UNREAD = NotAnalysed(path="bad.py", reason="invalid syntax", mentions_amp=True)
@@ -22,7 +22,7 @@ UNREAD = NotAnalysed(path="bad.py", reason="invalid syntax", mentions_amp=True)
 
 def test_text_line_is_clickable() -> None:
     """`path:line:col: CODE name [severity, certain] message`, the remedy below it, then the way there."""
-    first, second, third, *_ = render_findings(check_report(CLIP), "text").splitlines()
+    first, second, third, *_ = render_check(check_report(CLIP), "text").splitlines()
     assert first.startswith("demo/train_step.py:88:9: AMP201 clip-before-unscale [critical, certain] gradients of")
     assert second == "    remedy: call `scaler.unscale_(optimizer)` before `clip_grad_norm_`"
     assert third == "     1. demo/train_step.py:86  SCALE scaler.scale(loss)"
@@ -30,7 +30,7 @@ def test_text_line_is_clickable() -> None:
 
 def test_text_without_steps_or_remedy_is_one_line() -> None:
     """No empty line promises what is not there."""
-    assert render_findings(check_report(RECREATED), "text").count("\n") == 3
+    assert render_check(check_report(RECREATED), "text").count("\n") == 3
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_text_without_steps_or_remedy_is_one_line() -> None:
 )
 def test_text_ends_with_the_counts(report: CheckReport, expected: str) -> None:
     """The last line is the sum."""
-    assert render_findings(report, "text").splitlines()[-1] == expected
+    assert render_check(report, "text").splitlines()[-1] == expected
 
 
 def test_text_obeys_no_escape() -> None:
     """A hostile message is one line without colours."""
     finding = replace(RECREATED, message=HOSTILE)
-    text = render_findings(check_report(finding), "text")
+    text = render_check(check_report(finding), "text")
     assert text.count("\n") == 3
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -59,7 +59,7 @@ def test_text_obeys_no_escape() -> None:
 
 def test_json_is_the_contract() -> None:
     """The keys that scripts rely on."""
-    document = json.loads(render_findings(check_report(), "json"))
+    document = json.loads(render_check(check_report(), "json"))
     assert set(document) == {"schema_version", "files_checked", "findings", "not_analysed", "not_followed"}
     place = {"rule", "name", "path", "line", "column", "end_line"}
     assert place | {"severity", "certainty", "message", "fingerprint", "fix"} <= set(document["findings"][0])
@@ -69,7 +69,7 @@ def test_json_is_the_contract() -> None:
 def test_github_annotates_and_nothing_else_commands() -> None:
     """One command for each finding; a message cannot begin another one, nor a path end its property."""
     finding = replace(CLIP, message="x\n::stop-commands::a%0A", path="a,b:c.py")
-    lines = render_findings(check_report(finding, RECREATED), "github").splitlines()
+    lines = render_check(check_report(finding, RECREATED), "github").splitlines()
     commands = [line for line in lines if line.startswith("::")]
     assert len(commands) == 2
     place = "file=a%2Cb%3Ac.py,line=88,endLine=88,col=9"
@@ -81,14 +81,14 @@ def test_github_annotates_and_nothing_else_commands() -> None:
 
 def test_github_annotates_what_was_not_analysed() -> None:
     """A file that could not be read is an error on that file."""
-    out = render_findings(replace(CLEAN, not_analysed=(UNREAD,)), "github")
+    out = render_check(replace(CLEAN, not_analysed=(UNREAD,)), "github")
     assert out.startswith("::error file=bad.py,title=not analysed::invalid syntax\n")
 
 
 def test_junit_is_never_empty() -> None:
     """No findings is one passing case: a reader takes an empty file for a crash."""
-    assert 'tests="1" failures="0"' in render_findings(CLEAN, "junit")
-    assert 'tests="3" failures="3"' in render_findings(check_report(), "junit")
+    assert 'tests="1" failures="0"' in render_check(CLEAN, "junit")
+    assert 'tests="3" failures="3"' in render_check(check_report(), "junit")
 
 
 @pytest.mark.parametrize(
@@ -103,30 +103,31 @@ def test_junit_is_never_empty() -> None:
 def test_fixable_findings_are_counted(fixes: tuple[Applicability | None, ...], told: str) -> None:
     """A safe fix and one that needs a person's eye are told apart."""
     found = [replace(each, fix=fix) for each, fix in zip((CLIP, KEYS), fixes, strict=True)]
-    assert render_findings(check_report(*found), "text").splitlines()[-1].endswith(f"in 3 files{told}")
+    assert render_check(check_report(*found), "text").splitlines()[-1].endswith(f"in 3 files{told}")
 
 
-@pytest.mark.parametrize("format", CHECK_FORMATS)
+@pytest.mark.parametrize("format", check_formats())
 def test_order_of_the_input_is_nothing(format: str) -> None:  # noqa: A002
     """Worst first in every format, however the findings came (JSON keeps the order it was given)."""
-    one, other = (render_findings(check_report(*order), format) for order in ((CLIP, KEYS), (KEYS, CLIP)))
+    one, other = (render_check(check_report(*order), format) for order in ((CLIP, KEYS), (KEYS, CLIP)))
     assert one == other or format == "json"
 
 
-@pytest.mark.parametrize("format", CHECK_FORMATS)
+@pytest.mark.parametrize("format", check_formats())
 def test_every_format_ends_its_line(format: str) -> None:  # noqa: A002
     """Whatever prints it need not add to it."""
-    assert re.search(r"[^\n]\n$", render_findings(check_report(), format))
-    assert render_findings(CLEAN, format).endswith("\n")
+    assert re.search(r"[^\n]\n$", render_check(check_report(), format))
+    assert render_check(CLEAN, format).endswith("\n")
 
 
-def test_printing_findings_loads_no_template_engine() -> None:
+@pytest.mark.parametrize("format", ["text", "github", "json"])
+def test_printing_findings_loads_no_template_engine(format: str) -> None:  # noqa: A002
     """`verifygate check` starts fast: only the reports of a whole run need Jinja2."""
-    probe = "import sys, verifygate.report.findings; sys.exit('jinja2' in sys.modules)"
+    probe = f"import sys, verifygate.report.{format}; sys.exit('jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
 
 
 def test_unknown_format_is_a_usage_error() -> None:
     """The message lists those that there are."""
     with pytest.raises(UsageError, match="text, json, github"):
-        render_findings(CLEAN, "pdf")
+        render_check(CLEAN, "pdf")

@@ -20,8 +20,8 @@ from report_sample import (
 )
 
 from verifygate.model import Check, Outcome, Report, Severity, StageResult, Status, Verdict, Waiver
-from verifygate.report.formats import FORMATS, render
-from verifygate.report.markdown import FILES, SOMETIMES
+from verifygate.report.formats import files_of, render, run_formats
+from verifygate.report.markdown import PAGES, SOMETIMES
 from verifygate.report.terminal import summary
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
@@ -77,7 +77,7 @@ EVERY = {"bad": report(), "full": full(), "clean": clean_report(), "empty": repo
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PAGES)
 def test_no_section_vanishes(kind: str, name: str) -> None:
     """Every section stands on every page, and says `none` or why there is nothing in it."""
     found = sections(render(EVERY[kind], "md")[name])
@@ -86,7 +86,7 @@ def test_no_section_vanishes(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PAGES)
 def test_tables_are_whole(kind: str, name: str) -> None:
     """No line of a page looks like a table row without being one, and every row has its head's width."""
     page = render(EVERY[kind], "md")[name]
@@ -98,7 +98,7 @@ def test_tables_are_whole(kind: str, name: str) -> None:
         assert not (token_rows.type == "paragraph_open" and "|---" in token_rows.content)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PAGES)
 def test_command_and_commit_stand_on_every_page(name: str) -> None:
     """Whoever doubts a page can make it again."""
     page = render(report(), "md")[name]
@@ -330,12 +330,12 @@ def test_links_follow_the_prefix() -> None:
     assert "../../" not in page
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", run_formats())
 def test_every_format_is_a_pure_function(format: str) -> None:  # noqa: A002
     """The same report gives the same files, also after a trip to disk; and an empty one can be shown."""
     given = report()
     assert render(given, format) == render(Report.from_json(given.to_json()), format)
-    assert set(render(report((), ()), format)) == set(FORMATS[format][0]) - set(SOMETIMES)
+    assert set(render(report((), ()), format)) == set(files_of(format)) - set(SOMETIMES)
 
 
 def test_huge_report_stays_showable() -> None:

@@ -24,8 +24,8 @@ from verifygate.model import (
 )
 from verifygate.model.matrix import Matrix
 from verifygate.model.schema import json_schema
+from verifygate.report.csv import COLUMNS, cell
 from verifygate.report.formats import render
-from verifygate.report.matrix import COLUMNS, cell
 
 STEP = Link(
     role="code",

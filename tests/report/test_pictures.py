@@ -12,7 +12,7 @@ from defusedxml import ElementTree
 from report_sample import performance, report
 
 from verifygate.model import Outcome, Report, StageResult
-from verifygate.report.formats import FILE_NAMES, render
+from verifygate.report.formats import files_of, render
 from verifygate.report.pictures import FILES, MISSING, Pictures, median_interval
 
 
@@ -20,7 +20,7 @@ def test_every_picture_is_drawn_and_is_svg() -> None:
     """The sample has all that there is to draw; text is paths, nothing is fetched, nothing runs, no date is in it."""
     drawn = Pictures.of(performance())
     assert [picture.file for picture in drawn.found] == list(FILES)
-    assert set(FILES) <= FILE_NAMES
+    assert set(FILES) <= set(files_of("md"))
     for picture in drawn.found:
         root = ElementTree.fromstring(picture.svg)
         tags = {element.tag.rpartition("}")[2] for element in root.iter()}

@@ -16,8 +16,7 @@ from report_sample import CLIP, HOSTILE, RECREATED, check_report, clean_report, 
 
 from verifygate.model import Applicability, Report
 from verifygate.model.check_report import CheckReport
-from verifygate.report.findings import render_findings
-from verifygate.report.formats import render
+from verifygate.report.formats import render, render_check
 
 TEXT = {"type": "string", "minLength": 1}
 COUNT = {"type": "integer", "minimum": 1}
@@ -112,7 +111,7 @@ def test_reports_are_sarif(given: Report) -> None:
 @pytest.mark.parametrize("given", CHECKS.values(), ids=CHECKS)
 def test_checks_are_sarif(given: CheckReport) -> None:
     """So is what `check` prints."""
-    check_sarif(json.loads(render_findings(given, "sarif")))
+    check_sarif(json.loads(render_check(given, "sarif")))
 
 
 def check_sarif(log: dict[str, Any]) -> None:
@@ -135,6 +134,6 @@ def test_reports_are_code_quality(given: Report) -> None:
 
 def test_a_fix_is_told_in_sarif() -> None:
     """Whether `verifygate fix` can repair it is a property of the result, where it can."""
-    first, second = json.loads(render_findings(CHECKS["findings"], "sarif"))["runs"][0]["results"]
+    first, second = json.loads(render_check(CHECKS["findings"], "sarif"))["runs"][0]["results"]
     assert first["properties"]["fix"] == "safe"
     assert "fix" not in second["properties"]

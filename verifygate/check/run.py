@@ -16,6 +16,7 @@ from verifygate.check import answer_cache
 from verifygate.check.answer_cache import Answer
 from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.discovery import find
+from verifygate.report.formats import FORMATS, check_formats, render_check
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from verifygate.model.check_report import CheckReport
     from verifygate.sources.tree import Sources
     from verifygate.static.engine import Outcome
-
-FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
-FORMATS_WITH_FIXES = ("json", "sarif")
-"""Formats that say whether a finding can be fixed; `text` counts them where that is quick."""
 
 
 class Question(NamedTuple):
@@ -62,7 +59,7 @@ def plain(arguments: Sequence[str]) -> Question | None:
     if not all(value.strip(" ,") and not value.startswith("-") for values in given.values() for value in values):
         return None
     (*_, fmt), (*_, config) = ["text", *given["--format"]], ["", *given["--config"]]
-    if fmt not in FORMATS:
+    if fmt not in check_formats():
         return None
     return Question(
         tuple(paths),
@@ -152,7 +149,6 @@ def _worked_out(
     question: Question, base: RuleSelection, sources: Sources, timings: Timings
 ) -> tuple[Answer, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
-        from verifygate.report.findings import render_findings
         from verifygate.static.engine import analyse
         from verifygate.static.registry import load_rules
 
@@ -161,14 +157,14 @@ def _worked_out(
     with timings.part("put findings together"):
         outcome = analyse(sources, choice, with_constructs=False, lets_go=True, timings=timings)
     report = report_of(outcome)
-    if question.format in FORMATS_WITH_FIXES:  # building fixes costs more than finding faults
+    if FORMATS[question.format].shows_fixes:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
             from verifygate.base.records import replace
             from verifygate.fix import with_fixes
 
             report = replace(report, findings=with_fixes(report.findings, sources))
     with timings.part("render"):
-        text = render_findings(report, question.format, _asides(question.format, report, outcome, choice))
+        text = render_check(report, question.format, _asides(question.format, report, outcome, choice))
     if any(lost.mentions_amp for lost in report.not_analysed):
         return Answer(text, 2), report.not_analysed
     return Answer(text, 1 if report.findings else 0), report.not_analysed

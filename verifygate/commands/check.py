@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from verifygate.check.run import FORMATS, Question, told
+from verifygate.check.run import Question, told
 from verifygate.commands.options import config_option, split_words
+from verifygate.report.formats import check_formats
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=str)
-@click.option("--format", "fmt", default="text", type=click.Choice(FORMATS), help="Output format.")
+@click.option("--format", "fmt", default="text", type=click.Choice(check_formats()), help="Output format.")
 @click.option("--select", multiple=True, callback=split_words, help="Only these rules or families: AMP2,KEY101.")
 @click.option("--ignore", multiple=True, callback=split_words, help="Not these rules or families.")
 @config_option

@@ -7,14 +7,13 @@ from pathlib import Path
 import click
 
 from verifygate.commands.progress import progress_line
-
-FORMATS = ("text", "json", "md")
+from verifygate.report.formats import claims_formats, render_claims
 
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True, metavar="FILE...", type=str)
 @click.option("--root", type=click.Path(path_type=Path), help="The source tree that the reports are about.")
-@click.option("--format", "fmt", default="text", type=click.Choice(FORMATS), help="Output format.")
+@click.option("--format", "fmt", default="text", type=click.Choice(claims_formats()), help="Output format.")
 @click.option("--run-tests", is_flag=True, help="Run the tests that the reports count; this runs the tree's code.")
 def claims(reports: tuple[str, ...], root: Path | None, fmt: str, run_tests: bool) -> int:
     """Audit prose reports: what can be tested in them is CONFIRMED, REFUTED or INCONCLUSIVE.
@@ -23,7 +22,6 @@ def claims(reports: tuple[str, ...], root: Path | None, fmt: str, run_tests: boo
     """
     from verifygate.claims import audit
     from verifygate.model.claims import ClaimVerdict
-    from verifygate.report.claims import render_claims
 
     with progress_line() as progress:
         progress("reading the reports")

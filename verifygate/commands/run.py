@@ -11,18 +11,17 @@ import click
 
 from verifygate.commands.options import config_option, path_as_typed, split_words
 from verifygate.commands.progress import progress_line
-
-STAGE_CHOICES = ("all", "execution", "static", "requirements", "performance")
-REPORT_FORMATS = ("md", "json", "html", "sarif", "junit", "gitlab", "csv", "matrix")
+from verifygate.report.formats import render, run_formats
+from verifygate.stage_registry import by_weight
 
 
 @click.command()
-@click.option("--stage", "stages", multiple=True, type=click.Choice(STAGE_CHOICES), help="Stage to run; repeatable.")
+@click.option(
+    "--stage", "stages", multiple=True, type=click.Choice(("all", *by_weight())), help="Stage to run; repeatable."
+)
 @config_option
 @click.option("--report-dir", type=click.Path(path_type=Path), help="Where reports go (default: reports/latest).")
-@click.option(
-    "--format", "formats", multiple=True, callback=split_words, help="md,json,html,sarif,junit,gitlab,csv,matrix."
-)
+@click.option("--format", "formats", multiple=True, callback=split_words, help=f"{','.join(run_formats())}.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
 @click.option("--since", default="", help="A git revision: findings that it already has do not block.")
 @click.option(
@@ -62,13 +61,12 @@ def run(
     from verifygate.gate.run import run as run_gate
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
-    from verifygate.report.formats import render
     from verifygate.report.terminal import summary
     from verifygate.report.write import refuse_unusable, write_reports
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
-        _one_of(name, REPORT_FORMATS, "--format")
+        _one_of(name, run_formats(), "--format")
     asked = ("--policy-from", policy_from) if policy_from else ("--since", since)
     with ruled(load(config, Path.cwd()), config, baseline, asked, accept=accept_policy) as policy:
         settings = policy.settings

@@ -19,9 +19,8 @@ from verifygate.config.torch_floor import required_torch
 from verifygate.model.base import Model
 from verifygate.model.finding import Severity
 from verifygate.model.policy import PolicySetting, Waiver
+from verifygate.stage_registry import STAGES, default_weights
 
-STAGE_NAMES = ("execution", "static", "performance", "requirements")
-"""In the order in which they run: requirements come last, because they trace to the evidence of all others."""
 BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
 """Beginnings of environment variables that change how Python, pytest or the gate's witnesses work."""
 
@@ -157,16 +156,14 @@ class VerdictSettings(Model):
 
     block: tuple[Severity, ...] = (Severity.CRITICAL, Severity.HIGH)
     """Severities at which a certain finding blocks."""
-    weights: dict[str, Annotated[int, Field(ge=0)]] = Field(
-        default_factory=lambda: {"execution": 30, "static": 30, "requirements": 25, "performance": 15}
-    )
+    weights: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=default_weights)
     """Share of the score per stage; stages that do not apply are left out, and the others share 100."""
 
     @field_validator("weights")
     @classmethod
     def _stages_only(cls, weights: dict[str, int]) -> dict[str, int]:
-        if unknown := sorted(set(weights) - set(STAGE_NAMES)):
-            raise ValueError(f"no such stage: {', '.join(unknown)}; the stages are {', '.join(STAGE_NAMES)}")
+        if unknown := sorted(set(weights) - set(STAGES)):
+            raise ValueError(f"no such stage: {', '.join(unknown)}; the stages are {', '.join(STAGES)}")
         if sum(weights.values()) == 0:
             raise ValueError("at least one stage must have a weight above 0")
         return weights
@@ -254,7 +251,7 @@ def _policy(settings: FileSettings) -> dict[str, str]:
     static, verdict = settings.static, settings.verdict
     return {
         "verdict.block": ", ".join(severity for severity in Severity if severity in verdict.block) or "nothing",
-        "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGE_NAMES),
+        "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGES),
         "static.select": ", ".join(static.select) or "all rules",
         "static.ignore": ", ".join(static.ignore) or "no rule",
         "static.per_file_ignores": "; ".join(

@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
+from verifygate.base.loading import loaded
 from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
 from verifygate.gate.mutation_campaign import mutate
-from verifygate.gate.stages import STAGES
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
     Changes,
@@ -46,6 +46,7 @@ from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
+from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
 
 Progress = Callable[[str], None]
@@ -89,13 +90,13 @@ def run(
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
     provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     results: dict[str, StageResult] = {}
-    for stage in STAGES:
-        if not stages or stage.name in stages:
-            progress(stage.name)
-            told = _prefixed(progress, stage.name)
+    for name in STAGES:
+        if not stages or name in stages:
+            progress(name)
+            told = _prefixed(progress, name)
             base = policy.commit if policy else commit
             context = StageContext(settings, sources, subject, dict(results), commit, told, base)
-            results[stage.name] = _run_stage(stage, context)
+            results[name] = _run_stage(name, context)
     mutation = None
     if mutants:
         progress("mutation")
@@ -194,10 +195,12 @@ def _seen_by_runs_before(
         return stood_before(settings, subject, _audited_at(settings, commit), alone, Path(folder))
 
 
-def _run_stage(stage: Stage, context: StageContext) -> StageResult:
+def _run_stage(name: str, context: StageContext) -> StageResult:
     """Fail closed: whatever a stage raises becomes its outcome, never the end of the run."""
     clock = time.monotonic()
     try:
+        stage: Stage = loaded(STAGES[name].stage)()
+        clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
         result = result.model_copy(update={"findings": with_fixes(result.findings, context.sources)})
     except UsageError:
@@ -205,7 +208,7 @@ def _run_stage(stage: Stage, context: StageContext) -> StageResult:
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} (in {place.name}, {Path(place.filename).name}:{place.lineno})"
-        result = StageResult(stage=stage.name, outcome=Outcome.ERRORED, reason=" ".join(reason.split()))
+        result = StageResult(stage=name, outcome=Outcome.ERRORED, reason=" ".join(reason.split()))
     return result.model_copy(update={"seconds": round(time.monotonic() - clock, 3)})
 
 

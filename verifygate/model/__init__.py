@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from verifygate.model.check import Status as Status
     from verifygate.model.check_report import SCHEMA_VERSION as SCHEMA_VERSION
     from verifygate.model.contradiction import Contradiction as Contradiction
+    from verifygate.model.execution_details import EmulatedTest as EmulatedTest
+    from verifygate.model.execution_details import ExecutionDetails as ExecutionDetails
+    from verifygate.model.execution_details import FunctionCoverage as FunctionCoverage
+    from verifygate.model.execution_details import NotEmulated as NotEmulated
+    from verifygate.model.execution_details import TestOutcome as TestOutcome
+    from verifygate.model.execution_details import TestWarning as TestWarning
     from verifygate.model.finding import Applicability as Applicability
     from verifygate.model.finding import Certainty as Certainty
     from verifygate.model.finding import Detail as Detail
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from verifygate.model.mutation import Mutant as Mutant
     from verifygate.model.mutation import MutationReport as MutationReport
     from verifygate.model.mutation import Sighting as Sighting
+    from verifygate.model.performance_details import PerformanceDetails as PerformanceDetails
     from verifygate.model.policy import PolicyDifference as PolicyDifference
     from verifygate.model.policy import PolicyOrigin as PolicyOrigin
     from verifygate.model.policy import PolicySetting as PolicySetting
@@ -60,30 +67,24 @@ if TYPE_CHECKING:
     from verifygate.model.report import Reason as Reason
     from verifygate.model.report import Report as Report
     from verifygate.model.report import Run as Run
+    from verifygate.model.requirements_details import Calculation as Calculation
+    from verifygate.model.requirements_details import Deviation as Deviation
+    from verifygate.model.requirements_details import ForeignFile as ForeignFile
+    from verifygate.model.requirements_details import QualityGate as QualityGate
+    from verifygate.model.requirements_details import QueryResult as QueryResult
+    from verifygate.model.requirements_details import RequirementResult as RequirementResult
+    from verifygate.model.requirements_details import RequirementsDetails as RequirementsDetails
     from verifygate.model.source_facts import Construct as Construct
     from verifygate.model.source_facts import ConstructKind as ConstructKind
     from verifygate.model.source_facts import NotAnalysed as NotAnalysed
     from verifygate.model.source_facts import NotFollowed as NotFollowed
     from verifygate.model.source_facts import Suppression as Suppression
-    from verifygate.model.stage import Calculation as Calculation
-    from verifygate.model.stage import Deviation as Deviation
-    from verifygate.model.stage import EmulatedTest as EmulatedTest
-    from verifygate.model.stage import ExecutionDetails as ExecutionDetails
-    from verifygate.model.stage import ForeignFile as ForeignFile
-    from verifygate.model.stage import FunctionCoverage as FunctionCoverage
-    from verifygate.model.stage import NotEmulated as NotEmulated
     from verifygate.model.stage import Outcome as Outcome
-    from verifygate.model.stage import PerformanceDetails as PerformanceDetails
-    from verifygate.model.stage import QualityGate as QualityGate
-    from verifygate.model.stage import QueryResult as QueryResult
-    from verifygate.model.stage import RequirementResult as RequirementResult
-    from verifygate.model.stage import RequirementsDetails as RequirementsDetails
     from verifygate.model.stage import ScorePart as ScorePart
     from verifygate.model.stage import StageResult as StageResult
-    from verifygate.model.stage import StaticDetails as StaticDetails
-    from verifygate.model.stage import TestOutcome as TestOutcome
-    from verifygate.model.stage import TestWarning as TestWarning
     from verifygate.model.stage import Verdict as Verdict
+    from verifygate.model.stage_details import StageDetails as StageDetails
+    from verifygate.model.static_details import StaticDetails as StaticDetails
     from verifygate.model.trace import EntryPrecision as EntryPrecision
     from verifygate.model.trace import Island as Island
     from verifygate.model.trace import LowPrecision as LowPrecision
@@ -99,21 +100,24 @@ _NAMES = {
     "check": "Check Evidence EvidenceClass Status",
     "check_report": "SCHEMA_VERSION",
     "contradiction": "Contradiction",
+    "execution_details": "EmulatedTest ExecutionDetails FunctionCoverage NotEmulated TestOutcome TestWarning",
     "finding": "Applicability Certainty Detail Finding PathStep Severity Witness",
     "links": "Coverage Link LinkState MarkProblem",
     "measurement": "Arm Measurement",
     "mutation": "Mutant MutationReport Sighting",
+    "performance_details": "PerformanceDetails",
     "policy": "PolicyDifference PolicyOrigin PolicySetting PolicyState Waiver WaiverState WaiverUse",
     "profile": (
         "Anatomy Curve CurvePoint Growth HazardAnswer HostWait LineCost MemoryPart OperatorTime Profile StepTime"
     ),
     "report": "Changes Provenance Reason Report Run",
-    "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
-    "stage": (
-        "Calculation Deviation EmulatedTest ExecutionDetails ForeignFile FunctionCoverage NotEmulated Outcome "
-        "PerformanceDetails QualityGate QueryResult RequirementResult RequirementsDetails ScorePart "
-        "StageResult StaticDetails TestOutcome TestWarning Verdict"
+    "requirements_details": (
+        "Calculation Deviation ForeignFile QualityGate QueryResult RequirementResult RequirementsDetails"
     ),
+    "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
+    "stage": "Outcome ScorePart StageResult Verdict",
+    "stage_details": "StageDetails",
+    "static_details": "StaticDetails",
     "trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

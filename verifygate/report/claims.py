@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from textwrap import wrap
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from verifygate.base.counts import counted
@@ -116,11 +115,6 @@ class ClaimsPage:
         return f"source tree: {counted(self.report.source_files, 'source file')} searched; {ran}"
 
 
-def render_claims(report: ClaimsReport, format: str) -> str:  # noqa: A002 - the option's name
-    """The whole output, ending in a line end."""
-    return CLAIMS_FORMATS[format](report)
-
-
 def text(report: ClaimsReport) -> str:
     rendered = _environment().get_template("claims.txt.j2").render(page=ClaimsPage(report))
     return rendered.strip("\n") + "\n"
@@ -189,9 +183,3 @@ class _Ready(str):
     """Text that is clean already, and may hold line ends."""
 
     __slots__ = ()
-
-
-CLAIMS_FORMATS: Mapping[str, Callable[[ClaimsReport], str]] = MappingProxyType(
-    {"text": text, "json": as_json, "md": markdown}
-)
-"""A new format of `claims` is a function and a line here."""

@@ -1,40 +1,102 @@
-"""The formats of a whole report. A new one is a module and a line here."""
+"""The output formats. A new one is a module and one line of `FORMATS`.
+
+All that lists formats reads this table: the choices of `--format` of `run`, `check` and `claims`, and the names of the
+files that a folder of reports may hold. It names modules and functions as text, so that reading the table imports none
+of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
 from verifygate.base.errors import UsageError
-from verifygate.model import Report
-from verifygate.report import gitlab, html, junit, markdown, matrix, sarif
+from verifygate.base.loading import loaded
 
-Renderer = Callable[[Report, str], dict[str, str]]
-"""The report and the prefix of links to the root -> file name and content."""
-
-FORMATS: Mapping[str, tuple[tuple[str, ...], Renderer]] = MappingProxyType(
-    {
-        "md": ((*markdown.FILES, *markdown.SOMETIMES), markdown.render),
-        "json": (("report.json",), lambda report, _prefix: {"report.json": report.to_json()}),
-        "html": (("report.html",), lambda report, prefix: {"report.html": html.render(report, prefix)}),
-        "sarif": (("report.sarif",), lambda report, _prefix: {"report.sarif": sarif.render(report)}),
-        "junit": (("junit.xml",), lambda report, _prefix: {"junit.xml": junit.render(report)}),
-        "gitlab": (("gitlab.json",), lambda report, _prefix: {"gitlab.json": gitlab.render(report)}),
-        "csv": (("matrix.csv",), lambda report, _prefix: {"matrix.csv": matrix.render_csv(report)}),
-        "matrix": (("matrix.json",), lambda report, _prefix: {"matrix.json": matrix.render(report)}),
-    }
-)
-"""Format -> the files it makes, and what makes them."""
-
-FILE_NAMES = frozenset(name for names, _ in FORMATS.values() for name in names)
-"""Every file that any format makes."""
+if TYPE_CHECKING:
+    from verifygate.model import Report
+    from verifygate.model.check_report import CheckReport
+    from verifygate.model.claims import ClaimsReport
 
 
-def render(report: Report, format: str, prefix: str = "../../") -> dict[str, str]:  # noqa: A002 - the option's name
+class Format(NamedTuple):
+    """One format; a command for which it names nothing does not offer it."""
+
+    run: str = ""
+    """Module that renders the report of `run`: `FILES`, the names of all files that it may write, and
+    `render(report, prefix)`, the content of each file under its name."""
+    check: str = ""
+    """`module:function` that renders the findings of `check`: `(report, asides)` to text."""
+    claims: str = ""
+    """`module:function` that renders the answers of `claims`: `(report)` to text."""
+    shows_fixes: bool = False
+    """Whether `check` finds out for it which findings can be fixed, which takes longer than to find them."""
+
+
+FORMATS = {
+    "text": Format(check="verifygate.report.text:render_check", claims="verifygate.report.claims:text"),
+    "md": Format("verifygate.report.markdown", claims="verifygate.report.claims:markdown"),
+    "json": Format(
+        "verifygate.report.json",
+        "verifygate.report.json:render_check",
+        "verifygate.report.claims:as_json",
+        shows_fixes=True,
+    ),
+    "html": Format("verifygate.report.html"),
+    "github": Format(check="verifygate.report.github:render_check"),
+    "sarif": Format("verifygate.report.sarif", "verifygate.report.sarif:render_check", shows_fixes=True),
+    "junit": Format("verifygate.report.junit", "verifygate.report.junit:render_check"),
+    "gitlab": Format("verifygate.report.gitlab", "verifygate.report.gitlab:render_check"),
+    "csv": Format("verifygate.report.csv"),
+    "matrix": Format("verifygate.report.matrix"),
+}
+
+
+def run_formats() -> tuple[str, ...]:
+    return tuple(name for name, each in FORMATS.items() if each.run)
+
+
+def check_formats() -> tuple[str, ...]:
+    return tuple(name for name, each in FORMATS.items() if each.check)
+
+
+def claims_formats() -> tuple[str, ...]:
+    return tuple(name for name, each in FORMATS.items() if each.claims)
+
+
+def files_of(format: str) -> tuple[str, ...]:  # noqa: A002 - the option's name, and so below
+    """The names of all files that a format of `run` may write."""
+    return tuple(import_module(FORMATS[format].run).FILES)
+
+
+def render(report: Report, format: str, prefix: str = "../../") -> Mapping[str, str]:  # noqa: A002
     """The files of one format: name -> content. Raises UsageError for a format that there is not.
 
     `prefix` leads from the folder of the report to the project's root, for links: `../../` from `reports/latest`.
     """
-    if format not in FORMATS:
-        raise UsageError(f"there is no report format `{format}`", remedy=f"the formats are {', '.join(FORMATS)}")
-    return FORMATS[format][1](report, prefix)
+    _refuse_unknown(format, run_formats(), "report format")
+    files: Mapping[str, str] = import_module(FORMATS[format].run).render(report, prefix)
+    return files
+
+
+def render_check(report: CheckReport, format: str, asides: Sequence[str] = ()) -> str:  # noqa: A002
+    """The whole output of `check`, ending in a line end. Raises UsageError for a format that there is not.
+
+    `asides` stand behind the counts where people read them: what was suppressed, which rules were silent.
+    """
+    _refuse_unknown(format, check_formats(), "output format")
+    text: str = loaded(FORMATS[format].check)(report, asides)
+    return text
+
+
+def render_claims(report: ClaimsReport, format: str) -> str:  # noqa: A002
+    """The whole output of `claims`, ending in a line end. Raises UsageError for a format that there is not."""
+    _refuse_unknown(format, claims_formats(), "output format")
+    text: str = loaded(FORMATS[format].claims)(report)
+    return text
+
+
+def _refuse_unknown(format: str, known: tuple[str, ...], kind: str) -> None:  # noqa: A002
+    if format not in known:
+        raise UsageError(f"there is no {kind} `{format}`", remedy=f"the formats are {', '.join(known)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from verifygate.model import Finding, Report, Severity
 from verifygate.model.check_report import CheckReport
@@ -19,12 +19,15 @@ _SEVERITIES = {
 }
 
 
-def render(report: Report) -> str:
+FILES = ("gitlab.json",)
+
+
+def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
     """The findings of every stage."""
-    return _issues(View(report).findings)
+    return {FILES[0]: _issues(View(report).findings)}
 
 
-def render_check(report: CheckReport) -> str:
+def render_check(report: CheckReport, _asides: Sequence[str] = ()) -> str:
     return _issues(sorted(report.findings, key=lambda f: f.order))
 
 

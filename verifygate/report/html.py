@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def render(report: Report, prefix: str = "../../") -> str:
+FILES = ("report.html",)
+
+
+def render(report: Report, prefix: str = "../../") -> Mapping[str, str]:
     seen = View(report)
     drawn = Pictures.of(seen.stage("performance"))
     template = _environment().get_template("report.html.j2")
-    return template.render(view=seen, report=report, prefix=prefix, pictures=drawn)
+    return {FILES[0]: template.render(view=seen, report=report, prefix=prefix, pictures=drawn)}
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from verifygate.base.counts import counted
@@ -15,7 +15,10 @@ from verifygate.report.view import View
 _Mark = Literal["failure", "error", "skipped"]
 
 
-def render(report: Report) -> str:
+FILES = ("junit.xml",)
+
+
+def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
     """One suite for the verdict and one for each stage."""
     view = View(report)
     root = ET.Element("testsuites", name="verifygate")
@@ -26,10 +29,10 @@ def render(report: Report) -> str:
         _mark(case, "failure", f"{report.verdict}, {counted(len(report.reasons), 'reason')}", reasons)
     for stage in report.stages:
         _stage_suite(_suite(root, f"verifygate.{stage.stage}"), stage, view)
-    return _text(root)
+    return {FILES[0]: _text(root)}
 
 
-def render_check(report: CheckReport) -> str:
+def render_check(report: CheckReport, _asides: Sequence[str] = ()) -> str:
     """One case for each finding and each file that could not be analysed, or one passing case."""
     root = ET.Element("testsuites", name="verifygate")
     suite = _suite(root, "verifygate.check")

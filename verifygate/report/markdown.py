@@ -17,20 +17,22 @@ from verifygate.report import escape, pictures
 from verifygate.report.page import Page, evidence_id
 from verifygate.report.pictures import Pictures
 from verifygate.report.templating import environment
+from verifygate.stage_registry import by_weight
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-FILES = ("gate.md", "execution.md", "static.md", "requirements.md", "performance.md")
+PAGES = ("gate.md", *(f"{stage}.md" for stage in by_weight()))
 SOMETIMES = ("mutation.md", *pictures.FILES)
 """There where there is something to show."""
+FILES = (*PAGES, *SOMETIMES)
 _FENCE = re.compile(r"^(`{3,})[a-z]*$")
 
 
 def render(report: Report, prefix: str = "../../") -> dict[str, str]:
     """All pages: each says so where its stage took no part, so that no link leads nowhere."""
     page = Page(report, prefix)
-    files = (*FILES, "mutation.md") if report.mutation is not None else FILES
+    files = (*PAGES, "mutation.md") if report.mutation is not None else PAGES
     drawn = Pictures.of(page.stage("performance"))
     pages = {
         name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report, pictures=drawn))

@@ -31,6 +31,7 @@ from verifygate.model import (
 )
 from verifygate.report import escape
 from verifygate.report.view import View, number, spread
+from verifygate.stage_registry import STAGES
 
 _QUIET = (Status.PASS, Verdict.PASS, Status.NOT_APPLICABLE)
 _OUTCOMES = ("passed", "failed", "error", "started", "flaky", "skipped", "xfailed", "xpassed")
@@ -77,8 +78,7 @@ class Page(View):
         return self._stage_link(stage.stage)
 
     def _stage_link(self, name: str) -> Markup:
-        known = name in ("execution", "static", "requirements", "performance")
-        return Markup(f"[{name}]({name}.md)") if known else Markup(escape.md_text(name))  # noqa: S704
+        return Markup(f"[{name}]({name}.md)") if name in STAGES else Markup(escape.md_text(name))  # noqa: S704
 
     def status(self, status: Status | Verdict) -> Markup:
         """The word itself, loud when it is not good news: nothing hangs on a colour or a picture."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verifygate.model import Finding, Severity
+from verifygate.base.counts import counted
+from verifygate.model import Applicability, Finding, Severity
+from verifygate.model.check_report import CheckReport
+from verifygate.report.escape import LONG, plain
 
 
 def advice(finding: Finding) -> str:
@@ -16,3 +19,23 @@ def tally(findings: Sequence[Finding]) -> str:
     """`1 critical, 1 high`: the severities that occur, worst first."""
     counts = [(severity, sum(1 for f in findings if f.severity is severity)) for severity in Severity]
     return ", ".join(f"{count} {severity}" for severity, count in counts if count)
+
+
+def check_counts(report: CheckReport, asides: Sequence[str]) -> str:
+    """The last line of `check` for people: `2 findings (1 critical, 1 high) in 3 files; 1 suppressed`."""
+    found = counted(len(report.findings), "finding")
+    head = f"{found} ({tally(report.findings)})" if report.findings else "No findings"
+    parts = [f"{head} in {counted(report.files_checked, 'file')}"]
+    if report.not_analysed:
+        parts.append(f"{counted(len(report.not_analysed), 'file')} not analysed")
+    line = "; ".join([*parts, *_fixable(report.findings), *(plain(aside, LONG) for aside in asides)])
+    return line if report.findings else f"{line}."
+
+
+def _fixable(findings: Sequence[Finding]) -> list[str]:
+    """How many findings `verifygate fix` would take care of, as `with_fixes` found out."""
+    safe, unsafe = (sum(each.fix is kind for each in findings) for kind in (Applicability.SAFE, Applicability.UNSAFE))
+    if safe:
+        more = f", {unsafe} more with `--unsafe`" if unsafe else ""
+        return [f"{safe} fixable with `verifygate fix`{more}"]
+    return [f"{unsafe} fixable with `verifygate fix --unsafe`"] if unsafe else []

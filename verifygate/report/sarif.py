@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -20,16 +20,19 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.MEDIUM: "warning"}
 
 
-def render(report: Report) -> str:
+FILES = ("report.sarif",)
+
+
+def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
     """The findings of every stage."""
     view = View(report)
     notes = [f"the {s.stage} stage could not run: {s.reason}" for s in report.stages if s.outcome is Outcome.ERRORED]
     notes += [f"contradiction, {each.name}: {each.text}" for each in report.contradictions if each.blocks]
     unread = view.static.not_analysed
-    return _log(view.findings, unread, notes, report.provenance.tool_version)
+    return {FILES[0]: _log(view.findings, unread, notes, report.provenance.tool_version)}
 
 
-def render_check(report: CheckReport) -> str:
+def render_check(report: CheckReport, _asides: Sequence[str] = ()) -> str:
     return _log(sorted(report.findings, key=lambda f: f.order), report.not_analysed, [], __version__)
 
 

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from verifygate.report.view import FILTERS
+from verifygate.stage_registry import template_folders
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
 def environment(finalize: Callable[[object], Markup], **filters: Callable[..., Any]) -> Environment:
-    """The templates with the filters of all formats and a format's own; what no filter made goes through `finalize`."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # here: `verifygate check` never needs it
+    """The templates of the report and of the stages' pages, with the filters of all formats and a format's own; what no
+    filter made goes through `finalize`."""
+    # here: `verifygate check` never needs it
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("verifygate.report", "templates"),
+        loader=ChoiceLoader(
+            [PackageLoader("verifygate.report", "templates"), FileSystemLoader(list(template_folders()))]
+        ),
         undefined=StrictUndefined,
         autoescape=True,  # so that macros and blocks return Markup; the escaping itself is `finalize`
         finalize=finalize,

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any
 
 from verifygate.base.counts import counted
-from verifygate.config.settings import STAGE_NAMES
 from verifygate.model import (
     Arm,
     Certainty,
@@ -43,6 +42,7 @@ from verifygate.model import (
 )
 from verifygate.report.phrases import tally
 from verifygate.report.trees import as_mermaid, as_text
+from verifygate.stage_registry import STAGES
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MAX_BARS = 60
@@ -179,7 +179,7 @@ class View:
     def not_asked(self) -> list[str]:
         """Stages that this run was not told to run."""
         present = {stage.stage for stage in self.report.stages}
-        return [name for name in STAGE_NAMES if name not in present]
+        return [name for name in STAGES if name not in present]
 
     @property
     def own_policy(self) -> list[PolicySetting]:

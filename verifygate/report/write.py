@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.report.formats import FILE_NAMES
+from verifygate.report.formats import files_of, run_formats
 
 
 def write_reports(files: Mapping[str, str], folder: Path) -> None:
@@ -66,7 +66,8 @@ def _refuse_foreign(folder: Path) -> None:
         names = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=_shown(folder)) from error
-    if foreign := [name for name in names if name not in FILE_NAMES]:
+    ours = {name for format in run_formats() for name in files_of(format)}  # noqa: A001 - the option's name
+    if foreign := [name for name in names if name not in ours]:
         raise UsageError(
             f"holds `{foreign[0]}`, which is not part of a report, and the whole folder would be replaced",
             where=_shown(folder),

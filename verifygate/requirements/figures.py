@@ -9,12 +9,9 @@ from verifygate.model import Check, EvidenceClass, Measurement, PerformanceDetai
 from verifygate.requirements.calculations import meets, of_measurement
 from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, matches, together
 from verifygate.requirements.queries import MeasurementQuery, Query, RunQuery
+from verifygate.stage_registry import STAGES
 
-CLASS_OF = {
-    "execution": EvidenceClass.EXECUTED,
-    "static": EvidenceClass.STATIC,
-    "performance": EvidenceClass.MEASURED,
-}
+CLASS_OF = {name: EvidenceClass(entry.evidence) for name, entry in STAGES.items() if entry.evidence}
 """What a stage's check rests on where it cites nothing of its own."""
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda value, bound: value >= bound,

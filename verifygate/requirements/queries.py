@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from verifygate.model import ConstructKind, Model
+from verifygate.stage_registry import STAGES
 
-TRACED_STAGES = ("execution", "static", "performance")
+TRACED_STAGES = tuple(name for name, entry in STAGES.items() if entry.evidence)
 """The stages whose checks a query may name."""
 _BOUND = re.compile(r"(>=|<=) ?([0-9]+(?:\.[0-9]+)?)")
 _DIGEST = re.compile(r"[0-9a-f]{12,64}")

@@ -1,0 +1,21 @@
+"""What the static stage alone reports: AMP constructs, suppressions, and what it could not analyse."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from verifygate.model.source_facts import Construct, NotAnalysed, NotFollowed, Suppression
+from verifygate.model.stage_details import StageDetails
+
+
+class StaticDetails(StageDetails):
+    kind: Literal["static"] = "static"
+    files_checked: int = 0
+    constructs: tuple[Construct, ...] = ()
+    not_analysed: tuple[NotAnalysed, ...] = ()
+    not_followed: tuple[NotFollowed, ...] = ()
+    suppressions: tuple[Suppression, ...] = ()
+    idle_suppressions: tuple[Suppression, ...] = ()
+    """Those that silence nothing in the source, of rules that a run can show broken: it may be what they are for."""
+    rules: tuple[str, ...] = ()
+    """Codes of the rules that ran."""

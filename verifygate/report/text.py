@@ -1,0 +1,30 @@
+"""Plain text for a terminal: the findings of `verifygate check`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verifygate.model import Finding
+from verifygate.model.check_report import CheckReport
+from verifygate.report.escape import LONG, plain
+from verifygate.report.phrases import check_counts
+
+
+def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
+    """For people: a line to click on, what to do, and the way that leads there; the counts at the end."""
+    blocks = [_block(finding) for finding in sorted(report.findings, key=lambda f: f.order)]
+    return "".join(blocks) + check_counts(report, asides) + "\n"
+
+
+def _block(finding: Finding) -> str:
+    where = f"{plain(finding.path, LONG)}:{finding.line}:{finding.column}"
+    kind = f"[{finding.severity}, {finding.certainty}]"
+    rows = [f"{where}: {finding.rule} {finding.name} {kind} {plain(finding.message, LONG)}"]
+    if finding.remedy:
+        rows.append(f"    remedy: {plain(finding.remedy, LONG)}")
+    places = [f"{plain(step.path, LONG)}:{step.line}" for step in finding.steps]
+    width = max(map(len, places), default=0)
+    for count, (place, step) in enumerate(zip(places, finding.steps, strict=True), 1):
+        rows.append(f"    {count:2}. {place:{width}}  {plain(step.text, LONG)}")
+    rows += [f"    {plain(detail.label)}: {plain(', '.join(detail.values), LONG)}" for detail in finding.details]
+    return "\n".join(rows) + "\n\n"
