@@ -29,9 +29,8 @@ class SpellingDetails(StageDetails):
     words: tuple[str, ...] = ()
 """
 TEMPLATE = """{% import "parts.md.j2" as parts with context %}
-{% set stage = page.stage("spelling") %}
-{{ parts.header(page, "Spelling report", stage) }}
-Spelled: {{ stage.details.words|codes if stage else "nothing" }}.
+{{ parts.header(page, "Spelling report", page.result) }}
+Spelled: {{ page.details.words|codes if page.details else "nothing" }}.
 """
 FORMAT = """
 FILES = ("report.lines",)

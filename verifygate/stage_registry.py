@@ -22,6 +22,8 @@ class StageEntry(NamedTuple):
     """`module:Model` of its part of `report.json`, a subclass of `StageDetails`."""
     weight: int
     """Its default share of the score."""
+    page: str = "verifygate.report.pages.page:StagePage"
+    """`module:Class` that its template calls as `page`, a subclass of `StagePage`."""
     evidence: str = ""
     """The evidence class of its checks where they cite nothing of their own; empty where no requirement may refer to
     them."""
@@ -36,24 +38,28 @@ STAGES = {
         stage="verifygate.execution.stage:ExecutionStage",
         details="verifygate.model.execution_details:ExecutionDetails",
         weight=30,
+        page="verifygate.report.pages.execution_page:ExecutionPage",
         evidence="executed",
     ),
     "static": StageEntry(
         stage="verifygate.static.stage:StaticStage",
         details="verifygate.model.static_details:StaticDetails",
         weight=30,
+        page="verifygate.report.pages.static_page:StaticPage",
         evidence="static",
     ),
     "performance": StageEntry(
         stage="verifygate.performance.stage:PerformanceStage",
         details="verifygate.model.performance_details:PerformanceDetails",
         weight=15,
+        page="verifygate.report.pages.performance_page:PerformancePage",
         evidence="measured",
     ),
     "requirements": StageEntry(
         stage="verifygate.requirements.stage:RequirementsStage",
         details="verifygate.model.requirements_details:RequirementsDetails",
         weight=25,
+        page="verifygate.report.pages.requirements_page:RequirementsPage",
     ),
 }
 """Requirements come last, because they refer to the evidence of all others."""

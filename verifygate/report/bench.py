@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from verifygate.model import Measurement, StageResult, Status
 from verifygate.report.escape import plain
-from verifygate.report.view import amount, interval
+from verifygate.report.quantities import amount, interval
 
 HEAD = ("", "asked", "measured", "95 % interval", "device", "status")
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from verifygate.model import Report
 from verifygate.report import escape
-from verifygate.report.page import evidence_id
+from verifygate.report.pages.page import evidence_id
 from verifygate.report.pictures import Pictures
 from verifygate.report.templating import environment
 from verifygate.report.view import View

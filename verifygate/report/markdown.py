@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from verifygate.base.loading import loaded
 from verifygate.model import Report
 from verifygate.report import escape, pictures
-from verifygate.report.page import Page, evidence_id
+from verifygate.report.pages.gate_page import GatePage
+from verifygate.report.pages.page import Page, evidence_id
 from verifygate.report.pictures import Pictures
 from verifygate.report.templating import environment
 from verifygate.stage_registry import by_weight
@@ -31,18 +33,18 @@ _FENCE = re.compile(r"^(`{3,})[a-z]*$")
 
 def render(report: Report, prefix: str = "../../") -> dict[str, str]:
     """All pages: each says so where its stage took no part, so that no link leads nowhere."""
-    page = Page(report, prefix)
-    files = (*PAGES, "mutation.md") if report.mutation is not None else PAGES
-    drawn = Pictures.of(page.stage("performance"))
-    pages = {
-        name: _tidy(_environment().get_template(f"{name}.j2").render(page=page, report=report, pictures=drawn))
-        for name in files
-    }
-    return pages | {picture.file: picture.svg for picture in drawn.found}
+    gate = GatePage(report, prefix)
+    pages: dict[str, Page] = {"gate.md": gate}
+    pages |= {f"{name}.md": loaded(entry.page)(report, prefix, name) for name, entry in by_weight().items()}
+    if report.mutation is not None:
+        pages["mutation.md"] = Page(report, prefix)
+    drawn = Pictures.of(gate.stage("performance"))
+    texts = {name: filled(f"{name}.j2", page=page, report=report, pictures=drawn) for name, page in pages.items()}
+    return texts | {picture.file: picture.svg for picture in drawn.found}
 
 
 def filled(template: str, **values: object) -> str:
-    """One template with its values, escaped; for pages that are not part of a gate's report."""
+    """One template with its values, escaped."""
     return _tidy(_environment().get_template(template).render(**values))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from verifygate.report.view import FILTERS
+from verifygate.report.filters import FILTERS
 from verifygate.stage_registry import template_folders
 
 if TYPE_CHECKING:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from verifygate.base.counts import counted
 from verifygate.model import Outcome, Report, StageResult, Verdict
 from verifygate.report.escape import LONG, plain
+from verifygate.report.filters import origin_words
 from verifygate.report.phrases import tally
-from verifygate.report.view import View, origin_words, points
+from verifygate.report.quantities import points
+from verifygate.report.view import View
 
 MOST_REASONS = 5
 

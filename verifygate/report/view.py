@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
-from statistics import median
-from types import MappingProxyType
-from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.model import (
-    Arm,
     Certainty,
     Check,
-    Construct,
     ExecutionDetails,
     Finding,
-    Link,
-    LinkState,
     Measurement,
     Outcome,
     PerformanceDetails,
-    PolicyOrigin,
     PolicySetting,
-    PolicyState,
     Reason,
     Report,
     RequirementResult,
@@ -40,21 +29,8 @@ from verifygate.model import (
     Waiver,
     WaiverState,
 )
-from verifygate.report.phrases import tally
-from verifygate.report.trees import as_mermaid, as_text
+from verifygate.report.quantities import reading
 from verifygate.stage_registry import STAGES
-
-_BARS = "▁▂▃▄▅▆▇█"
-_MAX_BARS = 60
-_TOPICS = {  # words in the name of a metric; the first topic that has one takes the measurement
-    "Throughput": ("throughput",),
-    "Effective steps": ("effective", "trained"),
-    "Bottlenecks": ("data-wait", "host-waits", "low-precision", "device-busy"),
-    "Step time": ("speedup", "step"),
-    "Memory": ("memory", "bytes"),
-    "Accuracy": ("accuracy", "loss"),
-}
-OTHER_TOPIC = "Other"
 
 
 @dataclass(frozen=True)
@@ -131,15 +107,6 @@ class View:
         return self.count_of(stage.findings, severity)
 
     # --- requirements
-
-    @property
-    def suspect(self) -> list[RequirementResult]:
-        return [requirement for requirement in self.requirements.requirements if requirement.suspect]
-
-    @property
-    def moved(self) -> list[Link]:
-        every = (link for requirement in self.requirements.requirements for link in requirement.links)
-        return [link for link in every if link.state is LinkState.MOVED]
 
     def events(self, requirement: RequirementResult) -> list[str]:
         """What recorded runs did in the code that the requirement is linked to: `clip train.py:88`."""
@@ -250,152 +217,3 @@ class View:
         """The measured number behind an id; empty where there is no such measurement."""
         found = self._measurements.get(measurement or "")
         return reading(found) if found else ""
-
-    def targets(self, stage: StageResult) -> list[Measurement]:
-        return [m for m in stage.measurements if m.target]
-
-    def topic(self, stage: StageResult | None, title: str) -> list[Measurement]:
-        """The measurements about one thing; each belongs to exactly one topic."""
-        return [m for m in stage.measurements if _topic(m) == title] if stage else []
-
-
-def _topic(measurement: Measurement) -> str:
-    about = measurement.metric
-    return next((title for title, marks in _TOPICS.items() if any(mark in about for mark in marks)), OTHER_TOPIC)
-
-
-def reading(measurement: Measurement) -> str:
-    """Value, interval, number of samples, device and class of the evidence, in one line."""
-    if measurement.value is None:
-        return f"not measured: {measurement.reason}" if measurement.reason else "not measured"
-    text = amount(measurement)
-    if measurement.low is not None and measurement.high is not None:
-        text += f" (95 % interval {interval(measurement)})"
-    counts = samples(measurement)
-    return ", ".join(part for part in (text, counts, f"on {measurement.device}", measurement.kind.value) if part)
-
-
-def samples(measurement: Measurement) -> str:
-    """How many samples the number rests on; empty where the measurement has no arms."""
-    counts = [arm.n for arm in measurement.arms]
-    if not counts:
-        return ""
-    if len(set(counts)) == 1:
-        return f"n = {counts[0]}" + (" per arm" if len(counts) > 1 else "")
-    return "n = " + ", ".join(f"{arm.n} {arm.name}" for arm in measurement.arms)
-
-
-def number(value: float) -> str:
-    """Four significant digits, with no exponent for the sizes that people read."""
-    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
-
-
-def seconds(value: float | None) -> str:
-    return "not timed" if value is None else f"{value:.2f} s"
-
-
-def spread(arm: Arm) -> tuple[str, str, str]:
-    """Least, median and greatest sample."""
-    if not arm.samples:
-        return ("not kept", "not kept", "not kept")
-    return (number(min(arm.samples)), number(median(arm.samples)), number(max(arm.samples)))
-
-
-def bars(arm: Arm) -> str:
-    """The samples in the order in which they were taken, from the least (a low bar) to the greatest."""
-    if not arm.samples:
-        return "no samples kept"
-    step = -(-len(arm.samples) // _MAX_BARS)
-    shown = [max(arm.samples[index : index + step]) for index in range(0, len(arm.samples), step)]
-    low, high = min(arm.samples), max(arm.samples)
-    span = (high - low) or 1.0
-    return "".join(_BARS[round((sample - low) / span * (len(_BARS) - 1))] for sample in shown)
-
-
-def origin_words(origin: PolicyOrigin) -> str:
-    """Whose policy is in force, and whether the change under review would have another."""
-    at = f"{origin.commit[:12]} ({origin.asked})"
-    number = counted(len(origin.differences), "difference")
-    if origin.state is PolicyState.ACCEPTED:
-        return f"that of this change, by --accept-policy, with {number} from {at}"
-    if not origin.config:
-        at += ", which has no configuration: the default policy"
-    if not origin.differences:
-        return f"that of {at}; this change alters nothing in it"
-    return f"that of {at}; this change alters it ({number}), which is not in force before it is merged"
-
-
-def amount(measurement: Measurement) -> str:
-    return "not measured" if measurement.value is None else quantity(measurement.value, measurement.unit)
-
-
-def quantity(value: float, unit: str) -> str:
-    """Number and unit; bytes in the unit that people read."""
-    if unit == "B":
-        big = next((size for size in (2**30, 2**20, 2**10) if abs(value) >= size), 1)
-        value, unit = value / big, {2**30: "GiB", 2**20: "MiB", 2**10: "KiB", 1: "B"}[big]
-    return f"{number(value)} {unit}".strip()
-
-
-def interval(measurement: Measurement) -> str:
-    if measurement.low is None:
-        return "none"
-    if measurement.high is None:
-        return f"at least {number(measurement.low)}"
-    return f"{number(measurement.low)} to {number(measurement.high)}"
-
-
-def plot(measurement: Measurement) -> str:
-    """A line of bars for each arm, with its least and greatest sample."""
-    width = max((len(arm.name) for arm in measurement.arms), default=0)
-    rows = ((arm, spread(arm)) for arm in measurement.arms)
-    return "\n".join(f"{arm.name:{width}}  {bars(arm)}  {low} to {high} {arm.unit}" for arm, (low, _, high) in rows)
-
-
-def kinds(constructs: Sequence[Construct]) -> str:
-    """`2 autocast, 1 grad-scaler`: how often each kind occurs, in the order of the source."""
-    return ", ".join(f"{count} {kind}" for kind, count in Counter(c.kind.value for c in constructs).items())
-
-
-def words(values: Iterable[str]) -> str:
-    """`a, b and c`."""
-    *most, last = list(values) or ["none"]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def points(value: Decimal | None) -> str:
-    return "not scored" if value is None else f"{value:.2f}"
-
-
-def possible(parts: Iterable[ScorePart]) -> Decimal:
-    return sum((part.possible for part in parts), Decimal("0.00"))
-
-
-FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "amount": amount,
-        "asked": lambda mutants, witness: sum(witness in mutant.asked for mutant in mutants),
-        "counted": counted,
-        "interval": interval,
-        "join_words": " ".join,
-        "joined": lambda values: ", ".join(f"{value:,}" for value in values),
-        "kinds": kinds,
-        "mermaid": lambda trees: as_mermaid(("expected", trees.expected), ("actual", trees.actual)),
-        "number": number,
-        "noticed_by": lambda mutants, witness: sum(mutant.noticed_by(witness) for mutant in mutants),
-        "origin_words": origin_words,
-        "plot": plot,
-        "points": points,
-        "possible": possible,
-        "quantity": quantity,
-        "reading": reading,
-        "samples": samples,
-        "seconds": seconds,
-        "spread": spread,
-        "stages": lambda stages: words(stage.stage for stage in stages),
-        "tally": tally,
-        "tree": as_text,
-        "words": words,
-    }
-)
-"""What templates may say of a value; each returns text that the template still escapes."""

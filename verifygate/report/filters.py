@@ -1,0 +1,80 @@
+"""The filters of the templates: values in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from verifygate.base.counts import counted
+from verifygate.model import Construct, PolicyOrigin, PolicyState
+from verifygate.report.phrases import tally
+from verifygate.report.quantities import (
+    amount,
+    interval,
+    number,
+    plot,
+    points,
+    possible,
+    quantity,
+    reading,
+    samples,
+    seconds,
+    spread,
+)
+from verifygate.report.trees import as_mermaid, as_text
+
+
+def kinds(constructs: Sequence[Construct]) -> str:
+    """`2 autocast, 1 grad-scaler`: how often each kind occurs, in the order of the source."""
+    return ", ".join(f"{count} {kind}" for kind, count in Counter(c.kind.value for c in constructs).items())
+
+
+def words(values: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *most, last = list(values) or ["none"]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def origin_words(origin: PolicyOrigin) -> str:
+    """Whose policy is in force, and whether the change under review would have another."""
+    at = f"{origin.commit[:12]} ({origin.asked})"
+    number = counted(len(origin.differences), "difference")
+    if origin.state is PolicyState.ACCEPTED:
+        return f"that of this change, by --accept-policy, with {number} from {at}"
+    if not origin.config:
+        at += ", which has no configuration: the default policy"
+    if not origin.differences:
+        return f"that of {at}; this change alters nothing in it"
+    return f"that of {at}; this change alters it ({number}), which is not in force before it is merged"
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "amount": amount,
+        "asked": lambda mutants, witness: sum(witness in mutant.asked for mutant in mutants),
+        "counted": counted,
+        "interval": interval,
+        "join_words": " ".join,
+        "joined": lambda values: ", ".join(f"{value:,}" for value in values),
+        "kinds": kinds,
+        "mermaid": lambda trees: as_mermaid(("expected", trees.expected), ("actual", trees.actual)),
+        "number": number,
+        "noticed_by": lambda mutants, witness: sum(mutant.noticed_by(witness) for mutant in mutants),
+        "origin_words": origin_words,
+        "plot": plot,
+        "points": points,
+        "possible": possible,
+        "quantity": quantity,
+        "reading": reading,
+        "samples": samples,
+        "seconds": seconds,
+        "spread": spread,
+        "stages": lambda stages: words(stage.stage for stage in stages),
+        "tally": tally,
+        "tree": as_text,
+        "words": words,
+    }
+)
+"""What templates may say of a value; each returns text that the template still escapes."""

@@ -1,0 +1,107 @@
+"""A report as the Markdown templates see it: what returns Markup has been escaped and is printed as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from verifygate.model import (
+    Certainty,
+    Check,
+    Evidence,
+    Finding,
+    Reason,
+    Report,
+    StageDetails,
+    StageResult,
+    Status,
+    Verdict,
+)
+from verifygate.report import escape
+from verifygate.report.view import View
+from verifygate.stage_registry import STAGES
+
+_QUIET = (Status.PASS, Verdict.PASS, Status.NOT_APPLICABLE)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to do, however many reasons ask for it."""
+
+    reason: Reason
+    text: str
+    more: int
+    """How many other places need the same."""
+
+
+def evidence_id(finding: Finding) -> str:
+    """A short name for a finding that stays when lines move."""
+    return f"E-{finding.rule}-{finding.fingerprint[:12]}"
+
+
+class Page(View):
+    """A report, read for one page: links, and the words that all pages share."""
+
+    most = 200
+    """Rows of one table: GitHub shows no page above half a megabyte. `report.json` always holds all."""
+
+    def __init__(self, report: Report, prefix: str) -> None:
+        super().__init__(report)
+        self._prefix = prefix
+
+    def link(self, path: str | None, line: int | None = None) -> Markup:
+        """A link to the line, or a word that says there is no line to look at."""
+        return Markup(escape.md_link(path, line or None, self._prefix)) if path else Markup("no single line")  # noqa: S704
+
+    def place(self, reason: Reason) -> Markup:
+        return self.link(reason.path, reason.line) if reason.path else self._stage_link(reason.stage)
+
+    def _stage_link(self, name: str) -> Markup:
+        return Markup(f"[{name}]({name}.md)") if name in STAGES else Markup(escape.md_text(name))  # noqa: S704
+
+    def status(self, status: Status | Verdict) -> Markup:
+        """The word itself, loud when it is not good news: nothing hangs on a colour or a picture."""
+        return Markup(status.value if status in _QUIET else f"**{status.value}**")  # noqa: S704
+
+    def answer(self, check: Check) -> Markup:
+        """The status of a check, with the waiver that covers it."""
+        waiver = self.waiver(check)
+        note = f", waived until {waiver.expires}" if waiver else "" if check.required else ", not required"
+        return self.status(check.status) + note
+
+    def proof(self, evidence: Sequence[Evidence]) -> Markup:
+        """Each piece of evidence on a line of its own in a table cell."""
+        shown = (
+            f"{escape.md_code(e.id)} {e.kind.value}: {escape.md_prose(e.summary)}"
+            + (f" {self.link(e.path, e.line)}" if e.path else "")
+            for e in evidence
+        )
+        return Markup("<br>".join(shown) or "none")  # noqa: S704
+
+    def reasons_of(self, stage: StageResult | None) -> list[Reason]:
+        return [reason for reason in self.report.reasons if stage and reason.stage == stage.stage]
+
+    def required_actions(self, stage: StageResult | None = None) -> list[Action]:
+        """What has to be done before a PASS (of one stage, or of all), each thing once, in the order of the reasons."""
+        by_text: dict[str, list[Reason]] = {}
+        for reason in self.reasons_of(stage) if stage else self.report.reasons:
+            by_text.setdefault(reason.action or reason.text, []).append(reason)
+        return [Action(reasons[0], text, len(reasons) - 1) for text, reasons in by_text.items()]
+
+    def likely(self, findings: Sequence[Finding]) -> list[Finding]:
+        return [finding for finding in findings if finding.certainty is Certainty.LIKELY]
+
+
+class StagePage(Page):
+    """A report, read for the page of one stage."""
+
+    def __init__(self, report: Report, prefix: str, name: str) -> None:
+        super().__init__(report, prefix)
+        self.result: StageResult | None = self.stage(name)
+        """Of the stage; None where it was not asked for."""
+
+    @property
+    def details(self) -> StageDetails | None:
+        return self.result.details if self.result else None
