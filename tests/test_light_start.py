@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifygate.check.run import Question, plain
+from verifygate.check.run import CheckOptions, plain_options
 from verifygate.commands.check import check
 from verifygate.report.formats import check_formats
 
@@ -67,7 +67,7 @@ def test_check_without_a_configuration_is_light(project: Path, fmt: str) -> None
     """No model, no template, no parser but Python's own: only the rules and what they stand on."""
     found = loaded(project, "--format", fmt)
     assert not (HEAVY | UNASKED) & found
-    assert not {"verifygate.config.settings", "verifygate.config.documents", "verifygate.model.stage"} & found
+    assert not {"verifygate.config.settings", "verifygate.config.documents", "verifygate.model.stage_result"} & found
     assert of_other_stages(found) == []
 
 
@@ -96,7 +96,7 @@ def test_a_configuration_loads_the_models_that_read_it(project: Path) -> None:
     (project / "verifygate.toml").write_text('[static]\nignore = ["PERF"]\n', encoding="utf-8")
     found = loaded(project, "--no-cache")
     assert HEAVY & found == {"pydantic", "pydantic_core"}
-    assert not {"verifygate.model.stage", "verifygate.model.report", "verifygate.process.subject"} & found
+    assert not {"verifygate.model.stage_result", "verifygate.model.report", "verifygate.process.subject"} & found
     assert of_other_stages(found) == []
 
 
@@ -125,11 +125,11 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-def read_by_click(arguments: list[str]) -> Question | None:
+def read_by_click(arguments: list[str]) -> CheckOptions | None:
     """The question as click reads it; None where it refuses the arguments, or answers with help."""
-    read: list[Question] = []
+    read: list[CheckOptions] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("verifygate.commands.check.told", lambda question: read.append(question) or 0)
+        patched.setattr("verifygate.commands.check.run_check", lambda options: read.append(options) or 0)
         try:
             check.main(arguments, standalone_mode=False)
         except click.ClickException:
@@ -140,8 +140,8 @@ def read_by_click(arguments: list[str]) -> Question | None:
 @given(st.lists(WORDS, max_size=6))
 def test_plain_arguments_mean_what_click_makes_of_them(arguments: list[str]) -> None:
     """Two readers of one command line, and never two answers."""
-    question = plain(arguments)
-    assert question is None or question == read_by_click(arguments)
+    options = plain_options(arguments)
+    assert options is None or options == read_by_click(arguments)
 
 
 def test_every_option_is_read_without_click() -> None:
@@ -153,8 +153,8 @@ def test_every_option_is_read_without_click() -> None:
         value = "json" if name == "--format" else "AMP2"
         ways = [[name]] if option.is_flag else [[name, value], [f"{name}={value}"]]
         for way in ways:
-            assert plain(way) is not None
-            assert plain(way) == read_by_click(way) != Question()
+            assert plain_options(way) is not None
+            assert plain_options(way) == read_by_click(way) != CheckOptions()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_every_option_is_read_without_click() -> None:
 )
 def test_what_is_not_plain_is_left_to_click(arguments: list[str]) -> None:
     """It says what is wrong, or helps."""
-    assert plain(arguments) is None
+    assert plain_options(arguments) is None
 
 
 def test_a_terminal_without_the_letters_gets_the_answer(project: Path) -> None:

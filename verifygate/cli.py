@@ -55,10 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _answered(argv: list[str]) -> int:
     """Run the command; plain arguments of `check` are read without click, which takes as long to load as Python."""
     if argv[:1] == ["check"]:
-        from verifygate.check.run import plain, told
+        from verifygate.check.run import plain_options, run_check
 
-        if (question := plain(argv[1:])) is not None:
-            return told(question)
+        if (options := plain_options(argv[1:])) is not None:
+            return run_check(options)
     import signal
 
     signal.signal(signal.SIGTERM, _terminated)

@@ -10,7 +10,7 @@ import pytest
 from verifygate.config.settings import StaticSettings
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import Outcome, analyse
+from verifygate.static.engine import AnalysisResult, analyse
 from verifygate.static.paths import entry_points
 from verifygate.static.rules.amp3_life import amp301_scaler_recreated as amp301
 
@@ -64,7 +64,7 @@ UNREADABLE = {
 }
 
 
-def analysed(data: bytes | str) -> Outcome:
+def analysed(data: bytes | str) -> AnalysisResult:
     raw = data if isinstance(data, bytes) else (HEAD + data).encode()
     return analyse(Sources([SourceFile("train.py", raw)]), StaticSettings())
 

@@ -18,7 +18,7 @@ from verifygate.sources import file, tree
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
 from verifygate.static import engine
-from verifygate.static.engine import Outcome, analyse
+from verifygate.static.engine import AnalysisResult, analyse
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.compaction import slim
 from verifygate.static.syntax.traversal import deeper_than, walk
@@ -76,7 +76,7 @@ def uncollected() -> Iterator[None]:
     gc.enable()
 
 
-def checked(sources: Sources) -> Outcome:
+def checked(sources: Sources) -> AnalysisResult:
     return analyse(sources, RuleSelection(), lets_go=True)
 
 

@@ -7,12 +7,12 @@ import pytest
 from verifygate.config.settings import StaticSettings
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import Outcome, analyse
+from verifygate.static.engine import AnalysisResult, analyse
 
 IMPORT = "from torch.cuda.amp import GradScaler\n"
 
 
-def analysed(text: str, select: tuple[str, ...] = ()) -> Outcome:
+def analysed(text: str, select: tuple[str, ...] = ()) -> AnalysisResult:
     return analyse(Sources([SourceFile("train.py", (IMPORT + text).encode())]), StaticSettings(select=select))
 
 

@@ -28,7 +28,7 @@ MAX_ANSWERS = 300
 _FORM = "verifygate answer 1"
 
 
-class Answer(NamedTuple):
+class CheckOutput(NamedTuple):
     """What a command printed to stdout, and its exit code."""
 
     out: str
@@ -69,7 +69,7 @@ def _sources(folder: str | Path) -> Iterator[str]:
                 yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
 
 
-def recall(key: str) -> Answer | None:
+def recall(key: str) -> CheckOutput | None:
     """The answer that was kept under a key; None where there is none that can be trusted."""
     import json
 
@@ -82,15 +82,15 @@ def recall(key: str) -> Answer | None:
             return None
         kept = json.loads(file.read_bytes())
         out, code = kept["out"], kept["code"]
-        if kept != _record(key, Answer(out, code)) or code not in (0, 1):
+        if kept != _record(key, CheckOutput(out, code)) or code not in (0, 1):
             return None
         os.utime(file)  # those that are asked for stay longest
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Answer(out, code)
+    return CheckOutput(out, code)
 
 
-def keep(key: str, answer: Answer) -> None:
+def keep(key: str, output: CheckOutput) -> None:
     """Keep an answer. Where that cannot be, nothing is kept, and nothing is lost but time."""
     import json
 
@@ -105,18 +105,18 @@ def keep(key: str, answer: Answer) -> None:
         fresh = folder / f"{key}.{os.getpid()}-{time.monotonic_ns()}.new"
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
-            json.dump(_record(key, answer), file)
+            json.dump(_record(key, output), file)
         fresh.replace(folder / f"{key}.json")
     except OSError:
         return
 
 
-def _record(key: str, answer: Answer) -> dict[str, object]:
+def _record(key: str, output: CheckOutput) -> dict[str, object]:
     import json
 
-    text = json.dumps([key, answer.out, answer.code])
+    text = json.dumps([key, output.out, output.code])
     digest = digest_of(text)
-    return {"form": _FORM, "key": key, "sum": digest, "out": answer.out, "code": answer.code}
+    return {"form": _FORM, "key": key, "sum": digest, "out": output.out, "code": output.code}
 
 
 def _folder() -> Path | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from verifygate.base.cpu_time import Timings
 from verifygate.check import answer_cache
-from verifygate.check.answer_cache import Answer
+from verifygate.check.answer_cache import CheckOutput
 from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.discovery import find
 from verifygate.report.formats import FORMATS, check_formats, render_check
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
     from verifygate.sources.tree import Sources
-    from verifygate.static.engine import Outcome
+    from verifygate.static.engine import AnalysisResult
 
 
-class Question(NamedTuple):
-    """What the command line asks for."""
+class CheckOptions(NamedTuple):
+    """The options of the command line."""
 
     paths: tuple[str, ...] = ()
     format: str = "text"
@@ -37,11 +37,11 @@ class Question(NamedTuple):
     cached: bool = True
     """Whether an earlier answer will do."""
     timed: bool = False
-    """Whether to tell where the CPU time went."""
+    """Whether to print where the CPU time went."""
 
 
-def plain(arguments: Sequence[str]) -> Question | None:
-    """The question behind plain arguments; None for what click is to read, or to refuse: loading it takes a while."""
+def plain_options(arguments: Sequence[str]) -> CheckOptions | None:
+    """The options behind plain arguments; None for what click is to read, or to refuse: loading it takes a while."""
     paths: list[str] = []
     given: dict[str, list[str]] = {"--format": [], "--config": [], "--select": [], "--ignore": []}
     flags: set[str] = set()
@@ -61,7 +61,7 @@ def plain(arguments: Sequence[str]) -> Question | None:
     (*_, fmt), (*_, config) = ["text", *given["--format"]], ["", *given["--config"]]
     if fmt not in check_formats():
         return None
-    return Question(
+    return CheckOptions(
         tuple(paths),
         fmt,
         words_in(given["--select"]),
@@ -77,15 +77,15 @@ def words_in(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for value in values for word in value.replace(",", " ").split())
 
 
-def told(question: Question) -> int:
-    """Print the answer, name on stderr what could not be looked at, and give the exit code. Raises UsageError."""
-    timings = Timings(on=question.timed)
-    answer, lost = answered(question, timings)
-    _print(answer.out)
-    tell_not_analysed(lost)
-    if question.timed:
+def run_check(options: CheckOptions) -> int:
+    """Print the output, name on stderr what could not be analysed, and return the exit code. Raises UsageError."""
+    timings = Timings(on=options.timed)
+    output, lost = cached_or_computed(options, timings)
+    _print(output.out)
+    warn_not_analysed(lost)
+    if options.timed:
         print(timings.table(), end="", file=sys.stderr)
-    return answer.code
+    return output.code
 
 
 def _print(text: str) -> None:
@@ -98,38 +98,38 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def tell_not_analysed(files: Iterable[NotAnalysed]) -> None:
-    """Name on stderr what could not be looked at, and why."""
+def warn_not_analysed(files: Iterable[NotAnalysed]) -> None:
+    """Name on stderr what could not be analysed, and why."""
     for lost in files:
         print(f"verifygate: not analysed: {lost.path}: {lost.reason}", file=sys.stderr)
 
 
-def answered(question: Question, timings: Timings) -> tuple[Answer, Sequence[NotAnalysed]]:
-    """What to print, the exit code, and the files that could not be looked at. Raises UsageError.
+def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOutput, Sequence[NotAnalysed]]:
+    """Output and exit code, and the files that could not be analysed. Raises UsageError.
 
     It comes from the cache where nothing that counts has changed.
     """
     start = Path.cwd()
-    file = question.config if question.config is not None else find(start)
+    file = options.config if options.config is not None else find(start)
     root = file.resolve().parent if file is not None else start
     contents = contents_of(file, root)
     with timings.part("read the configuration"):
-        found = judged(file, start, cached=question.cached) if file is not None else unconfigured(start)
+        found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start)
     with timings.part("read the files"):
-        sources = named_sources(question.paths, found.exclude)
+        sources = named_sources(options.paths, found.exclude)
     key = ""
-    if question.cached:
+    if options.cached:
         with timings.part("look for an earlier answer"):
-            asked = [question.format, "select", *question.select, "ignore", *question.ignore, *contents, found.text]
+            asked = [options.format, "select", *options.select, "ignore", *options.ignore, *contents, found.text]
             key = answer_cache.key_of(asked, sources)
             if (known := answer_cache.recall(key)) is not None:
                 return known, ()
-    answer, lost = _worked_out(question, found.choice, sources, timings)
+    output, lost = _computed(options, found.choice, sources, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
-    if question.cached and not lost and contents == contents_of(file, root):
+    if options.cached and not lost and contents == contents_of(file, root):
         with timings.part("keep the answer"):
-            answer_cache.keep(key, answer)
-    return answer, lost
+            answer_cache.keep(key, output)
+    return output, lost
 
 
 def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
@@ -145,32 +145,32 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     return sources
 
 
-def _worked_out(
-    question: Question, base: RuleSelection, sources: Sources, timings: Timings
-) -> tuple[Answer, Sequence[NotAnalysed]]:
+def _computed(
+    options: CheckOptions, base: RuleSelection, sources: Sources, timings: Timings
+) -> tuple[CheckOutput, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
         from verifygate.static.engine import analyse
         from verifygate.static.registry import load_rules
 
         load_rules()
-        choice = base._replace(select=question.select or base.select, ignore=(*base.ignore, *question.ignore))
+        choice = base._replace(select=options.select or base.select, ignore=(*base.ignore, *options.ignore))
     with timings.part("put findings together"):
         outcome = analyse(sources, choice, with_constructs=False, lets_go=True, timings=timings)
     report = report_of(outcome)
-    if FORMATS[question.format].shows_fixes:  # building fixes costs more than finding faults
+    if FORMATS[options.format].shows_fixes:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
             from verifygate.base.records import replace
             from verifygate.fix import with_fixes
 
             report = replace(report, findings=with_fixes(report.findings, sources))
     with timings.part("render"):
-        text = render_check(report, question.format, _asides(question.format, report, outcome, choice))
+        text = render_check(report, options.format, _asides(options.format, report, outcome, choice))
     if any(lost.mentions_amp for lost in report.not_analysed):
-        return Answer(text, 2), report.not_analysed
-    return Answer(text, 1 if report.findings else 0), report.not_analysed
+        return CheckOutput(text, 2), report.not_analysed
+    return CheckOutput(text, 1 if report.findings else 0), report.not_analysed
 
 
-def report_of(outcome: Outcome) -> CheckReport:
+def report_of(outcome: AnalysisResult) -> CheckReport:
     """What an analysis found, as the formats show it."""
     from verifygate.model.check_report import CheckReport
 
@@ -182,7 +182,7 @@ def report_of(outcome: Outcome) -> CheckReport:
     )
 
 
-def _asides(format: str, report: CheckReport, outcome: Outcome, choice: RuleSelection) -> list[str]:  # noqa: A002 - the option's name
+def _asides(format: str, report: CheckReport, outcome: AnalysisResult, choice: RuleSelection) -> list[str]:  # noqa: A002 - the option's name
     """What a person is to know besides the findings."""
     from verifygate.static.registry import load_rules
 

@@ -45,7 +45,7 @@ def judged(config: Path, start: Path, *, cached: bool) -> Judged:
             return found
     text = _judge(config, start)
     if cached and contents == contents_of(config, root):  # it may have been changed meanwhile
-        answer_cache.keep(key, answer_cache.Answer(text, 0))
+        answer_cache.keep(key, answer_cache.CheckOutput(text, 0))
     return _read(text)[0]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from verifygate.claims.absences import absences
-from verifygate.claims.identity import Identity, Verdict, one_thing
+from verifygate.claims.identity import Identity, StatedVerdict, one_thing
 from verifygate.claims.ledger import Ledger, short
 from verifygate.claims.markdown import Document, Sentence
 from verifygate.claims.numbers import NUMBER, printed, shown
@@ -90,7 +90,7 @@ def _own_verdicts(identity: Identity, ledger: Ledger) -> None:
         ledger.add(second.sentence, ClaimKind.AGREEMENT, verdict, reason, against=against)
 
 
-def _word(verdict: Verdict) -> str:
+def _word(verdict: StatedVerdict) -> str:
     return verdict.sentence.value.strip("*_ ")[:40]
 
 
@@ -211,7 +211,7 @@ def _verdicts_of_two(first: Read, second: Read, *, same: bool, why: str) -> None
     passing.ledger.add(positive.sentence, ClaimKind.AGREEMENT, verdict, reason, against=against)
 
 
-def _settled(identity: Identity) -> Verdict | None:
+def _settled(identity: Identity) -> StatedVerdict | None:
     """A report's verdict, where it has one."""
     found = {each.passes for each in identity.verdicts}
     return identity.verdicts[0] if len(found) == 1 else None

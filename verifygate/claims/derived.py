@@ -9,7 +9,7 @@ from itertools import combinations
 
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, Sentence
-from verifygate.claims.numbers import NUMBER, Printed, Span, printed, shown, total
+from verifygate.claims.numbers import NUMBER, Interval, Printed, printed, shown, total
 from verifygate.claims.tables import compared
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
@@ -119,20 +119,20 @@ def _combined(document: Document, ledger: Ledger) -> None:
         ledger.add(head, ClaimKind.DERIVED, verdict, reason, against=against, supports=lines)
 
 
-def _gain(value: str) -> Span | None:
+def _gain(value: str) -> Interval | None:
     """`+22%` as 1.22, `1.3x` as itself."""
     found = _PART.match(value)
     number = printed(found["figure"].lstrip("+ ").replace("≈", "~")) if found else None
     if found is None or number is None or not number.value:
         return None
     if found["unit"] == "%":
-        return Span.exactly(1) + number.span * Span.exactly(Fraction(1, 100))
-    return number.span
+        return Interval.exactly(1) + number.interval * Interval.exactly(Fraction(1, 100))
+    return number.interval
 
 
-def follows(stated: Printed, gains: Sequence[Span]) -> tuple[ClaimVerdict, str]:
+def follows(stated: Printed, gains: Sequence[Interval]) -> tuple[ClaimVerdict, str]:
     """Whether a factor is the product, or the sum, of some of the gains listed."""
-    one = Span.exactly(1)
+    one = Interval.exactly(1)
     for size in range(len(gains), 0, -1):
         for chosen in combinations(gains, size):
             product, added = one, one + total(gain - one for gain in chosen)

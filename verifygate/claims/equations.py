@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, Sentence
-from verifygate.claims.numbers import ABOUT, NUMBER, Printed, Span, printed, shown
+from verifygate.claims.numbers import ABOUT, NUMBER, Interval, Printed, printed, shown
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
 _UNIT = r"(?:\s?(?:%|points?\b|pts?\b|x(?![\w])))?"
@@ -77,17 +77,17 @@ def _judge(ledger: Ledger, sentence: Sentence, match: re.Match[str], line: int, 
     ledger.add(sentence, ClaimKind.EQUATION, verdict, reason, words=words, line=line)
 
 
-def evaluate(expression: str, *, percent: bool, slack: bool = False) -> Span | None:
+def evaluate(expression: str, *, percent: bool, slack: bool = False) -> Interval | None:
     """The value of an expression of printed numbers; with `percent`, `40%` is 0.4. None where it is none.
 
     `slack`: a decimal number above 1 may have been rounded; below 1 it is a weight, and exact.
     """
-    tokens: list[str | Span] = []
+    tokens: list[str | Interval] = []
     for token in _TOKEN.finditer(expression):
         number = printed(token["number"]) if token["number"] else None
         if number is not None:
-            share = Span.exactly(Fraction(1, 100) if percent and "%" in token["unit"] else 1)
-            value = number.span if slack and number.value > 1 else Span.exactly(number.value)
+            share = Interval.exactly(Fraction(1, 100) if percent and "%" in token["unit"] else 1)
+            value = number.interval if slack and number.value > 1 else Interval.exactly(number.value)
             tokens.append(value * share)
         else:
             tokens.append(token["sign"].lower())
@@ -102,31 +102,31 @@ def evaluate(expression: str, *, percent: bool, slack: bool = False) -> Span | N
 class _Expression:
     """Sums of products, with brackets."""
 
-    def __init__(self, tokens: Sequence[str | Span]) -> None:
+    def __init__(self, tokens: Sequence[str | Interval]) -> None:
         self.tokens = tokens
         self.position = 0
 
-    def sum(self) -> Span:
+    def sum(self) -> Interval:
         value = self._product()
         while (sign := self._next("+-−–")) is not None:
             right = self._product()
             value = value + right if sign == "+" else value - right
         return value
 
-    def _product(self) -> Span:
+    def _product(self) -> Interval:
         value = self._operand()
         while (sign := self._next("*×·x÷/")) is not None:
             right = self._operand()
             value = value / right if sign in "÷/" else value * right
         return value
 
-    def _operand(self) -> Span:
+    def _operand(self) -> Interval:
         if self._next("(") is not None:
             value = self.sum()
             if self._next(")") is None:
                 raise ValueError
             return value
-        if self.position < len(self.tokens) and isinstance(token := self.tokens[self.position], Span):
+        if self.position < len(self.tokens) and isinstance(token := self.tokens[self.position], Interval):
             self.position += 1
             return token
         raise ValueError

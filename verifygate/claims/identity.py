@@ -41,7 +41,7 @@ ENOUGH_SHARED = 2
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StatedVerdict:
     sentence: Sentence
     passes: bool
 
@@ -89,10 +89,10 @@ class Identity:
         )
 
     @cached_property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[StatedVerdict, ...]:
         return tuple(self._verdicts())
 
-    def _verdicts(self) -> Iterator[Verdict]:
+    def _verdicts(self) -> Iterator[StatedVerdict]:
         first = next((s.line for s in self.document.sections if s.level >= 2), 10**9)
         for sentence in self.document.sentences:
             if sentence.role == "row":
@@ -101,7 +101,7 @@ class Identity:
             if sentence.label in _VERDICT_LABELS or at_head:
                 passes = decided(sentence.value)
                 if passes is not None and not self._conditional(sentence):
-                    yield Verdict(sentence, passes)
+                    yield StatedVerdict(sentence, passes)
 
     def _conditional(self, sentence: Sentence) -> bool:
         """Whether the next line, in brackets, takes half of the verdict back: `(pending ...)`."""

@@ -19,42 +19,42 @@ _ROUGH = Fraction(1, 20)
 
 
 @dataclass(frozen=True)
-class Span:
+class Interval:
     """All values that a printed number, or a result of printed numbers, may stand for."""
 
     low: Fraction
     high: Fraction
 
     @staticmethod
-    def exactly(value: Fraction | int) -> Span:
-        return Span(Fraction(value), Fraction(value))
+    def exactly(value: Fraction | int) -> Interval:
+        return Interval(Fraction(value), Fraction(value))
 
-    def __add__(self, other: Span) -> Span:
-        return Span(self.low + other.low, self.high + other.high)
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
 
-    def __sub__(self, other: Span) -> Span:
-        return Span(self.low - other.high, self.high - other.low)
+    def __sub__(self, other: Interval) -> Interval:
+        return Interval(self.low - other.high, self.high - other.low)
 
-    def __mul__(self, other: Span) -> Span:
+    def __mul__(self, other: Interval) -> Interval:
         corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Span(min(corners), max(corners))
+        return Interval(min(corners), max(corners))
 
-    def __truediv__(self, other: Span) -> Span:
+    def __truediv__(self, other: Interval) -> Interval:
         """Raises ZeroDivisionError where the divisor may be 0."""
         if other.low <= 0 <= other.high:
             raise ZeroDivisionError
-        return self * Span(1 / other.high, 1 / other.low)
+        return self * Interval(1 / other.high, 1 / other.low)
 
-    def __abs__(self) -> Span:
+    def __abs__(self) -> Interval:
         if self.low >= 0:
             return self
-        return Span(-self.high, -self.low) if self.high <= 0 else Span(Fraction(0), max(-self.low, self.high))
+        return Interval(-self.high, -self.low) if self.high <= 0 else Interval(Fraction(0), max(-self.low, self.high))
 
     @property
     def middle(self) -> Fraction:
         return (self.low + self.high) / 2
 
-    def meets(self, other: Span) -> bool:
+    def meets(self, other: Interval) -> bool:
         return self.low <= other.high and other.low <= self.high
 
 
@@ -68,23 +68,27 @@ class Printed:
     about: bool = False
 
     @property
-    def span(self) -> Span:
+    def interval(self) -> Interval:
         """As an operand: a whole number is exact, a decimal one may have been rounded."""
         slack = self.step / 2 if self.step < 1 else Fraction(0)
         return self._widened(slack)
 
     @property
-    def rounded(self) -> Span:
+    def rounded(self) -> Interval:
         """As a result: rounded, or cut off, at its last place. `19` may be 18.5, and 19.99, but never 20."""
         if self.about:
             return self._widened(self.step)
         up, down = self.step * Fraction(999, 1000), self.step / 2
-        return Span(self.value - down, self.value + up) if self.value >= 0 else Span(self.value - up, self.value + down)
+        return (
+            Interval(self.value - down, self.value + up)
+            if self.value >= 0
+            else Interval(self.value - up, self.value + down)
+        )
 
-    def _widened(self, slack: Fraction) -> Span:
+    def _widened(self, slack: Fraction) -> Interval:
         if self.about:
             slack = max(slack, abs(self.value) * _ROUGH, self.step)
-        return Span(self.value - slack, self.value + slack)
+        return Interval(self.value - slack, self.value + slack)
 
 
 def printed(text: str) -> Printed | None:
@@ -106,8 +110,8 @@ def _from(match: re.Match[str]) -> Printed:
     return Printed(-value if negative else value, Fraction(1, 10**decimals), bool(match["about"]))
 
 
-def total(spans: Iterable[Span]) -> Span:
-    return sum(spans, Span.exactly(0))
+def total(intervals: Iterable[Interval]) -> Interval:
+    return sum(intervals, Interval.exactly(0))
 
 
 def shown(value: Fraction, places: int = 2) -> str:

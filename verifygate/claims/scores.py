@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, Items, Section, Sentence, Table
-from verifygate.claims.numbers import NUMBER, Printed, Span, printed, shown, total
+from verifygate.claims.numbers import NUMBER, Interval, Printed, printed, shown, total
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
 _BREAKDOWN = re.compile(
@@ -58,8 +58,8 @@ class Part:
     weight: Fraction | None = None
 
     @property
-    def share(self) -> Span:
-        return self.points.span / Span.exactly(self.most or 1)
+    def share(self) -> Interval:
+        return self.points.interval / Interval.exactly(self.most or 1)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def judged(parts: Sequence[Part], wanted: Total) -> tuple[ClaimVerdict, str]:
         if value.meets(aim):
             return ClaimVerdict.CONFIRMED, f"{stated} is {name}: {_sum(parts)}"
     with_most = [part for part in parts if part.most]
-    plain = total(part.points.span for part in parts)
+    plain = total(part.points.interval for part in parts)
     reason = f"the parts listed add up to {shown(plain.middle)} ({_sum(parts)}), not {stated}"
     most = sum((part.most or Fraction(0) for part in parts), Fraction(0))
     if with_most and most != wanted.most:
@@ -121,7 +121,7 @@ def judged(parts: Sequence[Part], wanted: Total) -> tuple[ClaimVerdict, str]:
     if unweighted:
         shares = [part.share for part in parts]
         low, high = min(s.low for s in shares) * wanted.most, max(s.high for s in shares) * wanted.most
-        if Span(low, high).meets(aim):
+        if Interval(low, high).meets(aim):
             mean = total(shares).middle / len(shares) * wanted.most
             reason = (
                 f"their mean is {shown(mean)}, not {stated}; other weights are not stated, so it cannot be recomputed"
@@ -131,27 +131,31 @@ def judged(parts: Sequence[Part], wanted: Total) -> tuple[ClaimVerdict, str]:
     return ClaimVerdict.REFUTED, reason
 
 
-def _ways(parts: Sequence[Part], most: Fraction) -> list[tuple[str, Span]]:
+def _ways(parts: Sequence[Part], most: Fraction) -> list[tuple[str, Interval]]:
     """Every way to make a total of the parts, with what it gives."""
-    whole = Span.exactly(most)
-    plain = total(part.points.span for part in parts)
+    whole = Interval.exactly(most)
+    plain = total(part.points.interval for part in parts)
     ways = [("the sum of the parts", plain)]
     graded = [part for part in parts if part.most]
     if graded:
         limit = sum((part.most or Fraction(0) for part in graded), Fraction(0))
-        points = total(part.points.span for part in graded)
-        ways.append(("the points over the maxima", points / Span.exactly(limit) * whole))
-        ways.append(("the points over the maxima, less deductions", plain / Span.exactly(limit) * whole))
-        ways.append(("the mean of the parts", total(part.share for part in graded) * Span.exactly(most / len(graded))))
+        points = total(part.points.interval for part in graded)
+        ways.append(("the points over the maxima", points / Interval.exactly(limit) * whole))
+        ways.append(("the points over the maxima, less deductions", plain / Interval.exactly(limit) * whole))
+        ways.append(
+            ("the mean of the parts", total(part.share for part in graded) * Interval.exactly(most / len(graded)))
+        )
     if all(part.most is None and part.points.value <= 0 for part in parts):
         ways.append(("the maximum less the deductions", whole + plain))
     if not graded:
-        ways.append(("the mean of the parts", plain * Span.exactly(Fraction(1, len(parts)))))
+        ways.append(("the mean of the parts", plain * Interval.exactly(Fraction(1, len(parts)))))
     weights = [part.weight for part in parts]
     share = sum((weight or Fraction(0) for weight in weights), Fraction(0))
     if all(weight is not None for weight in weights) and share:
-        scaled = total((p.share if p.most else p.points.span / whole) * Span.exactly(p.weight or 0) for p in parts)
-        ways.append((_WEIGHTED, scaled * Span.exactly(most / share)))
+        scaled = total(
+            (p.share if p.most else p.points.interval / whole) * Interval.exactly(p.weight or 0) for p in parts
+        )
+        ways.append((_WEIGHTED, scaled * Interval.exactly(most / share)))
     return ways
 
 

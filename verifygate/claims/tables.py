@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, Sentence, Table
-from verifygate.claims.numbers import NUMBER, Printed, Span, printed, shown, total
+from verifygate.claims.numbers import NUMBER, Interval, Printed, printed, shown, total
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
 _TOTAL = re.compile(r"^\W*(?:grand |overall )?(?:total|sum)s?\W*$", re.IGNORECASE)
@@ -71,8 +71,8 @@ def _totals(ledger: Ledger, table: Table) -> None:
 def _total(
     ledger: Ledger, table: Table, column: int, stated: Printed, numbers: Sequence[Printed], *, counted: bool
 ) -> None:
-    sum_ = total(number.span for number in numbers)
-    aim = stated.rounded if any(n.step < 1 for n in (stated, *numbers)) else Span.exactly(stated.value)
+    sum_ = total(number.interval for number in numbers)
+    aim = stated.rounded if any(n.step < 1 for n in (stated, *numbers)) else Interval.exactly(stated.value)
     title, row = table.header[column], table.rows[-1]
     words = f"{table.cells[-1][0].strip(' *')}, {title}: {table.cells[-1][column].strip(' *')}"
     added = " + ".join(shown(number.value) for number in numbers)
@@ -113,11 +113,11 @@ def _weighted(ledger: Ledger, table: Table) -> None:
             continue
         most = re.search(rf"/\s*({NUMBER})", cells[score])
         limit = printed(most[1]) if most else None
-        product_of = share.span * points.span
-        ways = [product_of, product_of * Span.exactly(_HUNDREDTH)]
+        product_of = share.interval * points.interval
+        ways = [product_of, product_of * Interval.exactly(_HUNDREDTH)]
         if limit is not None and limit.value:
-            ways += [product_of / limit.span, product_of / limit.span * Span.exactly(_HUNDREDTH)]
-            ways.append(product_of / limit.span * Span.exactly(100))
+            ways += [product_of / limit.interval, product_of / limit.interval * Interval.exactly(_HUNDREDTH)]
+            ways.append(product_of / limit.interval * Interval.exactly(100))
         words = " | ".join(cells)
         if any(way.meets(stated.rounded) for way in ways):
             ledger.add(row, ClaimKind.TABLE, ClaimVerdict.CONFIRMED, "weight times score is right", words=words)
@@ -127,7 +127,7 @@ def _weighted(ledger: Ledger, table: Table) -> None:
             ledger.add(row, ClaimKind.TABLE, ClaimVerdict.REFUTED, reason, words=words)
 
 
-_HUNDREDTH = Span.exactly(1).middle / 100
+_HUNDREDTH = Interval.exactly(1).middle / 100
 
 
 # --- before, after, change
@@ -162,10 +162,10 @@ def compared(old: Printed, new: Printed, stated: Printed, unit: str, called: str
     `called` is what the report calls the figure: a reduction is a share of the old value, a change is no remainder.
     """
     aim = Printed(abs(stated.value), stated.step, stated.about).rounded
-    one, percent = Span.exactly(1), Span.exactly(100)
-    shrunk, grown = new.span / old.span, old.span / new.span
+    one, percent = Interval.exactly(1), Interval.exactly(100)
+    shrunk, grown = new.interval / old.interval, old.interval / new.interval
     if unit == "%":
-        ways = [abs(one - shrunk) * percent, abs(new.span - old.span)]
+        ways = [abs(one - shrunk) * percent, abs(new.interval - old.interval)]
         if not _SHRUNK.search(called):
             ways.append(abs(grown - one) * percent)
         if not called or "speed" in called.lower():

@@ -1,4 +1,4 @@
-"""`verifygate check`, as click reads its arguments and tells of them; plain ones are read without it."""
+"""`verifygate check`, as click reads and documents its arguments; plain ones are read without it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from verifygate.check.run import Question, told
+from verifygate.check.run import CheckOptions, run_check
 from verifygate.commands.options import config_option, split_words
 from verifygate.report.formats import check_formats
 
@@ -29,4 +29,4 @@ def check(
     timed: bool,
 ) -> int:
     """Check sources statically: no configuration, no torch, no code run. PATHS are files and folders (default: .)."""
-    return told(Question(paths, fmt, select, ignore, config, cached=not no_cache, timed=timed))
+    return run_check(CheckOptions(paths, fmt, select, ignore, config, cached=not no_cache, timed=timed))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from verifygate.check.run import named_sources, report_of, tell_not_analysed
+from verifygate.check.run import named_sources, report_of, warn_not_analysed
 from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     left = [finding for finding in repair.report.findings if finding.rule in wanted]
     for finding, reason in repair.refused:
         click.echo(f"verifygate: not fixed: {finding.path}:{finding.line}: {finding.rule}: {reason}", err=True)
-    tell_not_analysed(repair.report.not_analysed)
+    warn_not_analysed(repair.report.not_analysed)
     if as_diff:
         click.echo(unified_diff(repair.changed), nl=False)  # bytes: sources need not be UTF-8
         if left:

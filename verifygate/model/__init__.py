@@ -79,11 +79,11 @@ if TYPE_CHECKING:
     from verifygate.model.source_facts import NotAnalysed as NotAnalysed
     from verifygate.model.source_facts import NotFollowed as NotFollowed
     from verifygate.model.source_facts import Suppression as Suppression
-    from verifygate.model.stage import Outcome as Outcome
-    from verifygate.model.stage import ScorePart as ScorePart
-    from verifygate.model.stage import StageResult as StageResult
-    from verifygate.model.stage import Verdict as Verdict
     from verifygate.model.stage_details import StageDetails as StageDetails
+    from verifygate.model.stage_result import Outcome as Outcome
+    from verifygate.model.stage_result import ScorePart as ScorePart
+    from verifygate.model.stage_result import StageResult as StageResult
+    from verifygate.model.stage_result import Verdict as Verdict
     from verifygate.model.static_details import StaticDetails as StaticDetails
     from verifygate.model.trace import EntryPrecision as EntryPrecision
     from verifygate.model.trace import Island as Island
@@ -115,7 +115,7 @@ _NAMES = {
         "Calculation Deviation ForeignFile QualityGate QueryResult RequirementResult RequirementsDetails"
     ),
     "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
-    "stage": "Outcome ScorePart StageResult Verdict",
+    "stage_result": "Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",
     "trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit",

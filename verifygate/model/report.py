@@ -15,7 +15,7 @@ from verifygate.model.finding import Finding
 from verifygate.model.json_document import put, take, text_of
 from verifygate.model.mutation import MutationReport
 from verifygate.model.policy import PolicyOrigin, PolicySetting, WaiverUse
-from verifygate.model.stage import ScorePart, StageResult, Verdict
+from verifygate.model.stage_result import ScorePart, StageResult, Verdict
 
 
 class Reason(Model):

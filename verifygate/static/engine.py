@@ -41,7 +41,7 @@ RECURSION_LIMIT = 30_000
 
 
 @record
-class Outcome:
+class AnalysisResult:
     """What the static analysis found, and what it could not look at."""
 
     files_checked: int
@@ -64,7 +64,7 @@ def analyse(
     with_constructs: bool = True,
     lets_go: bool = False,
     timings: Timings = OFF,
-) -> Outcome:
+) -> AnalysisResult:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
 
     The list of constructs is for reports; whoever only wants findings saves it. `lets_go`: of large sources, only what
@@ -92,7 +92,7 @@ def analyse(
         kept = _once(kept, sources)
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
-        return Outcome(
+        return AnalysisResult(
             files_checked=len(sources) - sum(sources.get(each.path) is not None for each in lost),
             findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
             suppressions=tuple(silenced),
