@@ -25,6 +25,16 @@ def f(xs):
         pass
     def inner():
         hidden()
+    while asked():
+        pass
+    else:
+        ended()
+    if a:
+        pass
+    elif b:
+        second()
+    if __name__ == "__main__":
+        script()
 """
 
 
@@ -37,6 +47,10 @@ def f(xs):
         ("one", [], [("chosen", True)], []),
         ("other", [], [("chosen", False)], []),
         ("iterable", [], [], []),
+        ("asked", ["While"], [], []),  # a condition is evaluated in each iteration
+        ("ended", [], [], []),
+        ("second", [], [("b", True), ("a", False)], []),
+        ("script", [], [], []),
     ],
 )
 def test_what_encloses(

@@ -24,6 +24,14 @@ PROGRAMS = {
     "a with block runs": ("x = 1\nwith c:\n    x = 2\nuse(x)", ["2"]),
     "a handler": ("try:\n    x = 1\nexcept E:\n    x = 2\nuse(x)", ["1", "2"]),
     "the loop variable": ("for x in y:\n    use(x)", ["y"]),
+    "its own right side": ("x = 1\nx = use(x)", ["1"]),
+    "its own right side, in a loop": ("x = 1\nfor i in y:\n    x = use(x)", ["1", "use(x)"]),
+    "an augmented assignment": ("x = 1\nx += 2\nuse(x)", ["2"]),
+    "cases": ("match y:\n    case 1:\n        x = 1\n    case _:\n        x = 2\nuse(x)", ["1", "2"]),
+    "a handler sees what was tried": ("x = 1\ntry:\n    x = 2\nexcept E:\n    use(x)", ["1", "2"]),
+    "an inner loop first": ("for i in y:\n    for j in y:\n        x = 1\n        use(x)\n    x = 2", ["1"]),
+    "the else of a loop": ("x = 1\nfor i in y:\n    pass\nelse:\n    x = 2\nuse(x)", ["1", "2"]),
+    "another function's": ("x = 1\ndef g():\n    x = 2\nuse(x)", ["1"]),
     "an outer loop leads back": ("x = 1\nwhile a:\n    while b:\n        use(x)\n    x = 2", ["1", "2"]),
 }
 IMPRECISE = {"a with block runs": ["1", "2"], "the other branch": ["1", "2"]}

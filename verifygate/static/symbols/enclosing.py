@@ -46,7 +46,7 @@ class Nesting:
         return [
             each.node
             for each in self.around(node, function)
-            if isinstance(each.node, Loop) and (each.part == "body" or isinstance(each.node, ast.While))
+            if isinstance(each.node, Loop) and each.part in ("body", "test")
         ]
 
     def conditions(self, node: ast.AST, function: Function) -> list[tuple[ast.expr, bool]]:

@@ -10,6 +10,7 @@ from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import Binding, FunctionNode
 from verifygate.static.syntax.traversal import LEAVES, children
 
+_ASSIGNMENTS = ast.Assign | ast.AnnAssign | ast.AugAssign
 _Chain = tuple[tuple[int, int, bool], ...]
 """From the function's body inwards: which block, which statement in it, and whether that is the block of a loop."""
 
@@ -34,6 +35,8 @@ def reaching(name: str, at: ast.AST, function: Function) -> list[Binding] | None
     for binding, chain in placed:
         if chain is None:
             found.append(binding)  # a parameter
+        elif chain == here and isinstance(binding.node, _ASSIGNMENTS) and not _loops_back(chain, here, ruling):
+            continue  # `x = f(x)` reads what x was before
         elif chain == ruling:
             found.append(binding)
         elif _line(binding.node) < _line(at):

@@ -14,6 +14,7 @@ ScopeNode = FunctionNode | ast.Module | ast.Lambda
 # What a loop over all nodes asks first: telling by the class alone is ten times faster than `isinstance` of many.
 _DECLARING = DEFERRED | frozenset(
     {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
+    | {ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping}
 )
 _BINDING = frozenset(
     {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem}
@@ -74,6 +75,9 @@ def scope_of(node: ScopeNode | ast.ClassDef, nodes: tuple[ast.AST, ...]) -> Scop
                 scope.add(name, binding)
         elif isinstance(child, ast.Global | ast.Nonlocal):
             outer.update(child.names)
+        elif isinstance(child, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | ast.MatchMapping):
+            if bound := child.rest if isinstance(child, ast.MatchMapping) else child.name:
+                scope.add(bound, Binding("opaque", child))
     scope.outer = frozenset(outer)
     if isinstance(node, ast.Module):
         _overrule(scope, nodes)

@@ -223,7 +223,8 @@ def compared(lefts: Values, op: ast.cmpop, rights: Values) -> bool | None:
     for value in lefts:
         same: bool | None
         if isinstance(value, Literal):
-            same = value.value == constant.value and type(value.value) is type(constant.value)
+            alike = type(value.value) is type(constant.value) or isinstance(op, ast.Eq | ast.NotEq)  # `1 == 1.0`
+            same = value.value == constant.value and alike
         else:
             same = None if constant.value is not None or _may_be_none(value) else False
         if isinstance(op, ast.Is | ast.Eq):
