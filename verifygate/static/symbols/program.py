@@ -70,6 +70,10 @@ class Function:
         return any(simple_name(decorator) == "staticmethod" for decorator in getattr(self.node, "decorator_list", ()))
 
     @cached_property
+    def is_class_method(self) -> bool:
+        return any(simple_name(decorator) == "classmethod" for decorator in getattr(self.node, "decorator_list", ()))
+
+    @cached_property
     def is_property(self) -> bool:
         """Whether reading it as an attribute runs it."""
         names = {simple_name(decorator) for decorator in getattr(self.node, "decorator_list", ())}

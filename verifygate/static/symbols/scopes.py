@@ -75,13 +75,22 @@ def scope_of(node: ScopeNode | ast.ClassDef, nodes: tuple[ast.AST, ...]) -> Scop
                 scope.add(name, binding)
         elif isinstance(child, ast.Global | ast.Nonlocal):
             outer.update(child.names)
-        elif isinstance(child, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | ast.MatchMapping):
-            if bound := child.rest if isinstance(child, ast.MatchMapping) else child.name:
-                scope.add(bound, Binding("opaque", child))
+        elif bound := _captured(child):
+            scope.add(bound, Binding("opaque", child))
     scope.outer = frozenset(outer)
     if isinstance(node, ast.Module):
         _overrule(scope, nodes)
     return scope
+
+
+def _captured(node: ast.AST) -> str | None:
+    """The name that `except E as x`, or a pattern of a `match`, binds."""
+    match node:
+        case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
+            return name
+        case ast.MatchMapping(rest=rest):
+            return rest
+    return None
 
 
 def _overrule(scope: Scope, nodes: tuple[ast.AST, ...]) -> None:

@@ -43,7 +43,7 @@ from verifygate.static.values.domain import (
 from verifygate.static.values.overrides import Overrides
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.subscripts import Subscripts
-from verifygate.static.values.super_lookup import Inherited
+from verifygate.static.values.super_lookup import Inherited, merged
 from verifygate.torch_names import PARALLEL
 
 MAX_DEPTH = 24
@@ -300,7 +300,9 @@ class Evaluator:
         bound = False
         for base in bases:
             if method := base.methods.get(name):
-                value = FunctionValue(method, receiver if made and not method.is_static else None)
+                value = FunctionValue(
+                    method, receiver if (made or method.is_class_method) and not method.is_static else None
+                )
                 is_read = made is not None and method.is_property
                 return [*found, *(self._called(value, READ, receiver.frame) if is_read else (value,))]
             for binding, owner in base.attributes.get(name, ()):
@@ -315,15 +317,12 @@ class Evaluator:
         return found if bound else _NOTHING_KNOWN
 
     def linearised(self, made: Class) -> tuple[Class, ...]:
-        """The class and the project's classes it derives from, nearest first."""
+        """The class and the project's classes it derives from, in method resolution order."""
         if made not in self._bases:
-            self._bases[made] = (made,)
-            order = [made]
-            for base in made.node.bases:
-                for value in self.values(base, self.module_frame(made.module)):
-                    if isinstance(value, ClassValue):
-                        order += [each for each in self.linearised(value.made) if each not in order]
-            self._bases[made] = tuple(order)
+            self._bases[made] = (made,)  # a class that derives from itself ends here
+            given = [value for base in made.node.bases for value in self.values(base, self.module_frame(made.module))]
+            bases = [value.made for value in given if isinstance(value, ClassValue) and value.made is not made]
+            self._bases[made] = (made, *merged([*map(self.linearised, bases), bases]))
         return self._bases[made]
 
     def below(self, made: Class) -> list[Class]:

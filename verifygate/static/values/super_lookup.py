@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from verifygate.static.symbols.program import Class
@@ -11,6 +11,21 @@ from verifygate.static.values.domain import Bound, ClassValue, Frame, Object
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
+
+
+def merged(orders: Sequence[Sequence[Class]]) -> list[Class]:
+    """Merge the resolution orders of base classes by C3, as Python does: D(B, C) of A(...) is D, B, C, A.
+
+    Where they contradict each other, and Python would raise, the first goes first.
+    """
+    found: list[Class] = []
+    rest = [[*order] for order in orders if order]
+    while rest:
+        later = {made for order in rest for made in order[1:]}
+        head = next((order[0] for order in rest if order[0] not in later), rest[0][0])
+        found.append(head)
+        rest = [left for order in rest if (left := [made for made in order if made is not head])]
+    return found
 
 
 class Inherited:
