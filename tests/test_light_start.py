@@ -146,9 +146,9 @@ def test_plain_arguments_mean_what_click_makes_of_them(arguments: list[str]) -> 
 
 def test_every_option_is_read_without_click() -> None:
     """What a hook may pass is plain, in both ways of writing it."""
-    for option in check.params:
-        if not isinstance(option, click.Option):
-            continue
+    options = [option for option in check.params if isinstance(option, click.Option)]
+    assert {"--format", "--select"} <= {name for option in options for name in option.opts}
+    for option in options:
         (name,) = (each for each in option.opts if each.startswith("--"))
         value = "json" if name == "--format" else "AMP2"
         ways = [[name]] if option.is_flag else [[name, value], [f"{name}={value}"]]

@@ -264,5 +264,6 @@ def test_the_documentation_names_everything_that_is_not_emulated():
     """A feature, and what happens instead, word for word."""
     page = (Path(gaps.__file__).parents[2] / "docs" / "emulation.md").read_text(encoding="utf-8")
     spoils = {gaps.NUMBERS: "figures", gaps.ANYTHING: "anything", gaps.HINT: "nothing by itself"}
+    assert gaps.KINDS
     for feature, (instead, what) in gaps.KINDS.items():
         assert f"| {feature} | {instead} | {spoils[what]}" in page

@@ -56,6 +56,7 @@ def test_other_line_ends_are_kept(case: Path):
 def test_every_fixed_program_trains_as_the_known_good_one():
     """The fixed programs run on a CPU, give no FutureWarning, and end in the bits of the known-good weights."""
     pairs = [(case / "after.py", good_of(case)) for case in ALL]
+    assert pairs
     jobs = [
         {"source": path.read_text(encoding="utf-8"), "name": str(path.relative_to(CASES)), **Setting()._asdict()}
         for pair in pairs

@@ -116,6 +116,7 @@ def test_checks_are_sarif(given: CheckReport) -> None:
 
 def check_sarif(log: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator(SARIF).validate(log)
+    assert log["runs"]
     for run in log["runs"]:
         rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
         for result in run["results"]:

@@ -136,6 +136,7 @@ def test_every_pass_rests_on_evidence_of_the_kind_that_is_asked_for(sources: Sou
 def test_every_requirement_is_traced(sources: Sources, recorded: Results) -> None:
     """To code, or to tests, or to measurements; and none has a query that was not put."""
     found = traced(sources, recorded)
+    assert found.rows
     assert all(row.queries and (row.code or row.tests or row.measurements) for row in found.rows.values())
 
 
