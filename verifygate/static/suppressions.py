@@ -14,7 +14,7 @@ from functools import cache
 from verifygate.base.records import record
 from verifygate.sources.file import SourceFile, SourceUnreadableError
 
-# What another tool is told behind it (`# noqa: E501`) is no reason; a number (`#123`) may be one.
+# What another tool is told behind it, a code of ruff say, is no reason; a number (`#123`) may be one.
 _OWN = r"(?i)#\s*verifygate:\s*(?P<word>\w+)?\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*?)\s*(?:#\s*[a-z].*)?$"
 _NOQA = r"(?i)#\s*noqa:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?P<reason>.*)$"
 

@@ -97,6 +97,6 @@ def test_what_a_predicate_comes_to(
 )
 def test_what_a_predicate_reads(text: str, read: str, unread: str, analysed: Callable[[str], Analysis]) -> None:
     analysis, frame = asked(text, analysed)
-    paths = set(read_by(frame, analysis.roles.path))
+    paths = set(map(str, read_by(frame, analysis.roles.path)))
     assert any(path.endswith(read) for path in paths)
     assert not any(unread in path for path in paths)

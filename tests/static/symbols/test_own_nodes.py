@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from verifygate.static.symbols.own_nodes import own_nodes, replaces, symbols_of
+from verifygate.sources.qualified_names import definitions
+from verifygate.static.symbols.own_nodes import own_nodes, replaces
 
 
 @pytest.mark.parametrize(
@@ -51,11 +52,11 @@ def test_nodes_come_in_source_order() -> None:
     ],
 )
 def test_the_definitions_of_a_body(text: str, symbols: list[str]) -> None:
-    assert list(symbols_of(ast.parse(text).body).values()) == symbols
+    assert list(definitions(ast.parse(text).body).values()) == symbols
 
 
 def test_definitions_that_bear_one_name_are_told_apart() -> None:
-    first, second = symbols_of(ast.parse("if a:\n    def f(): pass\nelse:\n    def f(): pass").body).values()
+    first, second = definitions(ast.parse("if a:\n    def f(): pass\nelse:\n    def f(): pass").body).values()
     assert first == "f" != second
 
 
