@@ -7,7 +7,7 @@ import pytest
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.symbols.program import Program
-from verifygate.static.symbols.star_imports import Stars
+from verifygate.static.symbols.star_imports import StarImports
 
 FILES = {
     "package/__init__.py": "from .plain import *\nfrom .onward import *\nfrom .reached import *\n",
@@ -54,7 +54,7 @@ def test_a_name_is_found_behind_any_number_of_stars(program: Program, name: str,
     train = program.module("train.py")
     assert train is not None
 
-    binder = Stars(program).binder(name, train)
+    binder = StarImports(program).binder(name, train)
 
     assert (binder.path if binder else None) == home
 
@@ -71,7 +71,7 @@ def test_what_binds_no_such_name_is_not_parsed(program: Program, name: str, pars
     train = program.module("train.py")
     assert train is not None
 
-    Stars(program).binder(name, train)
+    StarImports(program).binder(name, train)
 
     assert [module.path for module in program.parsed] == parsed
 

@@ -14,7 +14,7 @@ from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static import engine
 from verifygate.static.analysis import Analysis
-from verifygate.static.prefilter import Picker
+from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import load_rules
 from verifygate.static.symbols.program import Picked, Program
 from verifygate.static.syntax.traversal import LEAVES, children, deeper_than, walk
@@ -171,8 +171,8 @@ def build():
 LONG = b"\n\ndef noise():\n" + b"    print('a line of many')\n" * 1000
 
 
-def picker(**files: bytes) -> Picker:
-    return Picker(Sources([SourceFile(f"{name}.py", data) for name, data in files.items()]), load_rules().values())
+def picker(**files: bytes) -> Prefilter:
+    return Prefilter(Sources([SourceFile(f"{name}.py", data) for name, data in files.items()]), load_rules().values())
 
 
 def only(picked: Picked) -> frozenset[str] | None:

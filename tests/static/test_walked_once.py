@@ -9,7 +9,7 @@ from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
 from verifygate.static.lowering.event_graph import Branch
 from verifygate.static.lowering.lower import Lowering
-from verifygate.static.lowering.reachability import Reach
+from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.paths import entry_points
 from verifygate.static.paths.exploration import explore
 from verifygate.static.symbols.program import Program
@@ -85,7 +85,7 @@ def test_a_condition_on_which_nothing_depends_is_not_asked():
     )
     seen = analysed(code)
     (root,) = (function for function in seen.functions if function.symbol == "main")
-    graph = Lowering(root, seen.roles, Reach(seen.roles)).lower()
+    graph = Lowering(root, seen.roles, Reachability(seen.roles)).lower()
     asked = {
         graph.nodes[number].payload.atom.text
         for number, _ in explore(graph).predecessors.parents

@@ -12,28 +12,28 @@ from verifygate.model import NotFollowed
 from verifygate.static.amp.autocast_regions import WrittenRegions
 from verifygate.static.amp.roles import Roles
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
-from verifygate.static.amp.scalers import MadeScaler, made_scalers
-from verifygate.static.conditions.path_conditions import Held
+from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations
+from verifygate.static.conditions.path_conditions import PathConditions
 from verifygate.static.facts.accelerators import Accelerators
 from verifygate.static.facts.checkpoints import Checkpoints
 from verifygate.static.facts.condition_texts import ConditionTexts
 from verifygate.static.facts.constants import Constants
-from verifygate.static.facts.delegation import Delegated
+from verifygate.static.facts.delegation import Delegation
 from verifygate.static.facts.devices import Devices
-from verifygate.static.facts.dict_keys import Shapes
+from verifygate.static.facts.dict_keys import DictKeys
 from verifygate.static.facts.dtype_values import DtypeValues
-from verifygate.static.facts.hot_loops import Hot
-from verifygate.static.facts.region_coverage import Covered
+from verifygate.static.facts.hot_loops import HotLoops
+from verifygate.static.facts.region_coverage import RegionCoverage
 from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import Explorations
-from verifygate.static.symbols.enclosing import Nesting
-from verifygate.static.symbols.import_graph import Companions
+from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.call_graph import Callers
+from verifygate.static.values.call_graph import CallGraph
 from verifygate.static.values.evaluator import Evaluator
 
 T = TypeVar("T")
@@ -56,9 +56,9 @@ class Analysis:
         self.modules = [module for path in program.picked if (module := program.module(path)) is not None]
         self.evaluator = Evaluator(self.program, self.modules)
         self.roles = Roles(self.evaluator)
-        self.shapes = Shapes(self.evaluator, self.modules)
-        self.nesting = Nesting()
-        self.held = Held(self.roles, self.nesting)
+        self.dict_keys = DictKeys(self.evaluator, self.modules)
+        self.enclosing = EnclosingNodes()
+        self.path_conditions = PathConditions(self.roles, self.enclosing)
         self.constants = Constants(self.evaluator)
         self.tensor_dtypes = TensorDtypes(self.roles)
         self.not_followed: list[NotFollowed] = []
@@ -86,9 +86,9 @@ class Analysis:
         return list(self.of_kind(ast.Call))
 
     @shared
-    def hot(self) -> Hot:
+    def hot_loops(self) -> HotLoops:
         """The loops that train or evaluate, and what runs in every turn of them."""
-        return Hot(self.roles, self.modules)
+        return HotLoops(self.roles, self.modules)
 
     @shared
     def written_regions(self) -> WrittenRegions:
@@ -96,24 +96,24 @@ class Analysis:
         return WrittenRegions(self.modules, self.roles)
 
     @shared
-    def callers(self) -> Callers:
+    def call_graph(self) -> CallGraph:
         """Who calls whom in the picked modules."""
-        return Callers(self.evaluator, self.modules)
+        return CallGraph(self.evaluator, self.modules)
 
     @shared
-    def made_scalers(self) -> list[MadeScaler]:
+    def scaler_allocations(self) -> list[ScalerAllocation]:
         """Where the picked modules build scalers."""
-        return made_scalers(self.evaluator, self.modules)
+        return scaler_allocations(self.evaluator, self.modules)
 
     @shared
     def checkpoints(self) -> Checkpoints:
         """Where optimizers' states are saved and loaded."""
-        return Checkpoints(self.program.sources, self.roles, self.nesting, self.functions)
+        return Checkpoints(self.program.sources, self.roles, self.enclosing, self.functions)
 
     @shared
     def dtype_values(self) -> DtypeValues:
         """Which dtypes an expression may stand for."""
-        return DtypeValues(self.roles, self.callers)
+        return DtypeValues(self.roles, self.call_graph)
 
     @shared
     def region_dtypes(self) -> RegionDtypes:
@@ -123,22 +123,24 @@ class Analysis:
     @shared
     def condition_texts(self) -> ConditionTexts:
         """Branch conditions as texts, with the definitions of their names."""
-        return ConditionTexts(self.roles, self.dtype_values, self.callers, self.nesting)
+        return ConditionTexts(self.roles, self.dtype_values, self.call_graph, self.enclosing)
 
     @shared
     def scaler_regions(self) -> ScalerRegions:
         """Which regions a scaler serves."""
-        return ScalerRegions(self.written_regions, self.condition_texts, self.callers, self.companions)
+        return ScalerRegions(self.written_regions, self.condition_texts, self.call_graph, self.import_graph)
 
     @shared
-    def covered(self) -> Covered:
+    def region_coverage(self) -> RegionCoverage:
         """Which functions run inside a region."""
-        return Covered(self.roles, self.written_regions, self.callers, self.companions, self.nesting, self.modules)
+        return RegionCoverage(
+            self.roles, self.written_regions, self.call_graph, self.import_graph, self.enclosing, self.modules
+        )
 
     @shared
-    def delegated(self) -> Delegated:
+    def delegation(self) -> Delegation:
         """Which modules a framework runs in float16."""
-        return Delegated(self.evaluator, self.companions, self.modules)
+        return Delegation(self.evaluator, self.import_graph, self.modules)
 
     @shared
     def devices(self) -> Devices:
@@ -161,9 +163,9 @@ class Analysis:
         return scaler_calls(self.functions, self.roles)
 
     @shared
-    def companions(self) -> Companions:
+    def import_graph(self) -> ImportGraph:
         """Which files run together."""
-        return self.program.companions
+        return self.program.import_graph
 
     def violations(self, code: str) -> list[ViolationReport]:
         """The violations of the protocol that bear a rule's code, one per place, in order of place."""

@@ -24,10 +24,10 @@ from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs
-from verifygate.static.prefilter import Picker
+from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.parser import UnparsableError
 
@@ -113,7 +113,7 @@ def _analysis(sources: Sources, timings: Timings) -> Analysis:
     Both are picked by all rules: a selection must not change what one finds.
     """
     with timings.part("pick files"):
-        picker = Picker(sources, load_rules().values())
+        picker = Prefilter(sources, load_rules().values())
         program = Program(sources, picker.named(), timings)
         analysis = Analysis(program, timings)
         beside = picker.beside(lambda rule: rule.looks_beside is None or rule.looks_beside(analysis))
@@ -128,7 +128,7 @@ def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings
     matches = []
     for code, rule in loaded.items():
         with timings.part(f"{code} {rule.rule.name}"):
-            found_by = (match for match in rule.check(analysis) if not expected(match.place, analysis.nesting))
+            found_by = (match for match in rule.check(analysis) if not expected(match.place, analysis.enclosing))
             matches += [(rule, match) for match in found_by]
     return matches
 
@@ -208,7 +208,7 @@ def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iter
         )
 
 
-def _column(sources: Sources, place: Place) -> int:
+def _column(sources: Sources, place: Location) -> int:
     """The column in characters, as editors and SARIF count them: syntax trees count bytes of UTF-8."""
     file = sources.get(place.path)
     lines = file.lines if file is not None else []

@@ -49,7 +49,7 @@ _HANDED_OUT = re.compile(rb"^(?![ \t]*(?:async[ \t]+)?(?:with\b|@)).*(?:\bautoca
 """A region that is not entered where it is made, or whose function pauses in it: it covers what others do."""
 
 
-class Picker:
+class Prefilter:
     """Picks for one set of files and one of rules."""
 
     def __init__(self, sources: Sources, loaded: Iterable[LoadedRule]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from verifygate.base.records import record
 from verifygate.model import Applicability, Detail, Severity, Witness
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 
 if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis
@@ -24,10 +24,10 @@ FURTHER = ", too"
 class Match:
     """One place where a rule is broken."""
 
-    place: Place
+    place: Location
     message: str
     certain: bool = True
-    steps: tuple[tuple[Place, str], ...] = ()
+    steps: tuple[tuple[Location, str], ...] = ()
     details: tuple[Detail, ...] = ()
     remedy: str = ""
     """Overrides the rule's own, where this place asks for something else."""
@@ -110,7 +110,7 @@ class ProtocolMatch:
         return Match(report.place, message, certain=report.certain, steps=report.path)
 
 
-def statement_text(place: Place) -> str:
+def statement_text(place: Location) -> str:
     """The source of a node on one line, cut short."""
     text = " ".join(ast.unparse(place.node).split())
     return text if len(text) <= 80 else text[:77] + "..."

@@ -9,7 +9,7 @@ import pytest
 
 from verifygate.static.analysis import Analysis
 from verifygate.static.conditions.normal_form import expand, fact_of
-from verifygate.static.conditions.predicates import Atom
+from verifygate.static.conditions.predicates import Predicate
 
 PROGRAM = """
 class Trainer:
@@ -29,7 +29,7 @@ class Trainer:
 """
 
 
-def fact(text: str, analysis: Analysis) -> tuple[Atom, bool]:
+def fact(text: str, analysis: Analysis) -> tuple[Predicate, bool]:
     function = analysis.modules[0].functions["Trainer.f"]
     frame = analysis.evaluator.root_frame(function)
     return fact_of(ast.parse(text, mode="eval").body, frame, analysis.roles)

@@ -9,7 +9,7 @@ import pytest
 
 from verifygate.static.analysis import Analysis
 from verifygate.static.conditions.purity import question
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 
 PROGRAM = """
 def f(amp, cuda, last):
@@ -36,9 +36,9 @@ def g(amp):
 """
 
 
-def place(call: str, symbol: str, analysis: Analysis) -> Place:
+def place(call: str, symbol: str, analysis: Analysis) -> Location:
     function = analysis.modules[0].functions[symbol]
-    return Place(function, next(each for each in function.calls if ast.unparse(each) == f"{call}()"))
+    return Location(function, next(each for each in function.calls if ast.unparse(each) == f"{call}()"))
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_two_points_may_lie_on_one_path(
     one: str, other: str, expected: bool, analysed: Callable[[str], Analysis]
 ) -> None:
     analysis = analysed(PROGRAM)
-    assert analysis.held.agree(place(one, "f", analysis), place(other, "f", analysis)) is expected
-    assert analysis.held.agree(place(other, "f", analysis), place(one, "f", analysis)) is expected
+    assert analysis.path_conditions.agree(place(one, "f", analysis), place(other, "f", analysis)) is expected
+    assert analysis.path_conditions.agree(place(other, "f", analysis), place(one, "f", analysis)) is expected
 
 
 def test_a_condition_ends_where_its_variable_is_assigned(analysed: Callable[[str], Analysis]) -> None:
     analysis = analysed(PROGRAM)
-    assert analysis.held.agree(place("first", "g", analysis), place("second", "g", analysis))
+    assert analysis.path_conditions.agree(place("first", "g", analysis), place("second", "g", analysis))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_holds_at_a_point(
     call: str, expected: list[tuple[str, bool]], analysed: Callable[[str], Analysis]
 ) -> None:
     analysis = analysed(PROGRAM)
-    leaves = analysis.held.leaves(place(call, "f", analysis))
+    leaves = analysis.path_conditions.leaves(place(call, "f", analysis))
     assert sorted((ast.unparse(test), holds) for test, holds in leaves) == sorted(expected)
 
 

@@ -48,7 +48,7 @@ def test_a_dict_lacks_a_key(
     """`lacks`: None where the keys are not known."""
     analysis = analysed(PROGRAM.format(statement))
     frame = analysis.evaluator.root_frame(analysis.modules[0].functions["run"])
-    found = analysis.shapes.lacking(key, ast.parse(text, mode="eval").body, frame)
+    found = analysis.dict_keys.lacking(key, ast.parse(text, mode="eval").body, frame)
     assert (None if found is None else bool(found)) is lacks
 
 

@@ -256,7 +256,7 @@ def test_a_parameter_has_the_dtype_of_the_argument(analysed: Analysed) -> None:
     )
     result, frame = returned(analysis, "clipped")
     assert analysis.tensor_dtypes.of(result, frame) is UNKNOWN
-    ((_, entered),) = analysis.callers.entries(function_of(analysis, "clipped"))
+    ((_, entered),) = analysis.call_graph.entries(function_of(analysis, "clipped"))
     assert analysis.tensor_dtypes.of(result, entered) is HALF
     assert analysis.tensor_dtypes.is_half(result, entered)
 
@@ -597,7 +597,7 @@ def test_a_scaler_serves_the_regions_of_its_own_object(analysed: Analysed) -> No
                 scaler.scale(loss).backward()
         """
     )
-    (scaler,) = analysis.made_scalers
+    (scaler,) = analysis.scaler_allocations
     (use,) = analysis.scaler_regions.uses(scaler)
     assert [region.function.symbol for region in use.regions] == ["Trainer.step"]
 
@@ -622,7 +622,7 @@ def test_the_uses_of_a_wrapper_are_where_its_objects_are_made(analysed: Analysed
             loss_scaler.backward(loss)
         """
     )
-    (scaler,) = analysis.made_scalers
+    (scaler,) = analysis.scaler_allocations
     (use,) = analysis.scaler_regions.uses(scaler)
     assert (use.function.symbol, use.call.lineno) == ("train", 13)
     assert [region.function.symbol for region in use.regions] == ["train"]

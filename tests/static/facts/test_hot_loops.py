@@ -65,13 +65,13 @@ def test_a_call_runs_a_model(text: str, runs: bool, analysed: Callable[[str], An
     function = analysis.modules[0].functions["run"]
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
-    assert analysis.hot.is_model(call.func, function) is runs
+    assert analysis.hot_loops.is_model(call.func, function) is runs
 
 
 @pytest.mark.parametrize(("symbol", "one"), [("step", True), ("outer", True), ("loops", False), ("nothing", False)])
 def test_a_function_is_one_step(symbol: str, one: bool, analysed: Callable[[str], Analysis]) -> None:
     analysis = analysed(PROGRAM.format("pass"))
-    assert analysis.hot.takes_one_step(analysis.modules[0].functions[symbol]) is one
+    assert analysis.hot_loops.takes_one_step(analysis.modules[0].functions[symbol]) is one
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_what_runs_in_each_iteration(guard: str, every: bool, analysed: Callable
                     shown()
         """
     )
-    (loop,) = analysis.hot.training
+    (loop,) = analysis.hot_loops.training
     calls = [ast.unparse(spot.node) for spot in loop.turns if isinstance(spot.node, ast.Call)]
     assert ("shown()" in calls) is every

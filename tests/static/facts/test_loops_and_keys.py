@@ -33,7 +33,7 @@ def test_hot_loops(name: str, analysed: Callable[[str], Analysis]) -> None:
         "def f(model: torch.nn.Module, data):\n    optimizer = torch.optim.SGD(model.parameters())\n"
         f"    loader = DataLoader(data)\n{body}\n"
     )
-    assert [(loop.trains, loop.over_loader) for loop in analysis.hot.loops] == expected
+    assert [(loop.trains, loop.over_loader) for loop in analysis.hot_loops.loops] == expected
 
 
 def test_what_runs_in_each_iteration_leads_through_calls(analysed: Callable[[str], Analysis]) -> None:
@@ -60,7 +60,7 @@ def test_what_runs_in_each_iteration_leads_through_calls(analysed: Callable[[str
             once()
         """
     )
-    (loop,) = analysis.hot.training
+    (loop,) = analysis.hot_loops.training
     calls = {ast.unparse(each.node.func) for each in loop.turns if isinstance(each.node, ast.Call)}
     assert {"step", "loss.backward", "deep"} <= calls
     assert not {"rare", "once"} & calls
@@ -135,5 +135,5 @@ def test_keys_of_a_dict(name: str, analysed: Callable[[str], Analysis]) -> None:
         f"import outside\n\ndef with_c(target):\n    target['c'] = 1\n\ndef f(key):\n    {text}\n    return d\n"
     )
     function = analysis.modules[0].functions["f"]
-    shapes = analysis.shapes.of(function.returns[0], analysis.evaluator.root_frame(function))
+    shapes = analysis.dict_keys.of(function.returns[0], analysis.evaluator.root_frame(function))
     assert (shapes and set().union(*(shape.keys for shape in shapes))) == expected

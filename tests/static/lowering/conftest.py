@@ -10,7 +10,7 @@ import pytest
 from verifygate.base.fixpoint import fixpoint
 from verifygate.static.lowering.event_graph import Backward, Enter, ForeignBackward, Graph, Leave, Node, Signal
 from verifygate.static.lowering.lower import Lowering
-from verifygate.static.lowering.reachability import Reach
+from verifygate.static.lowering.reachability import Reachability
 
 _EVENTS = Signal | Backward | ForeignBackward | Enter | Leave
 SETUP = """
@@ -31,7 +31,7 @@ def lowered(analysed) -> Callable[[str], Graph]:
     def build(code: str) -> Graph:
         seen = analysed(SETUP + textwrap.dedent(code).lstrip())
         (root,) = (function for function in seen.functions if function.symbol == "train")
-        return Lowering(root, seen.roles, Reach(seen.roles)).lower()
+        return Lowering(root, seen.roles, Reachability(seen.roles)).lower()
 
     return build
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from verifygate.protocol import Event
-from verifygate.static.conditions.predicates import Atom
+from verifygate.static.conditions.predicates import Predicate
 from verifygate.static.lowering import builder as building
 from verifygate.static.lowering.builder import GraphBuilder, TooLargeError
 from verifygate.static.lowering.event_graph import Assign, Pass, Signal
 from verifygate.static.values.domain import Frame
 
-ATOM = Atom("x")
+ATOM = Predicate("x")
 STEP = Signal(Event.OPTIMIZER_STEP)
 
 

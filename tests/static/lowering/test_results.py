@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from verifygate.static.lowering.event_graph import Assign, Backward, Branch, Graph, Iterate
 from verifygate.static.lowering.lower import Lowering
-from verifygate.static.lowering.reachability import Reach
+from verifygate.static.lowering.reachability import Reachability
 
 HEAD = "import torch\noptimizer = torch.optim.SGD(params)\n\n"
 
@@ -33,7 +33,7 @@ def test_each_inlined_call_has_a_result_of_its_own(analysed):
         f"{HEAD}def train(loss):\n    def closure():\n        loss.backward()\n        return loss\n{steps}\n"
     )
     (root,) = (function for function in seen.functions if function.symbol == "train")
-    lowering = Lowering(root, seen.roles, Reach(seen.roles))
+    lowering = Lowering(root, seen.roles, Reachability(seen.roles))
     lowering.lower()
     assert len(lowering._context.results) == 40
 

@@ -63,10 +63,10 @@ def test_what_encloses(
     analysis = analysed(PROGRAM)
     function = analysis.modules[0].functions["f"]
     node = next(each for each in function.calls if ast.unparse(each.func) == call)
-    assert [type(each).__name__ for each in analysis.nesting.loops(node, function)] == loops
-    found = [(ast.unparse(test), holds) for test, holds in analysis.nesting.conditions(node, function)]
+    assert [type(each).__name__ for each in analysis.enclosing.loops(node, function)] == loops
+    found = [(ast.unparse(test), holds) for test, holds in analysis.enclosing.conditions(node, function)]
     assert found == conditions
-    assert [ast.unparse(each) for each in analysis.nesting.contexts(node, function)] == contexts
+    assert [ast.unparse(each) for each in analysis.enclosing.contexts(node, function)] == contexts
 
 
 def test_own_nodes_leave_out_what_stands_in_inner_functions(analysed: Callable[[str], Analysis]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.symbols.program import Program
-from verifygate.static.symbols.star_imports import Stars
+from verifygate.static.symbols.star_imports import StarImports
 
 STARS = {
     "a.py": "from b import *\nfrom c import *\nown = 1\n",
@@ -26,5 +26,5 @@ def test_a_star_import_binds(name: str, expected: str | None) -> None:
     program = Program(Sources(SourceFile(path, text.encode()) for path, text in STARS.items()), dict.fromkeys(STARS))
     module = program.module("a.py")
     assert module is not None
-    found = Stars(program).binder(name, module)
+    found = StarImports(program).binder(name, module)
     assert (found and found.path) == expected

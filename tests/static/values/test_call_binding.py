@@ -42,7 +42,7 @@ def texts(frame: Frame) -> dict[str, str]:
 def entered(text: str, analysis: Analysis) -> Frame:
     function = analysis.modules[0].body
     (call,) = (each for each in function.calls if ast.unparse(each) == text)
-    (frame,) = analysis.callers.entered(call, function)
+    (frame,) = analysis.call_graph.entered(call, function)
     return frame
 
 

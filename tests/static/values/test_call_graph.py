@@ -61,15 +61,15 @@ def test_a_call_may_run(call: str, caller: str, expected: list[str], analysed: C
     analysis = analysed(PROGRAM)
     function = analysis.modules[0].functions[caller]
     node = next(each for each in function.calls if ast.unparse(each) == call)
-    assert sorted(callee.symbol for callee in analysis.callers.callees(node, function)) == expected
+    assert sorted(callee.symbol for callee in analysis.call_graph.callees(node, function)) == expected
 
 
 def test_callers_and_their_callers(analysed: Callable[[str], Analysis]) -> None:
     analysis = analysed(PROGRAM)
     functions = analysis.modules[0].functions
-    sites = analysis.callers.sites(functions["helper"])
+    sites = analysis.call_graph.sites(functions["helper"])
     assert sorted(site.caller.symbol for site in sites) == ["Left.step", "main"]
-    above = {each.symbol for each in analysis.callers.above(functions["helper"])}
+    above = {each.symbol for each in analysis.call_graph.above(functions["helper"])}
     assert {"helper", "Left.step", "A.run", "main"} <= above
     assert "Both.log" not in above
 

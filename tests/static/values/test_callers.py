@@ -51,7 +51,7 @@ def test_what_the_calls_of_a_function_pass(
 ) -> None:
     analysis = analysed(PROGRAM)
     function = analysis.modules[0].functions[symbol]
-    given = [ast.unparse(bound.expr) for _, bound in analysis.callers.given(parameter, function)]
+    given = [ast.unparse(bound.expr) for _, bound in analysis.call_graph.given(parameter, function)]
     assert sorted(given) == expected
 
 
@@ -68,13 +68,13 @@ def test_everything_that_leads_to_a_function(
     symbol: str, expected: list[str], analysed: Callable[[str], Analysis]
 ) -> None:
     analysis = analysed(PROGRAM)
-    above = analysis.callers.above(analysis.modules[0].functions[symbol])
+    above = analysis.call_graph.above(analysis.modules[0].functions[symbol])
     assert sorted(each.symbol for each in above) == expected
 
 
 def test_each_call_site_once(analysed: Callable[[str], Analysis]) -> None:
     analysis = analysed(PROGRAM)
-    sites = analysis.callers.sites(analysis.modules[0].functions["step"])
+    sites = analysis.call_graph.sites(analysis.modules[0].functions["step"])
     assert [(site.caller.symbol, ast.unparse(site.call)) for site in sites] == [
         ("train", "step(net)"),
         ("train", "step(net, scale=2)"),

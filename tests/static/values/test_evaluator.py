@@ -12,12 +12,12 @@ from verifygate.static.values.domain import (
     UNKNOWN,
     ClassValue,
     DictLiteral,
+    ExternalName,
+    ExternalResult,
     Frame,
     FunctionValue,
     Items,
-    Known,
     Literal,
-    Made,
     ModuleValue,
     Object,
     Value,
@@ -71,7 +71,7 @@ def shown(value: Value) -> object:
     match value:
         case Literal():
             return value.value
-        case Known() | Made():
+        case ExternalName() | ExternalResult():
             return f"{type(value).__name__} {value.name}"
         case FunctionValue():
             return f"function {value.function.symbol}"
@@ -103,11 +103,11 @@ def frame(analysed: Callable[[str], Analysis]) -> tuple[Analysis, Frame]:
         ("None or 4", [4]),
         ("3 or 4", [3, 4]),  # the last operand is always kept
         ("3 and 4", [4]),
-        ("print", ["Known builtins.print"]),
-        ("nn.Linear", ["Known torch.nn.Linear"]),
-        ("nn.Linear(1, 2)", ["Made torch.nn.Linear"]),
-        ("Scaler", ["Known torch.amp.GradScaler"]),
-        ("scaler", ["Made torch.amp.GradScaler"]),
+        ("print", ["ExternalName builtins.print"]),
+        ("nn.Linear", ["ExternalName torch.nn.Linear"]),
+        ("nn.Linear(1, 2)", ["ExternalResult torch.nn.Linear"]),
+        ("Scaler", ["ExternalName torch.amp.GradScaler"]),
+        ("scaler", ["ExternalResult torch.amp.GradScaler"]),
         ("Child", ["ClassValue Child"]),
         ("child", ["Object Child"]),
         ("child.width", [5, "?"]),  # of any object of the class: others may be built elsewhere
@@ -119,7 +119,7 @@ def frame(analysed: Callable[[str], Analysis]) -> tuple[Analysis, Frame]:
         ("double", ["function double"]),
         ("double(9)", [9]),
         ("double(x=8)", [8]),
-        ("build()", ["Made torch.optim.SGD"]),
+        ("build()", ["ExternalResult torch.optim.SGD"]),
         ("(1, 2)", ["Items"]),
         ("(1, 2)[1]", [2]),
         ("[5, 6][1]", [6]),
@@ -127,7 +127,7 @@ def frame(analysed: Callable[[str], Analysis]) -> tuple[Analysis, Frame]:
         ("{'k': 1}", ["DictLiteral"]),
         ("TABLE['a']", [1]),
         ("(lambda: 1)()", ["?"]),
-        ("nn.Linear(1, 2).cuda()", ["Made torch.nn.Linear"]),
+        ("nn.Linear(1, 2).cuda()", ["ExternalResult torch.nn.Linear"]),
     ],
 )
 def test_values(text: str, expected: list[object], frame: tuple[Analysis, Frame]) -> None:

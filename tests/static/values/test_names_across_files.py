@@ -8,7 +8,16 @@ from collections.abc import Callable
 import pytest
 
 from verifygate.static.analysis import Analysis
-from verifygate.static.values.domain import UNKNOWN, FunctionValue, Known, Literal, Made, ModuleValue, Object, Value
+from verifygate.static.values.domain import (
+    UNKNOWN,
+    ExternalName,
+    ExternalResult,
+    FunctionValue,
+    Literal,
+    ModuleValue,
+    Object,
+    Value,
+)
 
 FILES = {
     "main": """
@@ -54,9 +63,9 @@ def shown(value: Value) -> object:
     match value:
         case Literal():
             return value.value
-        case Known():
+        case ExternalName():
             return value.name
-        case Made():
+        case ExternalResult():
             return f"{value.name}()"
         case ModuleValue():
             return value.module.path

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from verifygate.base.records import record
 from verifygate.static.amp.roles import Region, Roles
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.exit_stacks import stacked
 from verifygate.static.syntax.traversal import walk
@@ -32,8 +32,8 @@ class WrittenRegion:
     around: WrittenRegion | None = None
 
     @property
-    def place(self) -> Place:
-        return Place(self.function, self.context)
+    def place(self) -> Location:
+        return Location(self.function, self.context)
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:

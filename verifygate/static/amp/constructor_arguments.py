@@ -6,10 +6,10 @@ import ast
 
 from verifygate import torch_names
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import Bound, Made
+from verifygate.static.values.domain import Bound, ExternalResult
 
 
-def built_at(made: Made) -> str:
+def built_at(made: ExternalResult) -> str:
     """The allocation site of an object; empty where only its type is known."""
     if not made.calls:
         return ""
@@ -22,19 +22,19 @@ def built_by(call: ast.Call, function: Function) -> str:
     return f"{function.module.path}:{call.lineno}:{call.col_offset}"
 
 
-def scaler_enabled(made: Made) -> Bound | None:
+def scaler_enabled(made: ExternalResult) -> Bound | None:
     """The argument `enabled` of the call that made a GradScaler; None where it is left to the default."""
     position = torch_names.SCALER_ENABLED_POSITION.get(made.name, 5)
     return argument(made, "enabled", position)
 
 
-def autocast_enabled(made: Made) -> Bound | None:
+def autocast_enabled(made: ExternalResult) -> Bound | None:
     """The argument `enabled` of the call that made an autocast context; None where it is left to the default."""
     device = torch_names.AUTOCASTS[made.name]
     return argument(made, "enabled", torch_names.ENABLED_POSITION[device])
 
 
-def argument(made: Made, keyword: str, position: int) -> Bound | None:
+def argument(made: ExternalResult, keyword: str, position: int) -> Bound | None:
     """An argument of the call that made a value; of a partial's two calls the later one's keyword overrides."""
     positional = [Bound(given, frame) for call, frame in made.calls for given in call.args]
     for call, frame in reversed(made.calls):

@@ -56,7 +56,7 @@ def grad_squared(expr: ast.expr) -> ast.expr | None:
     return None
 
 
-class Gathered:
+class GradientCollections:
     """For each function, the local names that hold gradients."""
 
     def __init__(self) -> None:

@@ -19,11 +19,11 @@ from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath, AccessPaths, iterate_over_the_same
 from verifygate.static.values.domain import (
     Bound,
+    ExternalName,
+    ExternalResult,
     Frame,
     Items,
-    Known,
     Literal,
-    Made,
     Object,
     Unknown,
     Value,
@@ -70,9 +70,9 @@ class Region:
     active: bool
     """False for `enabled=False`: an island."""
     enabled: Bound | None = None
-    made: Made | None = None
+    made: ExternalResult | None = None
     """The call that builds the context; None where it could not be followed to one."""
-    instead: tuple[Made, ...] = ()
+    instead: tuple[ExternalResult, ...] = ()
     """Calls that build other contexts which may be entered in its place: a table of them, by precision."""
     optional: bool = False
     """Whether something that casts nothing may be entered in its place: `autocast() if amp else nullcontext()`."""
@@ -118,7 +118,7 @@ class Roles:
         idle = unknown = other = False
         for value in self.evaluator.values(expr, frame):
             match value:
-                case Made(name=name) if name in torch_names.GRAD_SCALERS:
+                case ExternalResult(name=name) if name in torch_names.GRAD_SCALERS:
                     built.add(built_at(value))
                     enabled = scaler_enabled(value)
                     if enabled is not None and self.evaluator.truth(enabled.expr, enabled.frame) is False:
@@ -130,7 +130,7 @@ class Roles:
                     live = Scaler(ScalerKind.LIVE)
                 case Literal(value=None):
                     idle = True
-                case Unknown() | Made(name="builtins.getattr"):
+                case Unknown() | ExternalResult(name="builtins.getattr"):
                     unknown = True
                 case Object() | Items() | Literal():
                     other = True
@@ -159,7 +159,7 @@ class Roles:
         known = False
         for value in self.evaluator.values(expr, frame):
             match value:
-                case Made(name=made):
+                case ExternalResult(name=made):
                     if made.startswith("torch.optim.swa_utils."):
                         return False  # an averaged model
                     if made.startswith("torch.optim.") and ".lr_scheduler." not in made:
@@ -237,7 +237,7 @@ class Roles:
     def is_scheduler(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether `expr` is a learning-rate schedule: by its constructor, or else by its name."""
         for value in self.evaluator.values(expr, frame):
-            if isinstance(value, Made) and value.name.startswith("torch.optim.lr_scheduler."):
+            if isinstance(value, ExternalResult) and value.name.startswith("torch.optim.lr_scheduler."):
                 return True
             if isinstance(value, Literal | Items | Object):
                 return False
@@ -247,7 +247,7 @@ class Roles:
         """Names in the call that made the optimizer: the modules whose parameters it holds."""
         names: frozenset[str] = frozenset()
         for value in self.evaluator.values(expr, frame):
-            if isinstance(value, Made):
+            if isinstance(value, ExternalResult):
                 for call, _ in value.calls:
                     for argument in call.args[:1] + [word.value for word in call.keywords if word.arg == "params"]:
                         names |= identifiers(argument)
@@ -260,7 +260,7 @@ class Roles:
         unknown = other = nothing = False
         for value in sorted(self.evaluator.values(expr, frame), key=_written_at):
             match value:
-                case Made(name=name) if name in torch_names.AUTOCASTS:
+                case ExternalResult(name=name) if name in torch_names.AUTOCASTS:
                     enabled = autocast_enabled(value)
                     truth = self.evaluator.truth(enabled.expr, enabled.frame) if enabled else True
                     if truth is False:
@@ -270,7 +270,7 @@ class Roles:
                         active = Region(True, enabled if truth is None else None, value, instead)
                 case Unknown():
                     unknown = True
-                case Made(name=name) if name in torch_names.NO_OP_CONTEXTS:
+                case ExternalResult(name=name) if name in torch_names.NO_OP_CONTEXTS:
                     nothing = True
                 case _:
                     other = True
@@ -301,13 +301,13 @@ class Roles:
     def known_name(self, expr: ast.expr, frame: Frame) -> str:
         """The outside name that `expr` surely is, or the empty string."""
         values = self.evaluator.values(expr, frame)
-        names = {value.name for value in values if isinstance(value, Known)}
+        names = {value.name for value in values if isinstance(value, ExternalName)}
         return names.pop() if len(names) == 1 and len(values) == 1 else ""
 
 
 def _written_at(value: Value) -> tuple[int, int]:
     """A stable order of the values of one expression."""
-    if isinstance(value, Made) and value.calls:
+    if isinstance(value, ExternalResult) and value.calls:
         call = value.calls[-1][0]
         return call.lineno, call.col_offset
     return 0, 0

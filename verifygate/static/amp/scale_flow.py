@@ -21,7 +21,7 @@ _READ_OUT = frozenset({"item", "detach", "float", "str", "print"})
 _MAX_FOLLOWED = 3
 
 
-class Scaling:
+class ScaleFlow:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
 

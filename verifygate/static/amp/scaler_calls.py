@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from verifygate import torch_names
 from verifygate.base.records import record
 from verifygate.static.amp.roles import Roles, Scaler, ScalerKind
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.values.domain import Frame
 
@@ -25,8 +25,8 @@ class ScalerCall:
     frame: Frame
 
     @property
-    def place(self) -> Place:
-        return Place(self.function, self.call)
+    def place(self) -> Location:
+        return Location(self.function, self.call)
 
     @property
     def is_certain(self) -> bool:

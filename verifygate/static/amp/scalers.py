@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from verifygate import torch_names
 from verifygate.base.records import record, replace
 from verifygate.static.amp.constructor_arguments import scaler_enabled
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, ClassValue, Known, Made, called
+from verifygate.static.values.domain import Bound, ClassValue, ExternalName, ExternalResult, called
 from verifygate.static.values.evaluator import Evaluator
 
 _GIVEN_TO = re.compile(rb"(\w+)[ \t]*(?::[^=]*)?=(?!=)")
@@ -20,7 +20,7 @@ _NAME = b"GradScaler"
 
 
 @record(eq=False)
-class MadeScaler:
+class ScalerAllocation:
     """One call that builds a GradScaler, or an object of a subclass."""
 
     call: ast.Call
@@ -41,11 +41,11 @@ class MadeScaler:
         return self.field_of or self.function.owner
 
     @property
-    def place(self) -> Place:
-        return Place(self.function, self.call)
+    def place(self) -> Location:
+        return Location(self.function, self.call)
 
 
-def made_scalers(evaluator: Evaluator, modules: list[Module]) -> list[MadeScaler]:
+def scaler_allocations(evaluator: Evaluator, modules: list[Module]) -> list[ScalerAllocation]:
     """The allocation sites in some modules, in source order."""
     found = []
     kept = {name for module in modules for name in _holding_the_class(module.file.data)}
@@ -95,17 +95,17 @@ def _in_fields(made: Class) -> Iterator[ast.Call]:
                 yield from (each for each in walk(inside) if isinstance(each, ast.Call))
 
 
-def _made(call: ast.Call, function: Function, evaluator: Evaluator) -> MadeScaler | None:
+def _made(call: ast.Call, function: Function, evaluator: Evaluator) -> ScalerAllocation | None:
     frame = evaluator.root_frame(function)
     for value in evaluator.values(call.func, frame):
-        if isinstance(value, Known) and value.name in torch_names.GRAD_SCALERS:
-            enabled = scaler_enabled(Made(value.name, ((call, frame),)))
+        if isinstance(value, ExternalName) and value.name in torch_names.GRAD_SCALERS:
+            enabled = scaler_enabled(ExternalResult(value.name, ((call, frame),)))
             off = enabled is not None and evaluator.truth(enabled.expr, enabled.frame) is False
-            return MadeScaler(call, function, enabled, off, "Sharded" in value.name)
-        if isinstance(value, Known) and value.name in torch_names.STEPPING_SCALERS:
-            return MadeScaler(call, function, None, off=False, steps=True)
+            return ScalerAllocation(call, function, enabled, off, "Sharded" in value.name)
+        if isinstance(value, ExternalName) and value.name in torch_names.STEPPING_SCALERS:
+            return ScalerAllocation(call, function, None, off=False, steps=True)
         if isinstance(value, ClassValue):
             bases = evaluator.outside_bases(value.made) & torch_names.GRAD_SCALERS
             if bases:
-                return MadeScaler(call, function, None, False, any("Sharded" in base for base in bases))
+                return ScalerAllocation(call, function, None, False, any("Sharded" in base for base in bases))
     return None

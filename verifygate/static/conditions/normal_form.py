@@ -6,7 +6,7 @@ import ast
 
 from verifygate import torch_names
 from verifygate.static.amp.roles import Roles
-from verifygate.static.conditions.predicates import Among, Atom, Fact, Remainder
+from verifygate.static.conditions.predicates import Fact, OneOf, Predicate, Remainder
 from verifygate.static.conditions.purity import answer, gives_the_same, question, read_by
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -85,7 +85,7 @@ def is_of_what_is_not_there(handler: ast.ExceptHandler) -> bool:
     return handler.type is not None and last_name(handler.type) == "NotImplementedError"
 
 
-def class_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Roles) -> Atom | None:
+def class_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Roles) -> Predicate | None:
     """Of which class the object is whose method a call runs: the same one for all that is called on it."""
     if not isinstance(call.func, ast.Attribute):
         return None
@@ -100,13 +100,13 @@ def class_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Rol
         if next((base for base in roles.evaluator.linearised(each) if name in base.methods), None) is owner
     )
     if of_it:
-        return Atom(f"{path} is {' or '.join(sorted(of_it))}", frozenset({path}), among=Among(path, of_it))
+        return Predicate(f"{path} is {' or '.join(sorted(of_it))}", frozenset({path}), among=OneOf(path, of_it))
     first = own.parameters[0].arg if own.owner and own.parameters and not own.is_static else ""
     if owner is None or not isinstance(holder, ast.Name) or holder.id != first:
         return None
     asked = path.attribute(name)  # the method of a class that derives from the one in sight
     found = callee.function.key
-    return Atom(f"{asked} is {found}", among=Among(asked, frozenset({found})))
+    return Predicate(f"{asked} is {found}", among=OneOf(asked, frozenset({found})))
 
 
 def definition_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Roles) -> Fact | None:
@@ -158,7 +158,7 @@ def remainder_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
     path = _subject(counter, frame, roles, mentions)
     asked = Remainder(f"({path} Mod {length})", path, closes=turn == -1)
     text = f"{'last' if asked.closes else 'first'} turn of {asked.text}"
-    return Atom(text, frozenset(mentions), remainder=asked), wanted
+    return Predicate(text, frozenset(mentions), remainder=asked), wanted
 
 
 def _shifted(expr: ast.expr) -> tuple[ast.expr, int]:
@@ -190,16 +190,16 @@ def is_about_all(test: ast.expr) -> bool:
     return gradients_there(test) is not None or last_name(test) == "requires_grad"
 
 
-def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Atom:
+def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Predicate:
     mentions: set[AccessPath] = set()
     text = _canonical(expr, frame, roles, mentions)
     opaque = any(isinstance(node, ast.Call) and not _is_stable(node, frame, roles) for node in walk(expr))
     if opaque:
-        return Atom(text, frozenset(mentions), opaque, site=(expr.lineno, expr.col_offset))
-    return Atom(text, frozenset(mentions), among=_among(expr, frame, roles))
+        return Predicate(text, frozenset(mentions), opaque, site=(expr.lineno, expr.col_offset))
+    return Predicate(text, frozenset(mentions), among=_among(expr, frame, roles))
 
 
-def _among(expr: ast.expr, frame: Frame, roles: Roles) -> Among | None:
+def _among(expr: ast.expr, frame: Frame, roles: Roles) -> OneOf | None:
     """The constants that a condition compares a value with: a value that is one of them is no other."""
     match expr:
         case ast.Compare(left=asked, ops=[ast.Eq() | ast.Is()], comparators=[constant]):
@@ -212,7 +212,7 @@ def _among(expr: ast.expr, frame: Frame, roles: Roles) -> Among | None:
     constants = frozenset(text for each in listed if (text := _constant(each)) is not None)
     if len(constants) != len(listed) or not isinstance(asked, ast.Name | ast.Attribute | ast.Subscript):
         return None
-    return Among(_subject(asked, frame, roles, set()), constants)
+    return OneOf(_subject(asked, frame, roles, set()), constants)
 
 
 def _constant(expr: ast.expr) -> str | None:

@@ -7,32 +7,32 @@ from collections.abc import Iterator
 
 from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.normal_form import fact_of
-from verifygate.static.symbols.enclosing import Nesting
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
-class Held:
+class PathConditions:
     """Answers for every place; what a condition is made of counts, not how it is written."""
 
-    def __init__(self, roles: Roles, nesting: Nesting) -> None:
+    def __init__(self, roles: Roles, nesting: EnclosingNodes) -> None:
         self._roles = roles
         self._nesting = nesting
 
-    def agree(self, one: Place, other: Place) -> bool:
+    def agree(self, one: Location, other: Location) -> bool:
         """Whether no condition of one place denies one of the other: they may stand in one run."""
         here, there = self._facts(one), self._facts(other)
         denied = {text for text, (_, holds) in there.items() if text in here and here[text][1] is not holds}
         return not any(_lasts(here[text][0], one, other) for text in denied)
 
-    def leaves(self, place: Place) -> Iterator[tuple[ast.expr, bool]]:
+    def leaves(self, place: Location) -> Iterator[tuple[ast.expr, bool]]:
         """The conditions that hold at a place, without `and`, `or` and `not`, and how they come out."""
         for test, holds in self.conditions(place):
             yield from _leaves(test, holds)
 
-    def conditions(self, place: Place) -> Iterator[tuple[ast.expr, bool]]:
+    def conditions(self, place: Location) -> Iterator[tuple[ast.expr, bool]]:
         """The conditions around a place, and those that it comes behind: assertions, and what would have left."""
         yield from self._nesting.conditions(place.node, place.function)
         inner = place.node
@@ -45,7 +45,7 @@ class Held:
                     yield statement.test, False
             inner = around.node
 
-    def _facts(self, place: Place) -> dict[str, tuple[ast.expr | None, bool]]:
+    def _facts(self, place: Location) -> dict[str, tuple[ast.expr | None, bool]]:
         """What holds at a place: each condition as it is written, and what is in it in canonical form."""
         found: dict[str, tuple[ast.expr | None, bool]] = {
             f"written: {id(test)}": (None, holds) for test, holds in self.conditions(place)
@@ -71,7 +71,7 @@ def _leaves(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
             yield test, holds
 
 
-def _lasts(asked: ast.expr | None, one: Place, other: Place) -> bool:
+def _lasts(asked: ast.expr | None, one: Location, other: Location) -> bool:
     """Whether a condition that is asked for at both places has one answer: nothing it names is bound between them."""
     if asked is None or one.function is not other.function:
         return True

@@ -18,7 +18,7 @@ class Remainder(NamedTuple):
     """It asks for the last turn of the window, and not for the first."""
 
 
-class Among(NamedTuple):
+class OneOf(NamedTuple):
     """What a condition asks that compares with constants: whether a value is one of these."""
 
     asked: AccessPath
@@ -26,7 +26,7 @@ class Among(NamedTuple):
     constants: frozenset[str]
 
 
-class Atom(NamedTuple):
+class Predicate(NamedTuple):
     """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
 
     text: str
@@ -38,7 +38,7 @@ class Atom(NamedTuple):
     """The loop of whose first or last iteration it is the predicate."""
     remainder: Remainder | None = None
     """The remainder that it asks about."""
-    among: Among | None = None
+    among: OneOf | None = None
     """The constants that it compares with."""
     site: tuple[int, int] | None = None
     """Line and column of an opaque one: tells apart two that read alike."""
@@ -60,4 +60,4 @@ class Atom(NamedTuple):
         return self.remainder.text if self.remainder else self.key
 
 
-Fact = tuple[Atom, bool]
+Fact = tuple[Predicate, bool]

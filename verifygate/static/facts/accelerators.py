@@ -16,7 +16,7 @@ from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions, Use
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Bound, Frame, Made
+from verifygate.static.values.domain import Bound, ExternalResult, Frame
 
 OTHERS = frozenset({"mps", "xpu", "npu", "hpu"})
 """Accelerators on which autocast computes in float16 by default; on the CPU it is bfloat16."""
@@ -46,7 +46,7 @@ class Accelerators:
         self.devices = region_dtypes.devices
         self.texts = scaler_regions.texts
         self.roles = scaler_regions.roles
-        self.companions = scaler_regions.companions
+        self.import_graph = scaler_regions.import_graph
         self.sources = sources
         self._foreseen: dict[str, bool] = {}
 
@@ -99,7 +99,7 @@ class Accelerators:
         if not known:
             return False
         unknown = re.compile(_NAMES_ONE.format("|".join(sorted(OTHERS - known))).encode())
-        files = self.sources.each(self.companions.together(region.function.module.path))
+        files = self.sources.each(self.import_graph.together(region.function.module.path))
         return known == OTHERS or not any(unknown.search(file.data) for file in files)
 
     def _frame(self, function: Function) -> Frame:
@@ -109,7 +109,7 @@ class Accelerators:
         """Whether the program names another accelerator anywhere."""
         path = function.module.path
         if path not in self._foreseen:
-            found = self.sources.each(self.companions.together(path))
+            found = self.sources.each(self.import_graph.together(path))
             self._foreseen[path] = any(_FORESEEN.found_in(file.data) for file in found)
         return self._foreseen[path]
 
@@ -125,7 +125,7 @@ class Accelerators:
                 yield with_definitions(test, self._frame(function))
 
     @staticmethod
-    def _made(made: Made | None) -> Iterator[tuple[ast.Call, Frame]]:
+    def _made(made: ExternalResult | None) -> Iterator[tuple[ast.Call, Frame]]:
         """The calls that made the context, as nodes of the source: a partial's call is assembled from two."""
         for call, frame in made.calls if made else ():
             at = (call.lineno, call.col_offset)

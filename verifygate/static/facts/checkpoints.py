@@ -11,8 +11,8 @@ from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.roles import Roles
 from verifygate.static.facts.states_by_name import states_by_name
-from verifygate.static.symbols.enclosing import Nesting
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -56,7 +56,7 @@ _OTHERS = r"(?i)model|net|optim|sched|ema|module|loss|crit|actor|student|teacher
 class Checkpoints:
     """Looks through functions for the states of optimizers that are kept."""
 
-    def __init__(self, sources: Sources, roles: Roles, nesting: Nesting, functions: list[Function]) -> None:
+    def __init__(self, sources: Sources, roles: Roles, nesting: EnclosingNodes, functions: list[Function]) -> None:
         self.sources = sources
         self.roles = roles
         self.nesting = nesting
@@ -69,20 +69,20 @@ class Checkpoints:
         self._lines: dict[str, bytes] = {}
 
     @cached_property
-    def saved(self) -> list[Place]:
+    def saved(self) -> list[Location]:
         """Every place at which the state of an optimizer goes into a checkpoint."""
         return [
-            Place(function, call)
+            Location(function, call)
             for function in self.functions
             for found in (self._saved_in, self._named_in, self._collected_in, self._registered_in)
             for call in found(function)
-        ] + [Place(function, call) for function in self._with_optimizers for call in self._handed_in(function)]
+        ] + [Location(function, call) for function in self._with_optimizers for call in self._handed_in(function)]
 
     @cached_property
-    def saved_alone(self) -> list[Place]:
+    def saved_alone(self) -> list[Location]:
         """Every place at which the state of an optimizer is saved by itself: what saves it is given no dict."""
         return [
-            Place(function, given)
+            Location(function, given)
             for function in self.functions
             for call in function.calls
             if re.match(_SAVES_WHAT_IT_IS_GIVEN, last_name(call.func))
@@ -92,17 +92,17 @@ class Checkpoints:
         ]
 
     @cached_property
-    def restored(self) -> list[Place]:
+    def restored(self) -> list[Location]:
         """Every place at which an optimizer's state is taken out of a checkpoint to be loaded."""
         return [
-            Place(function, _taken_out(node, function))
+            Location(function, _taken_out(node, function))
             for function in self.functions
             for node in function.calls
             if isinstance(node.func, ast.Attribute)
             and node.func.attr == "load_state_dict"
             and self._is_optimizer(node.func.value, function)
         ] + [
-            Place(function, states.call)
+            Location(function, states.call)
             for function in self.functions
             for states in states_by_name(function, "load_state_dict", self.roles)
             if states.has("optim")

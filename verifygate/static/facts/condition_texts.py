@@ -14,11 +14,11 @@ from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.normal_form import expand
 from verifygate.static.facts.dtype_predicates import excludes_bfloat16, requires_bfloat16
 from verifygate.static.facts.dtype_values import DtypeValues
-from verifygate.static.symbols.enclosing import Nesting
+from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.call_graph import Callers
+from verifygate.static.values.call_graph import CallGraph
 from verifygate.static.values.domain import Bound, Frame
 
 _MAX_STEPS = 5
@@ -27,7 +27,7 @@ _MAX_STEPS = 5
 class ConditionTexts:
     """Answers for the conditions of one set of modules."""
 
-    def __init__(self, roles: Roles, dtype_values: DtypeValues, callers: Callers, nesting: Nesting) -> None:
+    def __init__(self, roles: Roles, dtype_values: DtypeValues, callers: CallGraph, nesting: EnclosingNodes) -> None:
         self.roles = roles
         self.evaluator = roles.evaluator
         self.dtype_values = dtype_values

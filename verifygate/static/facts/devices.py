@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import Region, Roles, identifiers
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Frame, Literal, Made
+from verifygate.static.values.domain import ExternalResult, Frame, Literal
 
 ANY = "?"
 """Top: a device that the source does not tell."""
@@ -66,7 +66,7 @@ class Devices:
                     yield text.partition(":")[0]
                 case Literal(value=int(number)) if not isinstance(number, bool):
                     yield "cuda"
-                case Made(name="torch.device", calls=((call, inner), *_)) if call.args:
+                case ExternalResult(name="torch.device", calls=((call, inner), *_)) if call.args:
                     yield from self.types(call.args[0], inner, followed + 1)
                 case _:
                     yield ANY

@@ -6,34 +6,43 @@ import ast
 
 from verifygate.base.records import field, record
 from verifygate.static.facts.dict_writes import ADDERS, READERS, Written, fills, kept_by
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import UNKNOWN, DictLiteral, Frame, FunctionValue, Items, Known, Values, dict_items
+from verifygate.static.values.domain import (
+    UNKNOWN,
+    DictLiteral,
+    ExternalName,
+    Frame,
+    FunctionValue,
+    Items,
+    Values,
+    dict_items,
+)
 from verifygate.static.values.evaluator import Evaluator
 
 _MAY_BE_DICT = ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Dict
 
 
 @record(eq=False, frozen=False)
-class Shape:
+class KeySet:
     """What is known of one dict."""
 
-    made_at: Place
-    keys: dict[str, Place] = field(default_factory=dict)
+    made_at: Location
+    keys: dict[str, Location] = field(default_factory=dict)
     open: bool = False
     """Something may add keys that the analysis does not see."""
 
 
-class Shapes:
+class DictKeys:
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
         self.evaluator = evaluator
         self.modules = modules
         self._written = Written(evaluator)
         self._read: set[Function] = set()
         """Functions whose writes are noted."""
-        self._found: dict[ast.AST, Shape] = {}
+        self._found: dict[ast.AST, KeySet] = {}
         """Dict expression -> the keys that statements elsewhere add to it."""
         self._elsewhere: set[tuple[str, object]] = set()
         self._kept: dict[ast.AST, set[str]] = {}
@@ -43,7 +52,7 @@ class Shapes:
         self._put: set[tuple[ast.AST, str | None]] = set()
         """A dict and a key, or any: something else than it is written with may be found there."""
 
-    def of(self, expr: ast.expr, frame: Frame) -> list[Shape] | None:
+    def of(self, expr: ast.expr, frame: Frame) -> list[KeySet] | None:
         """The shapes that `expr` can have, or None where it may be anything else or its keys are open."""
         if isinstance(expr, ast.Subscript) and self._is_put(expr, frame):
             return None
@@ -68,7 +77,7 @@ class Shapes:
         nodes = [value.node for value in self.evaluator.values(expr.value, frame) if isinstance(value, DictLiteral)]
         return any((node, each) in self._put for node in nodes for each in (key, None))
 
-    def lacking(self, key: str, expr: ast.expr, frame: Frame) -> list[Shape] | None:
+    def lacking(self, key: str, expr: ast.expr, frame: Frame) -> list[KeySet] | None:
         """The shapes that `expr` can have if none has the key, nothing if one has; None where they are not known.
 
         A key that a dict is written with is seen before all that the project puts into dicts is gone through.
@@ -86,7 +95,7 @@ class Shapes:
         self._read_all()
         return (name, key) in self._elsewhere
 
-    def _shape(self, value: DictLiteral) -> Shape:
+    def _shape(self, value: DictLiteral) -> KeySet:
         self._read_all()
         frame: Frame | None = value.frame
         while frame is not None:  # also where a file was parsed only because a dict is built there, or handed on
@@ -94,9 +103,9 @@ class Shapes:
                 self._read_writes(function)
             frame = frame.caller
         added = self._found.get(value.node)
-        shape = Shape(Place(value.frame.function, value.node))
+        shape = KeySet(Location(value.frame.function, value.node))
         for key, item in dict_items(value.node).items():
-            shape.keys[key] = Place(value.frame.function, item)
+            shape.keys[key] = Location(value.frame.function, item)
         shape.open = self._spreads_open(value, shape)
         if added is not None:
             shape.keys.update(added.keys)
@@ -109,7 +118,7 @@ class Shapes:
                 shape.open = True
         return shape
 
-    def _spreads_open(self, value: DictLiteral, shape: Shape) -> bool:
+    def _spreads_open(self, value: DictLiteral, shape: KeySet) -> bool:
         """Take in the keys of `**other` and `dict(other)`; True where those are not known, or a key is computed."""
         node = value.node
         others: list[ast.expr] = []
@@ -155,7 +164,7 @@ class Shapes:
             values = self.evaluator.values(node.value, frame)
             if UNKNOWN in values:
                 self._elsewhere.add((last_name(node.value), key))
-            self._add(values, key, Place(function, node))
+            self._add(values, key, Location(function, node))
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
             self._open(self.evaluator.values(node.target, frame))
         elif isinstance(node, ast.Call):
@@ -164,7 +173,7 @@ class Shapes:
     def _note_call(self, call: ast.Call, function: Function, frame: Frame) -> None:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ADDERS:
             values = self.evaluator.values(call.func.value, frame)
-            place = Place(function, call)
+            place = Location(function, call)
             if call.func.attr == "setdefault" and call.args and isinstance(call.args[0], ast.Constant):
                 self._add(values, call.args[0].value, place)
             elif call.func.attr == "update" and not call.args:
@@ -183,7 +192,7 @@ class Shapes:
         dicts = [values for each in handed if _holds_dict(values := self.evaluator.values(each, frame))]
         if not dicts:
             return  # nothing that could grow
-        if all(isinstance(value, Known) for value in self.evaluator.values(call.func, frame)):
+        if all(isinstance(value, ExternalName) for value in self.evaluator.values(call.func, frame)):
             if fills(call):
                 for values in dicts:
                     self._open(values)
@@ -228,10 +237,10 @@ class Shapes:
             if isinstance(item, ast.Dict):
                 self._open_all((DictLiteral(item, value.frame),))
 
-    def _add(self, values: Values, key: object, place: Place) -> None:
+    def _add(self, values: Values, key: object, place: Location) -> None:
         for value in values:
             if isinstance(value, DictLiteral):
-                shape = self._found.setdefault(value.node, Shape(place))
+                shape = self._found.setdefault(value.node, KeySet(place))
                 if isinstance(key, str):
                     shape.keys.setdefault(key, place)
                 elif key is None or not isinstance(key, int):
@@ -242,7 +251,7 @@ class Shapes:
     def _open(self, values: Values) -> None:
         for value in values:
             if isinstance(value, DictLiteral):
-                self._found.setdefault(value.node, Shape(Place(value.frame.function, value.node))).open = True
+                self._found.setdefault(value.node, KeySet(Location(value.frame.function, value.node))).open = True
                 self._put.add((value.node, None))
 
 

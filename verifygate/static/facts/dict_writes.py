@@ -9,7 +9,7 @@ from enum import Enum
 
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Known
+from verifygate.static.values.domain import ExternalName
 from verifygate.static.values.evaluator import Evaluator
 
 READERS = frozenset(
@@ -98,7 +98,7 @@ class Written:
             return
         frame = self.evaluator.root_frame(function)
         callees = self.evaluator.values(call.func, frame)
-        if all(isinstance(value, Known) for value in callees) and not fills(call):
+        if all(isinstance(value, ExternalName) for value in callees) and not fills(call):
             return
         own = self.evaluator.callees(call, frame)
         for callee in own:

@@ -17,8 +17,17 @@ from verifygate.static.facts.dtype_lattice import Dtype, named
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.call_graph import Callers
-from verifygate.static.values.domain import Bound, DictLiteral, Frame, Known, Literal, Object, dict_items, given_field
+from verifygate.static.values.call_graph import CallGraph
+from verifygate.static.values.domain import (
+    Bound,
+    DictLiteral,
+    ExternalName,
+    Frame,
+    Literal,
+    Object,
+    dict_items,
+    given_field,
+)
 
 _MAX_STEPS = 5
 
@@ -26,7 +35,7 @@ _MAX_STEPS = 5
 class DtypeValues:
     """Answers for one set of modules."""
 
-    def __init__(self, roles: Roles, callers: Callers) -> None:
+    def __init__(self, roles: Roles, callers: CallGraph) -> None:
         self.roles = roles
         self.evaluator = roles.evaluator
         self.callers = callers
@@ -52,7 +61,7 @@ class DtypeValues:
         """What the evaluator finds; None stands for no dtype."""
         values = self.evaluator.values(expr, frame)
         tensors = (each for each in values if not (isinstance(each, Literal) and each.value is None))
-        return frozenset(named(each.name) if isinstance(each, Known) else Dtype.UNKNOWN for each in tensors)
+        return frozenset(named(each.name) if isinstance(each, ExternalName) else Dtype.UNKNOWN for each in tensors)
 
     def _items(self, table: ast.expr, frame: Frame) -> list[Bound]:
         """The values of a table of dtypes that is written out: `DTYPES = {"fp16": torch.float16, ...}`."""

@@ -14,14 +14,14 @@ from verifygate.base.records import field, record
 from verifygate.naming import names_a_counter, names_a_loss_module, names_a_model, speaks_of_a_scaler
 from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.normal_form import gradients_there
-from verifygate.static.facts.loop_sources import Drawn
+from verifygate.static.facts.loop_sources import LoopSources
 from verifygate.static.facts.loop_variance import adds_to_what_is_there, asked, is_of_the_finite, says_the_same
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.symbols.scopes import bound_targets
-from verifygate.static.symbols.sites import Loop, Spot, Test, spots_of
+from verifygate.static.symbols.sites import Loop, ProgramPoint, Test, program_points
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import FunctionValue, Made, Object
+from verifygate.static.values.domain import ExternalResult, FunctionValue, Object
 from verifygate.static.values.evaluator import Evaluator
 
 _SWITCHED_OFF = re.compile(
@@ -45,25 +45,25 @@ class HotLoop:
     node: Loop
     trains: bool
     over_loader: bool
-    turns: list[Spot] = field(default_factory=list)
+    turns: list[ProgramPoint] = field(default_factory=list)
     """What runs in every turn, in the loop and in the project's functions that it calls."""
 
     @property
-    def own_turns(self) -> list[Spot]:
+    def own_turns(self) -> list[ProgramPoint]:
         """What runs in every turn and stands in the loop itself."""
         return [spot for spot in self.turns if self.node in spot.loops]
 
 
-class Hot:
+class HotLoops:
     """Finds the hot loops of the modules that train."""
 
     def __init__(self, roles: Roles, modules: list[Module]) -> None:
         self.roles = roles
         self.evaluator: Evaluator = roles.evaluator
-        self.drawn = Drawn(self.evaluator, self.spots)
+        self.drawn = LoopSources(self.evaluator, self.spots)
         self.modules = [module for module in modules if _may_train(module)]
         self._others = [module for module in modules if b"import" in module.file.data and not _may_train(module)]
-        self._spots: dict[Function, list[Spot]] = {}
+        self._spots: dict[Function, list[ProgramPoint]] = {}
         self._steps: dict[Function, bool] = {}
         self._decides_a_step: dict[Test, bool] = {}
         self._on_steps: dict[Function, list[Test]] = {}
@@ -113,7 +113,7 @@ class Hot:
         return [loop for loop in self.loops if loop.trains]
 
     @cached_property
-    def run_by_libraries(self) -> list[list[Spot]]:
+    def run_by_libraries(self) -> list[list[ProgramPoint]]:
         """What methods do in every step that a library's loop runs: those that take one, and nothing here calls.
 
         Their class derives from one of the library's, and not from a part of torch.
@@ -129,27 +129,27 @@ class Hot:
         bases = self.evaluator.outside_bases(method.owner) if method.owner else ()
         return any("." in base and not base.startswith(_NO_TRAINERS) for base in bases)
 
-    def once_per_place(self, spots: Iterable[Spot]) -> list[Spot]:
+    def once_per_place(self, spots: Iterable[ProgramPoint]) -> list[ProgramPoint]:
         """The spots without those that another loop around them brought already."""
-        seen: dict[tuple[str, int, int], Spot] = {}
+        seen: dict[tuple[str, int, int], ProgramPoint] = {}
         for spot in spots:
             place = spot.place
             seen.setdefault((place.path, place.line, place.column), spot)
         return [spot for _, spot in sorted(seen.items(), key=lambda item: item[0])]
 
-    def spots(self, function: Function) -> list[Spot]:
+    def spots(self, function: Function) -> list[ProgramPoint]:
         if function not in self._spots:
-            self._spots[function] = spots_of(function)
+            self._spots[function] = program_points(function)
         return self._spots[function]
 
-    def sites(self, function: Function) -> list[Spot]:
+    def sites(self, function: Function) -> list[ProgramPoint]:
         """The calls of a function in the modules that train."""
         return [spot for spot in self._by_name.get(function.name, ()) if function in self.callees(spot)]
 
     @cached_property
-    def _by_name(self) -> dict[str, list[Spot]]:
+    def _by_name(self) -> dict[str, list[ProgramPoint]]:
         """Last name of the callee -> the calls of it."""
-        found: dict[str, list[Spot]] = {}
+        found: dict[str, list[ProgramPoint]] = {}
         for module in self.modules:
             for function in module.all_functions:
                 for spot in self.spots(function):
@@ -157,7 +157,7 @@ class Hot:
                         found.setdefault(last_name(spot.node.func), []).append(spot)
         return found
 
-    def is_chosen_in(self, loop: HotLoop, spot: Spot) -> bool:
+    def is_chosen_in(self, loop: HotLoop, spot: ProgramPoint) -> bool:
         """Whether a condition on what a turn binds decides if a spot runs: at the end of a window, say."""
         bound = _bound_in(loop.node)
         asked = (test.expr for test in spot.tests if loop.node in test.loops)
@@ -182,7 +182,7 @@ class Hot:
                 hot.turns = list(self._turns(hot))
                 yield hot
 
-    def _is_step(self, spot: Spot) -> bool:
+    def _is_step(self, spot: ProgramPoint) -> bool:
         """A backward, the step of an optimizer or a scaler, or a call of a scaler that does all of it."""
         call = spot.node
         if not isinstance(call, ast.Call):
@@ -199,7 +199,7 @@ class Hot:
         receiver = call.func.value
         return self.roles.is_optimizer(receiver, frame) or self.roles.scaler(receiver, frame) is not None
 
-    def _calls_a_step(self, spot: Spot) -> bool:
+    def _calls_a_step(self, spot: ProgramPoint) -> bool:
         return any(self.takes_one_step(callee) for callee in self.callees(spot))
 
     def takes_one_step(self, function: Function) -> bool:
@@ -210,7 +210,7 @@ class Hot:
             self._steps[function] = any(self._is_step(spot) or self._calls_a_step(spot) for spot in loose)
         return self._steps[function]
 
-    def callees(self, spot: Spot) -> list[Function]:
+    def callees(self, spot: ProgramPoint) -> list[Function]:
         """The project's functions that a call runs, but for constructors and what a model computes forward."""
         call = spot.node
         if not isinstance(call, ast.Call):
@@ -245,7 +245,7 @@ class Hot:
                         return not names_a_loss_module(value.made.symbol)
                     if all(base.startswith(_NO_TRAINERS) for base in bases):
                         return False  # of what derives from a class of a library, the name decides
-                case Made(name=name) if name.startswith("torch.nn."):
+                case ExternalResult(name=name) if name.startswith("torch.nn."):
                     return not names_a_loss_module(name)
                 case FunctionValue():
                     return False
@@ -253,7 +253,7 @@ class Hot:
 
     # -- what runs in every turn -------------------------------------------------------------------------------
 
-    def _turns(self, hot: HotLoop) -> Iterator[Spot]:
+    def _turns(self, hot: HotLoop) -> Iterator[ProgramPoint]:
         bound = _bound_in(hot.node)
         seen: set[Function] = {hot.function}
         for spot in self.spots(hot.function):
@@ -264,7 +264,7 @@ class Hot:
             yield spot
             yield from self._called(spot, seen, _DEPTH)
 
-    def _called(self, spot: Spot, seen: set[Function], depth: int) -> Iterator[Spot]:
+    def _called(self, spot: ProgramPoint, seen: set[Function], depth: int) -> Iterator[ProgramPoint]:
         """What the functions that a spot calls do each time they run; not those that loop over batches themselves.
 
         What a condition asks of a function is left out: the step needs the answer.
@@ -277,7 +277,7 @@ class Hot:
             seen.add(function)
             yield from self._each_time(function, seen, depth - 1)
 
-    def _each_time(self, function: Function, seen: set[Function], depth: int) -> Iterator[Spot]:
+    def _each_time(self, function: Function, seen: set[Function], depth: int) -> Iterator[ProgramPoint]:
         bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
         for inner in self.spots(function):
             if inner.leaves or any(self._differs(test, bound, function) for test in inner.tests):
@@ -327,7 +327,7 @@ class Hot:
         return self._on_steps[function]
 
     def _steps_in(self, node: ast.AST, function: Function) -> bool:
-        return isinstance(node, ast.Call) and self._is_step(Spot(node, ast.Pass(), function))
+        return isinstance(node, ast.Call) and self._is_step(ProgramPoint(node, ast.Pass(), function))
 
     def _clears(self, node: ast.AST, function: Function) -> bool:
         """Whether gradients are cleared, as they are once a step is taken."""

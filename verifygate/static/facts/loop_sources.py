@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from verifygate.naming import names_a_loader
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.sites import Loop, Spot
+from verifygate.static.symbols.sites import Loop, ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Frame, Made, Values
+from verifygate.static.values.domain import ExternalResult, Frame, Values
 from verifygate.static.values.evaluator import Evaluator
 
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "cycle"})
@@ -18,10 +18,10 @@ _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice", "
 _MAX_FOUND = 20
 
 
-class Drawn:
+class LoopSources:
     """Tells, for each loop, what it draws from; `spots` are what a function does, with the loops around it."""
 
-    def __init__(self, evaluator: Evaluator, spots: Callable[[Function], list[Spot]]) -> None:
+    def __init__(self, evaluator: Evaluator, spots: Callable[[Function], list[ProgramPoint]]) -> None:
         self._evaluator = evaluator
         self._spots = spots
         self._known: dict[Loop, list[tuple[ast.expr, Values]]] = {}
@@ -65,7 +65,7 @@ class Drawn:
                     queue += [
                         (call, home)
                         for value in values
-                        if isinstance(value, Made) and value.name.rpartition(".")[2] in _WRAPPERS
+                        if isinstance(value, ExternalResult) and value.name.rpartition(".")[2] in _WRAPPERS
                         for call, home in value.calls
                         if call is not inside
                     ]
@@ -92,5 +92,5 @@ def _counts_turns(loop: Loop, function: Function) -> bool:
 
 def _is_loader(node: ast.expr, values: Values) -> bool:
     return names_a_loader(last_name(node)) or any(
-        isinstance(value, Made) and value.name.endswith(".DataLoader") for value in values
+        isinstance(value, ExternalResult) and value.name.endswith(".DataLoader") for value in values
     )

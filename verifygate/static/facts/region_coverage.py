@@ -16,12 +16,12 @@ from verifygate.naming import names_a_loss, names_a_loss_or_criterion
 from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
 from verifygate.static.amp.decorator_regions import decorators
 from verifygate.static.amp.roles import Roles
-from verifygate.static.symbols.enclosing import Nesting
-from verifygate.static.symbols.import_graph import Companions, Files
+from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.symbols.import_graph import Files, ImportGraph
 from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.call_graph import Callers, Site
+from verifygate.static.values.call_graph import CallGraph, Site
 from verifygate.static.values.domain import FunctionValue, Unknown
 from verifygate.static.values.overrides import is_empty
 
@@ -37,14 +37,14 @@ class Cover:
     """The unresolved call that was taken to reach every method of its name, if there is one."""
 
 
-class Covered:
+class RegionCoverage:
     def __init__(
         self,
         roles: Roles,
         regions: WrittenRegions,
-        callers: Callers,
-        companions: Companions,
-        nesting: Nesting,
+        callers: CallGraph,
+        import_graph: ImportGraph,
+        nesting: EnclosingNodes,
         modules: list[Module],
     ) -> None:
         self.roles = roles
@@ -52,7 +52,7 @@ class Covered:
         self.evaluator = roles.evaluator
         self.regions = regions
         self.callers = callers
-        self.companions = companions
+        self.import_graph = import_graph
         self.modules = modules
 
     def cover(self, node: ast.AST, function: Function) -> Cover | None:
@@ -178,7 +178,7 @@ class Covered:
         name = last_name(call.func)
         loss = names_a_loss_or_criterion(name)
         direct = isinstance(call.func, ast.Name) or not self._methods.get(name)
-        files = self.companions.with_loaded(region.function.module.path)
+        files = self.import_graph.with_loaded(region.function.module.path)
         guess = ("forward" if direct else name, direct and loss, files)
         if guess in self._guessed:  # all of them are in the queue already, but for one that was left out
             left = [method for method in self._left_out.get(guess, ()) if method is not function]
@@ -202,7 +202,7 @@ class Covered:
 
     def _overriding(self, abstract: Sequence[Function], region: WrittenRegion) -> list[Function]:
         """The overrides, in the program, of abstract methods."""
-        files = self.companions.with_loaded(region.function.module.path)
+        files = self.import_graph.with_loaded(region.function.module.path)
         owners = {function.owner for function in abstract}
         return [
             method
@@ -254,7 +254,7 @@ class Covered:
         if any(map(names_a_loss_or_criterion, self._outside)):
             return False
         name = method.owner.node.name.encode()
-        others = self.companions.sources.each(files - {method.module.path})
+        others = self.import_graph.sources.each(files - {method.module.path})
         return any(name in file.data for file in others)
 
     @cached_property

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from verifygate.base.records import record
 from verifygate.naming import names_an_evaluation, speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
-from verifygate.static.amp.scalers import MadeScaler
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.facts.condition_texts import ConditionTexts
-from verifygate.static.symbols.import_graph import Companions
+from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.sites import calm
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.call_graph import Callers, Site
+from verifygate.static.values.call_graph import CallGraph, Site
 
 """Names of methods whose results nobody differentiates."""
 _RUNS_BACKWARD = r"(?i)backward|optimi[sz]e|step|update|(?:^|_)opt(?:im)?$"
@@ -30,7 +30,7 @@ _RUNS_BACKWARD = r"(?i)backward|optimi[sz]e|step|update|(?:^|_)opt(?:im)?$"
 class Use:
     """One place where a scaler is allocated, with the training regions that it serves."""
 
-    scaler: MadeScaler
+    scaler: ScalerAllocation
     call: ast.Call
     function: Function
     """The call that builds the scaler, or the object of the project that holds it."""
@@ -41,16 +41,16 @@ class ScalerRegions:
     """Answers for the scalers and regions of one set of modules."""
 
     def __init__(
-        self, regions: WrittenRegions, texts: ConditionTexts, callers: Callers, companions: Companions
+        self, regions: WrittenRegions, texts: ConditionTexts, callers: CallGraph, import_graph: ImportGraph
     ) -> None:
         self.roles = regions.roles
         self.evaluator = regions.roles.evaluator
         self.regions = regions
         self.texts = texts
         self.callers = callers
-        self.companions = companions
+        self.import_graph = import_graph
 
-    def uses(self, scaler: MadeScaler) -> list[Use]:
+    def uses(self, scaler: ScalerAllocation) -> list[Use]:
         """The places where a scaler is allocated, each with the active regions whose losses it scales."""
         homes = [(scaler.call, scaler.function)]
         if scaler.function.owner is not None and scaler.function.name == "__init__" and not self._serves_own(scaler):
@@ -73,7 +73,7 @@ class ScalerRegions:
                 found.append((self.texts.with_definitions(test, frame), holds))
         return found
 
-    def _serves_own(self, scaler: MadeScaler) -> bool:
+    def _serves_own(self, scaler: ScalerAllocation) -> bool:
         """Whether the class that builds the scaler enters autocast itself, so that it is no mere wrapper."""
         return any(self.evaluator.may_be_of_one_object(region.function, scaler.function) for region in self.regions.all)
 
@@ -87,7 +87,7 @@ class ScalerRegions:
 
     def _served(self, function: Function) -> Iterator[WrittenRegion]:
         """The active regions with a scaled loss that belong to the object of a function, or share a caller with it."""
-        files = self.companions.together(function.module.path)
+        files = self.import_graph.together(function.module.path)
         above = self.callers.above(function)
         keeps_it = bool(function.symbol) and self._scales_itself(function)  # another loop has a scaler of its own
         for region in self.regions.all:

@@ -26,7 +26,7 @@ _EPOCH = r"epoch_(?:end|start)"
 
 
 @record
-class Passive:
+class SilentScaleReads:
     """One place where the loss scale is read so, and what is to be said of it."""
 
     node: ast.expr
@@ -42,7 +42,7 @@ class _Chain:
     first: ast.expr | None = None
 
 
-def passive_readings(modules: list[Module]) -> Iterator[Passive]:
+def passive_readings(modules: list[Module]) -> Iterator[SilentScaleReads]:
     """Every such place in the files that name `get_scale`, one for a function."""
     for module in modules:
         if not any(word.encode() in module.file.data for word in WORDS):
@@ -50,7 +50,7 @@ def passive_readings(modules: list[Module]) -> Iterator[Passive]:
         for function in module.functions.values():
             if not _tells(function) and (found := _through_getattr(function) or _through_except(function)):
                 node, how = found
-                yield Passive(
+                yield SilentScaleReads(
                     node, function, f"{how}: where it is not there, it is None and nobody is told{_when(function)}"
                 )
 

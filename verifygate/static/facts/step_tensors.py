@@ -8,7 +8,7 @@ from functools import cached_property
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.naming import names_a_loss, names_a_loss_or_criterion, speaks_of_a_scaler
-from verifygate.static.facts.hot_loops import Hot, HotLoop
+from verifygate.static.facts.hot_loops import HotLoop, HotLoops
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import children, walk
@@ -24,7 +24,7 @@ _HOST_FIELDS = frozenset({"shape", "device", "dtype", "data", "ndim"})
 class StepTensors:
     """The names of one hot loop's own function."""
 
-    def __init__(self, hot: Hot, loop: HotLoop) -> None:
+    def __init__(self, hot: HotLoops, loop: HotLoop) -> None:
         self.hot = hot
         self.loop = loop
         self.spots = hot.spots(loop.function)

@@ -27,7 +27,17 @@ from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, Frame, FunctionValue, Known, Made, Object, Unknown, Value, Values
+from verifygate.static.values.domain import (
+    Bound,
+    ExternalName,
+    ExternalResult,
+    Frame,
+    FunctionValue,
+    Object,
+    Unknown,
+    Value,
+    Values,
+)
 
 _LAYERS = r"^torch\.nn\.(Linear|Bilinear|Conv\w+|LazyLinear|LazyConv\w+)$"
 _SEQUENCE = "torch.nn.Sequential"
@@ -203,7 +213,7 @@ class TensorDtypes:
                 return self._returned(call, values, at)
         if at.assume.unknown_sigmoids_are_half and (callees := self.evaluator.callees(call, at.frame)):
             return self._returned(call, callees, at)
-        known = next((value.name for value in values if isinstance(value, Known)), "")
+        known = next((value.name for value in values if isinstance(value, ExternalName)), "")
         if known.startswith(("math.", "numpy.", "builtins.")):
             return Dtype.PYTHON_NUMBER
         if isinstance(call.func, ast.Attribute) and not known:
@@ -233,12 +243,12 @@ class TensorDtypes:
 
     def _is_layer(self, value: Value) -> bool:
         """Whether a module's output is half: a layer, or a sequence of them, but for what keeps the dtype behind it."""
-        if not isinstance(value, Made) or value.name != _SEQUENCE:
-            return isinstance(value, Made) and re.match(_LAYERS, value.name) is not None
+        if not isinstance(value, ExternalResult) or value.name != _SEQUENCE:
+            return isinstance(value, ExternalResult) and re.match(_LAYERS, value.name) is not None
         given = [(part, frame) for call, frame in value.calls[:1] for part in call.args]
         for part, frame in reversed(given):
             made = self.evaluator.values(part, frame)
-            if not made or not all(isinstance(each, Made) and re.match(_PASSES, each.name) for each in made):
+            if not made or not all(isinstance(each, ExternalResult) and re.match(_PASSES, each.name) for each in made):
                 return bool(made) and all(self._is_layer(each) for each in made)
         return False
 

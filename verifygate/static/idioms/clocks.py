@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from verifygate.static.symbols.sites import Spot, counts
+from verifygate.static.symbols.sites import ProgramPoint, counts
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Frame
 
@@ -32,7 +32,7 @@ def reads_clock(node: ast.AST, frame: Frame, analysis: Analysis) -> bool:
     return analysis.roles.known_name(node.func, frame) in CLOCKS
 
 
-def times_something(analysis: Analysis, spot: Spot) -> bool:
+def times_something(analysis: Analysis, spot: ProgramPoint) -> bool:
     """Whether a clock is read or CUDA events are recorded near a call: in its loop, or else in its function.
 
     Not every n-th turn: what times many turns waits once, at the end of them.
@@ -47,7 +47,7 @@ def times_something(analysis: Analysis, spot: Spot) -> bool:
     )
 
 
-def _in_every_turn(analysis: Analysis, spot: Spot) -> Iterator[ast.AST]:
-    for other in analysis.hot.spots(spot.function):
+def _in_every_turn(analysis: Analysis, spot: ProgramPoint) -> Iterator[ast.AST]:
+    for other in analysis.hot_loops.spots(spot.function):
         if spot.loops[-1] in other.loops and not any(counts(test.expr) for test in other.tests):
             yield other.node

@@ -11,7 +11,7 @@ from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, DictLiteral, Frame, Literal, Made, Values, dict_items
+from verifygate.static.values.domain import Bound, DictLiteral, ExternalResult, Frame, Literal, Values, dict_items
 
 if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis
@@ -56,7 +56,7 @@ class Loader:
     def _spread(self, options: ast.expr, name: str) -> Bound | _Absent | None:
         """What a dict of options holds; sure only where it is one dict written out with known keys."""
         values = self.analysis.evaluator.values(options, self.frame)
-        shapes = self.analysis.shapes.of(options, self.frame)
+        shapes = self.analysis.dict_keys.of(options, self.frame)
         if shapes is None or len(values) != 1 or not isinstance(only := next(iter(values)), DictLiteral):
             return ABSENT
         item = dict_items(only.node).get(name)
@@ -96,9 +96,9 @@ def loaders_of(analysis: Analysis, loop: HotLoop) -> list[Loader]:
     """The DataLoaders that a loop draws from; empty where one of the things it may draw from is something else."""
     found = {
         value.calls[-1][0]: Loader(*value.calls[-1], value.calls[-1][1].function, analysis)
-        for _, values in analysis.hot.drawn.of(loop.node, loop.function)
+        for _, values in analysis.hot_loops.drawn.of(loop.node, loop.function)
         for value in values
-        if isinstance(value, Made) and value.name in DATA_LOADERS and value.calls
+        if isinstance(value, ExternalResult) and value.name in DATA_LOADERS and value.calls
     }
     return list(found.values())
 
@@ -124,7 +124,7 @@ class Feed:
 def feeding_a_gpu(analysis: Analysis) -> Iterator[Feed]:
     """Each loader that a training loop draws from, where the loop moves the batch to what may be a GPU; once each."""
     seen: set[ast.Call] = set()
-    for loop in analysis.hot.training:
+    for loop in analysis.hot_loops.training:
         found = loaders_of(analysis, loop)
         moves = _moves(loop, analysis)
         data = loop.function.module.file.data
@@ -146,7 +146,7 @@ def _moves(loop: HotLoop, analysis: Analysis) -> tuple[ast.Call, ...]:
         and isinstance(spot.node.func, ast.Attribute)
         and (spot.node.func.attr == "cuda" or (spot.node.func.attr == "to" and _to_device(spot.node)))
         and any(_is_of_a_batch(node, drawn) for node in walk(spot.node.func.value))
-        and not any(_rules_out_a_gpu(*each) for each in analysis.nesting.conditions(spot.node, loop.function))
+        and not any(_rules_out_a_gpu(*each) for each in analysis.enclosing.conditions(spot.node, loop.function))
     )
 
 

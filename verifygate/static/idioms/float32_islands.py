@@ -34,7 +34,7 @@ def beside(region: WrittenRegion, taken: list[ast.expr]) -> frozenset[str] | Non
     return frozenset(found - region.binds) if found & region.binds else None
 
 
-class Apart:
+class Float32Islands:
     """Answers for the disabled regions of one program."""
 
     def __init__(self, analysis: Analysis, on: list[WrittenRegion]) -> None:
@@ -45,7 +45,7 @@ class Apart:
     def is_isolated(self, region: WrittenRegion, loss: frozenset[str]) -> bool:
         """Whether a disabled region runs a model, and no value in it, or else in the `loss`, comes from autocast."""
         function = region.function
-        if self._hidden or function in self.analysis.covered.reached:
+        if self._hidden or function in self.analysis.region_coverage.reached:
             return False
         if any(each.function is function and not each.binds.isdisjoint(loss) for each in self.on):
             return False
@@ -58,28 +58,28 @@ class Apart:
 
     def _are_opposite_branches(self, region: WrittenRegion, other: WrittenRegion) -> bool:
         """Whether two regions are on opposite branches of one condition."""
-        ours, theirs = (self.analysis.nesting.conditions(each.context, each.function) for each in (region, other))
+        ours, theirs = (self.analysis.enclosing.conditions(each.context, each.function) for each in (region, other))
         return any(test is asked and holds is not holding for test, holds in ours for asked, holding in theirs)
 
     def _runs_a_model(self, call: ast.Call, function: Function, depth: int) -> bool:
         """Whether a call runs a model, or a method of one: `self.model.render(rays)`."""
         ran = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-        if any(self.analysis.hot.is_model(each, function) for each in (call.func, ran)):
+        if any(self.analysis.hot_loops.is_model(each, function) for each in (call.func, ran)):
             return True
-        callees = self.analysis.callers.callees(call, function) if depth else ()
+        callees = self.analysis.call_graph.callees(call, function) if depth else ()
         return any(self._runs_a_model(inner, callee, depth - 1) for callee in callees for inner in callee.calls)
 
     @cached_property
     def _entering(self) -> frozenset[Function]:
         """The functions that enter an enabled region, directly or through calls."""
-        return frozenset().union(*(self.analysis.callers.above(each.function) for each in self.on))
+        return frozenset().union(*(self.analysis.call_graph.above(each.function) for each in self.on))
 
     @cached_property
     def _hidden(self) -> bool:
         """Whether a model enters a region in a method without known call sites: any call of a model may run it."""
         return any(
             made.owner is not None
-            and (made.name == "forward" or not self.analysis.callers.sites(made))
+            and (made.name == "forward" or not self.analysis.call_graph.sites(made))
             and any(base.startswith("torch.nn.") for base in self.analysis.evaluator.outside_bases(made.owner))
             for made in self._entering
         )
@@ -98,7 +98,7 @@ class Apart:
         """Whether a call enters an enabled region, or a name that is read was assigned in one."""
         match node:
             case ast.Call():
-                return not self._entering.isdisjoint(self.analysis.callers.callees(node, function))
+                return not self._entering.isdisjoint(self.analysis.call_graph.callees(node, function))
             case ast.Attribute(ctx=ast.Load(), attr=attr):
                 return attr in self._kept
             case ast.Name(ctx=ast.Load(), id=name) if (function, name) not in seen:
@@ -114,7 +114,7 @@ class Apart:
         self, binding: Binding, name: str, function: Function, seen: set[tuple[Function, str]]
     ) -> bool:
         if binding.kind == "parameter":
-            given = [(bound.expr, bound.frame.function) for _, bound in self.analysis.callers.given(name, function)]
+            given = [(bound.expr, bound.frame.function) for _, bound in self.analysis.call_graph.given(name, function)]
         elif binding.kind in _FOLLOWED and binding.expr is not None and not isinstance(binding.node, ast.comprehension):
             given = [(binding.expr, function)]
         else:

@@ -17,10 +17,10 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.lowering.call_events import Signals
 from verifygate.static.lowering.event_graph import Signal
 from verifygate.static.rule import Match, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Frame, FunctionValue, Made
+from verifygate.static.values.domain import ExternalResult, Frame, FunctionValue
 from verifygate.torch_names import CLIP_FUNCTIONS
 
 WORDS = ("manual_backward(", "on_after_backward", "accelerator.backward(", "fabric.backward(")
@@ -64,18 +64,18 @@ def matches(event: Event, does: str, analysis: Analysis) -> Iterator[Match]:
     search = _Search(analysis)
     for function in analysis.functions:
         for start, framework in _backwards(function, analysis):
-            scales = analysis.delegated.scales(framework.makers, function.module.path)
+            scales = analysis.delegation.scales(framework.makers, function.module.path)
             if scales is False or (scales is None and function.module.file.is_test):
                 continue
             if (found := search.first(event, start, framework, function)) is not None:
-                place = Place(function, found)
+                place = Location(function, found)
                 unless = "" if scales else ", where it computes in float16"
                 yield Match(
                     place,
                     f"`{statement_text(place)}` {does} that are still multiplied by the framework's loss scale{unless}",
                     certain=False,
                     severity=None if scales else Severity.LOW,
-                    steps=((Place(function, start), "the framework's backward"), (place, "before it has unscaled")),
+                    steps=((Location(function, start), "the framework's backward"), (place, "before it has unscaled")),
                     remedy=framework.remedy,
                 )
 
@@ -99,7 +99,7 @@ def _backwards(function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST
 
 def _of(receiver: ast.expr, frame: Frame, analysis: Analysis) -> Framework | None:
     """The framework whose object it is: by what made it, or by its name where that is not in sight."""
-    made = {value.name for value in analysis.evaluator.values(receiver, frame) if isinstance(value, Made)}
+    made = {value.name for value in analysis.evaluator.values(receiver, frame) if isinstance(value, ExternalResult)}
     for framework in (_ACCELERATE, _FABRIC):
         if made.intersection(framework.makers):
             return framework
@@ -116,9 +116,13 @@ class _Search:
     def first(self, event: Event, start: ast.AST, framework: Framework, function: Function) -> ast.Call | None:
         """The first clip or reading that one run may come to, before the step and before what unscales."""
         frame = self._analysis.evaluator.root_frame(function)
-        here = Place(function, start)
+        here = Location(function, start)
         for call in sorted(function.calls, key=lambda each: (each.lineno, each.col_offset)):
-            if call is start or call.lineno < here.line or not self._analysis.held.agree(here, Place(function, call)):
+            if (
+                call is start
+                or call.lineno < here.line
+                or not self._analysis.path_conditions.agree(here, Location(function, call))
+            ):
                 continue
             does = self._does(call, frame, framework, _DEPTH)
             if does is event:
@@ -160,7 +164,7 @@ class _Search:
         return isinstance(call.func, ast.Attribute) and _of(call.func.value, frame, self._analysis) is framework
 
     def _may_run(self, call: ast.Call, frame: Frame) -> bool:
-        conditions = self._analysis.held.conditions(Place(frame.function, call))
+        conditions = self._analysis.path_conditions.conditions(Location(frame.function, call))
         return all(self._analysis.evaluator.truth(test, frame) is not (not holds) for test, holds in conditions)
 
 

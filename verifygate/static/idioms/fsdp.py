@@ -7,9 +7,9 @@ from functools import cached_property
 
 from verifygate.base.records import record
 from verifygate.static.analysis import Analysis
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import ClassValue, Known, Made, Object, Value
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Object, Value
 
 _CLASS = "FullyShardedDataParallel"
 _FROM = ("torch.distributed.fsdp.", "fairscale.")
@@ -21,7 +21,7 @@ _STRATEGY = 2
 class Wrap:
     """A call that shards a model."""
 
-    place: Place
+    place: Location
     sure: bool
     """Whether it shards whatever the settings: with the strategy NO_SHARD every rank holds all gradients."""
 
@@ -31,7 +31,7 @@ class Sharding:
 
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
-        self._held = analysis.held
+        self._held = analysis.path_conditions
 
     @cached_property
     def wraps(self) -> list[Wrap]:
@@ -44,16 +44,16 @@ class Sharding:
             if len(values) == 1 and self.is_wrapper(values[0]):
                 sharded = self._is_sharded(call, function)
                 if sharded is not False:
-                    found.append(Wrap(Place(function, call), sharded is True))
+                    found.append(Wrap(Location(function, call), sharded is True))
         return found
 
     def is_wrapper(self, value: Value) -> bool:
         """Whether a value is FSDP or a class derived from it."""
         match value:
-            case Known(name=name):
+            case ExternalName(name=name):
                 return name.endswith(f".{_CLASS}") and name.startswith(_FROM)
             case ClassValue(made=made):
-                return any(self.is_wrapper(Known(base)) for base in self.analysis.evaluator.outside_bases(made))
+                return any(self.is_wrapper(ExternalName(base)) for base in self.analysis.evaluator.outside_bases(made))
         return False
 
     def _is_sharded(self, call: ast.Call, function: Function) -> bool | None:
@@ -61,7 +61,7 @@ class Sharding:
         if not given:
             return None if any(word.arg is None for word in call.keywords) else True
         names = {
-            value.name.rpartition(".")[2] if isinstance(value, Known) else ""
+            value.name.rpartition(".")[2] if isinstance(value, ExternalName) else ""
             for value in self.analysis.evaluator.values(given[0], self.analysis.evaluator.root_frame(function))
         }
         if "" in names or len(names) > 1:
@@ -71,7 +71,7 @@ class Sharding:
     def wraps_of(self, model: ast.expr, function: Function) -> tuple[list[Wrap], bool]:
         """The calls that may have sharded the model of an expression, and whether it is nothing else than sharded."""
         values = self.analysis.evaluator.values(model, self.analysis.evaluator.root_frame(function))
-        made = {id(call) for value in values if isinstance(value, Made) for call, _ in value.calls}
+        made = {id(call) for value in values if isinstance(value, ExternalResult) for call, _ in value.calls}
         made |= {id(value.call.expr) for value in values if isinstance(value, Object) and value.call}
         found = [wrap for wrap in self.wraps if id(wrap.place.node) in made]
         if found:
@@ -79,9 +79,9 @@ class Sharding:
         kept = (self._is_assigned, self._is_handed_on)
         return [wrap for wrap in self.wraps if any(is_it(wrap.place, model, function) for is_it in kept)], False
 
-    def _is_assigned(self, wrap: Place, model: ast.expr, function: Function) -> bool:
+    def _is_assigned(self, wrap: Location, model: ast.expr, function: Function) -> bool:
         """Whether a wrapped model is put into a part of what is not followed: `self.policy.head = FSDP(...)`."""
-        outer = self.analysis.nesting.parent(wrap.node, wrap.function)
+        outer = self.analysis.enclosing.parent(wrap.node, wrap.function)
         if not isinstance(model, ast.Attribute) or not isinstance(outer, ast.Assign):
             return False
         if ast.unparse(model) not in map(ast.unparse, outer.targets):
@@ -92,11 +92,11 @@ class Sharding:
         inherited = (made.methods.get(function.name) for made in linearised)
         return next((method for method in inherited if method is not None), None) is function
 
-    def _is_handed_on(self, wrap: Place, model: ast.expr, function: Function) -> bool:
+    def _is_handed_on(self, wrap: Location, model: ast.expr, function: Function) -> bool:
         """Whether the class puts a wrapped model into a field, `Models(head=head)`, and later gets `models.head`."""
         if not isinstance(model, ast.Attribute) or not isinstance(model.value, ast.Name):
             return False
-        outer = self.analysis.nesting.parent(wrap.node, wrap.function)
+        outer = self.analysis.enclosing.parent(wrap.node, wrap.function)
         targets = outer.targets if isinstance(outer, ast.Assign) else []
         if not any(isinstance(target, ast.Name) and target.id == model.attr for target in targets):
             return False
@@ -107,33 +107,33 @@ class Sharding:
             and self.analysis.evaluator.may_be_of_one_object(function, wrap.function)
         )
 
-    def together(self, wrap: Place, place: Place, unless_told: bool) -> bool:
+    def together(self, wrap: Location, place: Location, unless_told: bool) -> bool:
         """Whether one run may come to both: no condition of one denies the other, and something leads to both.
 
         `unless_told` is the answer where no function that leads to both is known.
         """
         if not self._held.agree(wrap, place):
             return False
-        common = self.analysis.callers.above(wrap.function) & self.analysis.callers.above(place.function)
+        common = self.analysis.call_graph.above(wrap.function) & self.analysis.call_graph.above(place.function)
         return any(self._joins(function, wrap, place) for function in common) if common else unless_told
 
-    def _joins(self, function: Function, wrap: Place, place: Place) -> bool:
+    def _joins(self, function: Function, wrap: Location, place: Location) -> bool:
         """Whether one run of the function may come to both, by ways that part in it."""
         ways = self._ways(function, wrap), self._ways(function, place)
         if ways[0] is None or ways[1] is None:
             return True
         return any(one.node is not other.node and self._held.agree(one, other) for one in ways[0] for other in ways[1])
 
-    def _ways(self, function: Function, place: Place) -> list[Place] | None:
+    def _ways(self, function: Function, place: Location) -> list[Location] | None:
         """Where the function leads to a place: the place itself, or calls. None where it is only around what does."""
         if place.function is function:
             return [place]
-        above = self.analysis.callers.above(place.function)
-        callees = {call: self.analysis.callers.callees(call, function) for call in function.calls}
+        above = self.analysis.call_graph.above(place.function)
+        callees = {call: self.analysis.call_graph.callees(call, function) for call in function.calls}
         ways = [call for call, called in callees.items() if not above.isdisjoint(called)]
-        return [Place(function, call) for call in ways if self._lets(place, call, function)] if ways else None
+        return [Location(function, call) for call in ways if self._lets(place, call, function)] if ways else None
 
-    def _lets(self, place: Place, call: ast.Call, caller: Function) -> bool:
+    def _lets(self, place: Location, call: ast.Call, caller: Function) -> bool:
         """Whether what the call gives to the function of the place may be what the conditions there ask for."""
         evaluator = self.analysis.evaluator
         for value in evaluator.callees(call, evaluator.root_frame(caller)):
@@ -144,7 +144,7 @@ class Sharding:
                 )
         return True
 
-    def is_spared(self, place: Place, model: ast.expr) -> bool:
+    def is_spared(self, place: Location, model: ast.expr) -> bool:
         """Whether the place is for models that are not sharded, or the function also knows the model's own clip."""
         frame = self.analysis.evaluator.root_frame(place.function)
         for leaf, holds in self._held.leaves(place):

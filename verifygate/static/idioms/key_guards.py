@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from verifygate.static.symbols.enclosing import Nesting
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -17,7 +17,7 @@ _EXPECTS = re.compile(r"raises|warns")
 """`pytest.raises`, `self.assertRaisesRegex`, `self.assertWarns`; names in small letters."""
 
 
-def is_expected_to_fail(place: Place, nesting: Nesting) -> bool:
+def is_expected_to_fail(place: Location, nesting: EnclosingNodes) -> bool:
     """Whether a test runs the place to see it raise or warn."""
     if not place.function.module.mentions(b"aises", b"arns"):
         return False

@@ -8,7 +8,7 @@ from verifygate.naming import names_a_schedule, names_a_scheduler_class
 from verifygate.static.analysis import Analysis
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Literal, Made, Object, Unknown, Value
+from verifygate.static.values.domain import ExternalResult, Literal, Object, Unknown, Value
 
 PER_BATCH = frozenset({"step_batch", "batch_step", "step_update", "step_iter"})
 """Methods of schedules of other makes that count batches; they are told the number of the batch."""
@@ -25,7 +25,7 @@ def steps_a_schedule(call: ast.Call, function: Function, analysis: Analysis) -> 
     if any(_is_torchs(value, analysis) for value in values):
         return True
     there = [value for value in values if not (isinstance(value, Literal) and value.value is None)]
-    of_kind = (Unknown, Made, Object, Literal) if told else (Unknown, Made)
+    of_kind = (Unknown, ExternalResult, Object, Literal) if told else (Unknown, ExternalResult)
     known = bool(there or told) and all(isinstance(value, of_kind) for value in there)
     return known and names_a_schedule(last_name(call.func.value))
 
@@ -33,7 +33,7 @@ def steps_a_schedule(call: ast.Call, function: Function, analysis: Analysis) -> 
 def _is_torchs(value: Value, analysis: Analysis) -> bool:
     """Whether a value is a schedule of torch's, or of a class of the project that derives from one or is like one."""
     match value:
-        case Made(name=name):
+        case ExternalResult(name=name):
             return ".lr_scheduler." in name
         case Object(made=made):
             bases = analysis.evaluator.outside_bases(made)

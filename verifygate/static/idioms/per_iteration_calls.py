@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.hot_loops import HotLoop
-from verifygate.static.symbols.sites import Spot
+from verifygate.static.symbols.sites import ProgramPoint
 
 
-def calls_each_turn(analysis: Analysis, known: str) -> Iterator[tuple[Spot, bool]]:
+def calls_each_turn(analysis: Analysis, known: str) -> Iterator[tuple[ProgramPoint, bool]]:
     """The calls, one per place, and whether each stands in a loop that trains, and not in what that calls."""
-    own: dict[Spot, bool] = {}
-    for loop in (*_evaluating(analysis), *analysis.hot.training):
+    own: dict[ProgramPoint, bool] = {}
+    for loop in (*_evaluating(analysis), *analysis.hot_loops.training):
         for spot in loop.turns:
             if isinstance(spot.node, ast.Call):
                 frame = analysis.evaluator.root_frame(spot.function)
                 if analysis.roles.known_name(spot.node.func, frame) == known:
                     own[spot] = loop.trains and loop.node in spot.loops
-    for spot in analysis.hot.once_per_place(own):
+    for spot in analysis.hot_loops.once_per_place(own):
         yield spot, own[spot]
 
 
@@ -28,7 +28,9 @@ def _evaluating(analysis: Analysis) -> list[HotLoop]:
 
     What only infers may have its reasons to give memory back, or to wait.
     """
-    trains = {loop.function.module for loop in analysis.hot.training}
+    trains = {loop.function.module for loop in analysis.hot_loops.training}
     return [
-        loop for loop in analysis.hot.loops if not loop.trains and loop.over_loader and loop.function.module in trains
+        loop
+        for loop in analysis.hot_loops.loops
+        if not loop.trains and loop.over_loader and loop.function.module in trains
     ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, Frame, Made, Object
+from verifygate.static.values.domain import Bound, ExternalResult, Frame, Object
 from verifygate.static.values.evaluator import Evaluator
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -48,7 +48,7 @@ def _given(optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[
     """For each thing that an optimizer may be, the models whose parameters it was given, and where: none if unknown."""
     for value in evaluator.values(optimizer, frame):
         match value:
-            case Made(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
+            case ExternalResult(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
                 arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
                 yield [(model, home) for argument in arguments for model in _models(argument, home, evaluator)]
             case _:

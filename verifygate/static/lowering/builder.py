@@ -18,9 +18,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Iterate, Node, Pass, Payload
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
@@ -48,7 +48,7 @@ class GraphBuilder:
         self.jumps = 0
         """How many statements so far leave the straight path: `return`, `raise`, `break`, `continue`."""
         self._loop_count = 0
-        self._chains: dict[Frame, tuple[frozenset[str], tuple[Place, ...]]] = {}
+        self._chains: dict[Frame, tuple[frozenset[str], tuple[Location, ...]]] = {}
 
     def emit(self, payload: Payload, node: ast.AST, frame: Frame) -> int:
         """Append a node and make it the target of all pending edges; one edge out of it is pending then."""
@@ -56,7 +56,7 @@ class GraphBuilder:
         if number >= MAX_NODES:
             raise TooLargeError
         homes, calls = self._call_chain(frame)
-        place = Place(frame.function, node)
+        place = Location(frame.function, node)
         self.graph.nodes.append(Node(payload, place, homes, [], tuple(self.loops), tuple(self.collections), calls))
         self.connect(self.pending, number)
         self.pending = [(number, None)]
@@ -65,7 +65,7 @@ class GraphBuilder:
     def emit_entry(self) -> None:
         """Append node 0, at which every path starts."""
         root = self.graph.root
-        self.graph.nodes.append(Node(Pass(), Place(root, root.node), frozenset()))
+        self.graph.nodes.append(Node(Pass(), Location(root, root.node), frozenset()))
         self.pending = [(0, None)]
 
     def connect(self, edges: Edges, target: int) -> None:
@@ -73,7 +73,7 @@ class GraphBuilder:
         for source, fact in edges:
             self.graph.nodes[source].successors.append((target, fact))
 
-    def branch(self, atom: Atom, wanted: bool, node: ast.AST, frame: Frame) -> tuple[Edges, Edges]:
+    def branch(self, atom: Predicate, wanted: bool, node: ast.AST, frame: Frame) -> tuple[Edges, Edges]:
         """Emit a branch on a predicate; returns the edges on which it comes out as wanted, and the others."""
         number = self.emit(Branch(atom), node, frame)
         self.pending = []
@@ -138,13 +138,13 @@ class GraphBuilder:
             return True
         return assign.target in self.graph.optimizers or _suggests_an_optimizer(assign.target)
 
-    def _call_chain(self, frame: Frame) -> tuple[frozenset[str], tuple[Place, ...]]:
+    def _call_chain(self, frame: Frame) -> tuple[frozenset[str], tuple[Location, ...]]:
         """The function of a frame and its callers, as a node names them; and the call sites between, in order."""
         if frame not in self._chains:
             own = frame.function.key
             homes, calls = self._call_chain(frame.caller) if frame.caller is not None else (frozenset[str](), ())
             if frame.caller is not None:
-                calls = (*calls, Place(frame.caller.function, frame.call)) if frame.call is not None else ()
+                calls = (*calls, Location(frame.caller.function, frame.call)) if frame.call is not None else ()
             self._chains[frame] = (homes | {own}, calls)
         return self._chains[frame]
 

@@ -7,9 +7,9 @@ import ast
 from verifygate import torch_names
 from verifygate.base.records import record
 from verifygate.protocol import Event
-from verifygate.static.amp.gradient_collections import Gathered, grad_among, grad_held, grad_squared, is_grad
+from verifygate.static.amp.gradient_collections import GradientCollections, grad_among, grad_held, grad_squared, is_grad
 from verifygate.static.amp.roles import Roles, Scaler, ScalerKind, identifiers
-from verifygate.static.amp.scale_flow import Scaling
+from verifygate.static.amp.scale_flow import ScaleFlow
 from verifygate.static.lowering.event_graph import Backward, ForeignBackward, Signal
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_none, is_number, walk
@@ -47,8 +47,8 @@ _SIZES = torch_names.GRAD_READINGS - {"abs", "pow", "square", "histc"}
 class Signals:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
-        self.scaling = Scaling(roles)
-        self.gathered = Gathered()
+        self.scaling = ScaleFlow(roles)
+        self.gathered = GradientCollections()
 
     def of_call(self, call: ast.Call, frame: Frame, guarded: bool) -> Meaning | None:
         """The meaning of a call, or None where it has none in the protocol. `guarded`: behind a finite check."""

@@ -7,7 +7,7 @@ import ast
 from verifygate.base.records import replace
 from verifygate.static.conditions.normal_form import class_chosen, definition_chosen
 from verifygate.static.conditions.optional_objects import perhaps_none
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.assignments import assign_value, returned_in, store_element
 from verifygate.static.lowering.call_events import Meaning
 from verifygate.static.lowering.conditionals import branch_on_enabled, lower_condition
@@ -101,7 +101,7 @@ def _inline_one_of(callees: list[FunctionValue], call: ast.Call, here: Activatio
     start = builder.pending
     with builder.join() as join:
         for index, (callee, chosen) in enumerate(paths):
-            fact = chosen or (Atom(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True), True)
+            fact = chosen or (Predicate(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True), True)
             builder.pending = start
             runs, _ = builder.branch(*fact, call, here.frame)
             with join.path(runs):

@@ -7,7 +7,7 @@ import ast
 from verifygate import torch_names
 from verifygate.static.conditions.normal_form import expand, fact_of, gradients_there, is_about_all, is_finite_check
 from verifygate.static.conditions.optional_objects import asked_of
-from verifygate.static.conditions.predicates import Atom
+from verifygate.static.conditions.predicates import Predicate
 from verifygate.static.lowering.builder import Edges
 from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_body, lower_expression
@@ -65,7 +65,7 @@ def branch_on_enabled(enabled: Bound, node: ast.AST, here: Activation) -> tuple[
     expr, frame = expand(enabled.expr, enabled.frame, roles)
     atom, wanted = fact_of(expr, frame, roles)
     if isinstance(expr, ast.BoolOp) or atom.opaque:
-        atom, wanted = Atom(f"enabled: {atom.key}"), True
+        atom, wanted = Predicate(f"enabled: {atom.key}"), True
     return here.builder.branch(atom, wanted, node, here.frame)
 
 
@@ -112,7 +112,7 @@ def lower_match(node: ast.Match, here: Activation) -> None:
             fails = builder.pending
             for case in node.cases:
                 builder.pending = fails
-                atom = Atom(f"case @{case.pattern.lineno}", opaque=True)
+                atom = Predicate(f"case @{case.pattern.lineno}", opaque=True)
                 matches, fails = builder.branch(atom, True, case.pattern, here.frame)
                 with join.path(matches):
                     lower_body(case.body, here)

@@ -12,7 +12,7 @@ from verifygate.model import NotFollowed
 from verifygate.static.amp.roles import Roles
 from verifygate.static.lowering.builder import Edges, GraphBuilder
 from verifygate.static.lowering.call_events import Signals
-from verifygate.static.lowering.reachability import Reach
+from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
 
@@ -25,7 +25,7 @@ DispatchTable = Mapping[type[ast.AST], Callable[[Any, "Activation"], None]]
 class Context:
     """The lowering of one entry point with everything that it inlines."""
 
-    def __init__(self, builder: GraphBuilder, roles: Roles, reach: Reach, table: DispatchTable) -> None:
+    def __init__(self, builder: GraphBuilder, roles: Roles, reach: Reachability, table: DispatchTable) -> None:
         self.builder = builder
         self.roles = roles
         self.reach = reach

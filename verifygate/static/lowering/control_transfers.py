@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from verifygate.static.conditions.normal_form import is_of_what_is_not_there
-from verifygate.static.conditions.predicates import Atom
+from verifygate.static.conditions.predicates import Predicate
 from verifygate.static.lowering.assignments import assign_value
 from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_body, lower_expression
@@ -46,7 +46,7 @@ def lower_try(node: ast.Try, here: Activation) -> None:
     builder = here.builder
     before = dict.fromkeys(node.handlers, builder.pending)
     if (absent := next((each for each in node.handlers if is_of_what_is_not_there(each)), None)) is not None:
-        atom = Atom(f"not implemented: line {absent.lineno} of {here.frame.function.module.path}")
+        atom = Predicate(f"not implemented: line {absent.lineno} of {here.frame.function.module.path}")
         before[absent], builder.pending = builder.branch(atom, True, absent, here.frame)
     with builder.join() as join:
         with join.path(builder.pending):

@@ -10,8 +10,8 @@ from verifygate.base.fixpoint import fixpoint
 from verifygate.base.records import field, record
 from verifygate.protocol import Event
 from verifygate.static.amp.roles import ScalerOrigin
-from verifygate.static.conditions.predicates import Atom, Fact
-from verifygate.static.symbols.location import Place
+from verifygate.static.conditions.predicates import Fact, Predicate
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
@@ -68,7 +68,7 @@ class Leave:
 
 @record
 class Branch:
-    atom: Atom
+    atom: Predicate
     is_loop_test: bool = False
     """It is the test of a `while`."""
 
@@ -135,7 +135,7 @@ Payload = Signal | Backward | ForeignBackward | Enter | Leave | Branch | Assign 
 @record(eq=False, frozen=False)
 class Node:
     payload: Payload
-    place: Place
+    place: Location
     active: frozenset[str]
     """`path:symbol` of the function and of its callers: whose local variables are live here."""
     successors: list[tuple[int, Fact | None]] = field(default_factory=list)
@@ -143,7 +143,7 @@ class Node:
     """Numbers of the loops around it, through calls, outermost first."""
     collections: tuple[AccessPath, ...] = ()
     """The collections of optimizers that loops around it iterate over."""
-    calls: tuple[Place, ...] = ()
+    calls: tuple[Location, ...] = ()
     """The call sites that lead to its function, from the entry point's own on."""
 
 

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable
 
 from verifygate.base.records import record
-from verifygate.static.conditions.predicates import Atom
+from verifygate.static.conditions.predicates import Predicate
 from verifygate.static.lowering.assignments import assign, assign_value
 from verifygate.static.lowering.builder import Edges
 from verifygate.static.lowering.context import Activation, EarlyExits, Loop
@@ -67,7 +67,7 @@ def lower_managed(manager: GeneratorCall, item: ast.withitem, body: Callable[[],
 
     _inline_around(manager, item.optional_vars, run, here)
     for kind, edges in exits if builder.pending else ():
-        atom = Atom(f"left by {kind} @{item.context_expr.lineno}", opaque=True)
+        atom = Predicate(f"left by {kind} @{item.context_expr.lineno}", opaque=True)
         exiting, builder.pending = builder.branch(atom, True, item.context_expr, here.frame)
         edges += exiting
 

@@ -11,7 +11,7 @@ from verifygate.static.lowering.builder import TooLargeError
 from verifygate.static.lowering.context import Activation, AtYield
 from verifygate.static.lowering.dispatch import lower_body
 from verifygate.static.lowering.event_graph import Enter, Leave
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import FunctionValue
 
@@ -59,5 +59,5 @@ def lower_function(here: Activation) -> None:
 
 
 def _not_followed(node: ast.AST, here: Activation, reason: str) -> None:
-    place = Place(here.frame.function, node)
+    place = Location(here.frame.function, node)
     here.context.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))

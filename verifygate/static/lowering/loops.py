@@ -10,7 +10,7 @@ import ast
 
 from verifygate.base.records import replace
 from verifygate.static.conditions.normal_form import fact_of
-from verifygate.static.conditions.predicates import Atom
+from verifygate.static.conditions.predicates import Predicate
 from verifygate.static.lowering.assignments import assign
 from verifygate.static.lowering.builder import Edges
 from verifygate.static.lowering.conditionals import lower_condition
@@ -131,7 +131,7 @@ def _enter_collections(collections: list[AccessPath], node: _For, here: Activati
         atom, wanted = fact_of(*selected, here.roles)
         if atom.opaque and isinstance(node.iter, ast.Name):  # what was selected stays so as long as the list lives
             names = here.roles.path(node.iter, frame)
-            atom, wanted = Atom(f"{collection} among {names}", frozenset({names})), True
+            atom, wanted = Predicate(f"{collection} among {names}", frozenset({names})), True
         within, without = builder.branch(atom, wanted, selected[0], frame)
         with builder.join() as join:
             with join.path(within):

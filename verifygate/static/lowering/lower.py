@@ -24,7 +24,7 @@ from verifygate.static.lowering.generators import lower_yield
 from verifygate.static.lowering.inlining import lower_function
 from verifygate.static.lowering.loops import lower_for, lower_while
 from verifygate.static.lowering.mode_branches import settle
-from verifygate.static.lowering.reachability import Reach
+from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.lowering.with_statements import lower_with
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.values.domain import Frame
@@ -87,7 +87,7 @@ _TABLE: DispatchTable = {
 class Lowering:
     """The lowering of one entry point; what it has found so far can be read after it has grown too large, too."""
 
-    def __init__(self, root: Function, roles: Roles, reach: Reach, entered: Frame | None = None) -> None:
+    def __init__(self, root: Function, roles: Roles, reach: Reachability, entered: Frame | None = None) -> None:
         self._builder = GraphBuilder(root)
         self._context = Context(self._builder, roles, reach, _TABLE)
         self._entered = entered

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from verifygate.base.records import replace
 from verifygate.protocol import Event
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Backward, Branch, Graph, Node, Signal
 
 _PLAIN_STEPS = frozenset({Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
 
 
-def mode_chosen(nodes: list[Node], tested: range, body: range, otherwise: range) -> Atom | None:
+def mode_chosen(nodes: list[Node], tested: range, body: range, otherwise: range) -> Predicate | None:
     """The one condition of an `if`, whose parts are ranges of nodes, where it chooses between scaled and plain."""
     tests = [payload for number in tested if isinstance(payload := nodes[number].payload, Branch)]
     if len(tests) != 1 or (atom := tests[0].atom).remainder is not None or atom.loop:
@@ -47,8 +47,8 @@ def _settled(fact: Fact | None, modes: set[str]) -> Fact | None:
     return (_setting(fact[0]), fact[1]) if fact is not None and fact[0].text in modes else fact
 
 
-def _setting(atom: Atom) -> Atom:
-    return Atom(atom.text, among=atom.among)
+def _setting(atom: Predicate) -> Predicate:
+    return Predicate(atom.text, among=atom.among)
 
 
 def _is_scaled(node: Node) -> bool:

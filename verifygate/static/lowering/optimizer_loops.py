@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 
 from verifygate.static.amp.roles import Roles
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -161,10 +161,10 @@ def iteration_predicate(test: ast.expr, frame: Frame, roles: Roles) -> Fact | No
         text = f"{index} of line {loop.lineno}"
         if isinstance(end, ast.Constant):
             flag = AccessPath(Root("flag", f"first {text}"))
-            first = Atom(str(flag), frozenset({flag}), loop=loop)
+            first = Predicate(str(flag), frozenset({flag}), loop=loop)
             return (first, wanted) if end.value == ahead - short else None
         if ahead - short == 1 and _is_length(end, there, counted, home, roles):
-            return Atom(f"last {text}", frozenset({index}), loop=loop), wanted
+            return Predicate(f"last {text}", frozenset({index}), loop=loop), wanted
     return None
 
 

@@ -14,13 +14,13 @@ from verifygate.static.amp.roles import Roles
 from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_script, walk
-from verifygate.static.values.call_filter import Names
+from verifygate.static.values.call_filter import CallFilter
 from verifygate.static.values.domain import UNKNOWN, Frame
 
 _EVENT = Alternatives(r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
 
 
-class Reach:
+class Reachability:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self._known: dict[Function, bool] = {}
@@ -29,7 +29,7 @@ class Reach:
         self._named: dict[Module, bool] = {}
         self._spans: dict[tuple[Module, Span], bool] = {}
         self._aliases: dict[Module, set[str]] = {}
-        self.names = Names(roles.evaluator)
+        self.names = CallFilter(roles.evaluator)
 
     def has_events(self, function: Function) -> bool:
         """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""
@@ -210,7 +210,7 @@ def _straight(body: list[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def _aliases(module: Module) -> set[str]:
-    """Names under which the module imports something whose own name is an event's."""
+    """CallFilter under which the module imports something whose own name is an event's."""
     return {
         name
         for name, bindings in module.body.scope.names.items()

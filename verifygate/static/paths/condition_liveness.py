@@ -7,26 +7,26 @@ from __future__ import annotations
 
 from collections import deque
 
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Node
 from verifygate.static.values.access_paths import AccessPath
 
 
-def killed(graph: Graph) -> list[frozenset[Atom]]:
+def killed(graph: Graph) -> list[frozenset[Predicate]]:
     """Kill sets: for each node, the conditions that read what it assigns."""
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
-    readers: dict[AccessPath, frozenset[Atom]] = {}
+    readers: dict[AccessPath, frozenset[Predicate]] = {}
 
-    def reading(target: AccessPath) -> frozenset[Atom]:
+    def reading(target: AccessPath) -> frozenset[Predicate]:
         if target not in readers:
             readers[target] = frozenset(atom for atom in atoms if any(path.is_below(target) for path in atom.mentions))
         return readers[target]
 
-    nothing: frozenset[Atom] = frozenset()
+    nothing: frozenset[Predicate] = frozenset()
     return [reading(node.payload.target) if isinstance(node.payload, Assign) else nothing for node in graph.nodes]
 
 
-def next_iterations(graph: Graph) -> dict[Atom, Atom]:
+def next_iterations(graph: Graph) -> dict[Predicate, Predicate]:
     """The test for the last iteration of a window -> the test for the first: the same result, one iteration later."""
     asked = {
         (remainder.text, remainder.closes): node.payload.atom
@@ -39,7 +39,7 @@ def next_iterations(graph: Graph) -> dict[Atom, Atom]:
 def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
     """What a comparison with constants implies for others: a value that equals one constant equals no other."""
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
-    by_asked: dict[AccessPath, list[tuple[Atom, frozenset[str]]]] = {}
+    by_asked: dict[AccessPath, list[tuple[Predicate, frozenset[str]]]] = {}
     for atom in atoms:
         if atom.among:
             by_asked.setdefault(atom.among.asked, []).append((atom, atom.among.constants))
@@ -53,7 +53,7 @@ def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
     return found
 
 
-def counts(node: Node, tested: Atom) -> bool:
+def counts(node: Node, tested: Predicate) -> bool:
     """Whether a node sets the counter that a test of a remainder reads to its next value."""
     assign = node.payload
     if not isinstance(assign, Assign) or not assign.advances or tested.remainder is None:
@@ -61,14 +61,14 @@ def counts(node: Node, tested: Atom) -> bool:
     return tested.remainder.counter.is_below(assign.target)
 
 
-def live(graph: Graph, kills: list[frozenset[Atom]]) -> list[frozenset[Atom]]:
+def live(graph: Graph, kills: list[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
     """For each node, the conditions that a branch at or after it tests before anything kills them."""
     following = next_iterations(graph)
     before: list[list[int]] = [[] for _ in graph.nodes]
     for number, node in enumerate(graph.nodes):
         for successor, _ in node.successors:
             before[successor].append(number)
-    found: list[frozenset[Atom]] = [frozenset()] * len(graph.nodes)
+    found: list[frozenset[Predicate]] = [frozenset()] * len(graph.nodes)
     queue = deque(range(len(graph.nodes) - 1, -1, -1))
     waiting = set(queue)
     while queue:

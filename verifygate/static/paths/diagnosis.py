@@ -19,7 +19,7 @@ from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration, explore
 from verifygate.static.paths.path_steps import labelled
 from verifygate.static.paths.path_triage import triage
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath
 
 
@@ -28,10 +28,10 @@ class ViolationReport:
     """One violation: the place at fault, where it shows, and the events that lead there."""
 
     violation: Violation
-    place: Place
-    shown_at: Place
+    place: Location
+    shown_at: Location
     certain: bool
-    path: tuple[tuple[Place, str], ...]
+    path: tuple[tuple[Location, str], ...]
     """Each event on the path, with its name, and the calls between them."""
     optimizer: AccessPath | None = None
 

@@ -11,10 +11,10 @@ from verifygate.static.amp.roles import Roles
 from verifygate.static.lowering.builder import TooLargeError
 from verifygate.static.lowering.event_graph import Backward, Graph, Signal
 from verifygate.static.lowering.lower import Lowering
-from verifygate.static.lowering.reachability import Reach
+from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.paths.diagnosis import ViolationReport, violations
 from verifygate.static.paths.exploration import TooManyStatesError
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.values.domain import Frame
 from verifygate.static.values.evaluator import Evaluator
@@ -58,7 +58,7 @@ class Explorations:
 
     def _explore_all(self) -> Iterator[ViolationReport]:
         """Explore from every entry point; of one that is too large the functions it calls, and the report says so."""
-        reach = Reach(self._roles)
+        reach = Reachability(self._roles)
         queue = sorted(reach.roots(self._modules), key=lambda root: root.module.file.is_test)
         seen: set[Function] = set(queue)
         explored: set[Function] = set()
@@ -106,7 +106,7 @@ class Explorations:
             if not queue:
                 queue = self._left_over(reach, explored, seen)
 
-    def _violations(self, graph: Graph, reach: Reach) -> list[ViolationReport]:
+    def _violations(self, graph: Graph, reach: Reachability) -> list[ViolationReport]:
         """The violations of a graph; a method that several subclasses complete is explored once for each.
 
         An object is of one of them: no path leads through the step of one and the step of another.
@@ -123,7 +123,9 @@ class Explorations:
         owners = {function.owner: None for function in _in_order(graph.functions)} if own is not None else {}
         return [made for made in owners if made not in (None, own) and own in self._roles.evaluator.linearised(made)]
 
-    def _next_step(self, root: Function, reach: Reach, found: list[ViolationReport]) -> Iterator[ViolationReport]:
+    def _next_step(
+        self, root: Function, reach: Reachability, found: list[ViolationReport]
+    ) -> Iterator[ViolationReport]:
         """What only the next call of a step shows, where nothing in sight says what happens between two calls."""
         known = {(report.violation, report.place) for report in found}
         try:
@@ -140,7 +142,7 @@ class Explorations:
             return
         evaluator = Evaluator(self._program, self._modules, settings_hold=False)
         roles = Roles(evaluator)
-        reach = Reach(roles)
+        reach = Reachability(roles)
         for root in self._led_past:
             try:
                 found = violations(Lowering(root, roles, reach).lower())
@@ -157,11 +159,11 @@ class Explorations:
         evaluator.forget()
 
     def _not_walked(self, root: Function, how: str) -> None:
-        place = Place(root, root.node)
+        place = Location(root, root.node)
         reason = f"{root.symbol or 'the module'} {how}"
         self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))
 
-    def _left_over(self, reach: Reach, explored: set[Function], seen: set[Function]) -> list[Function]:
+    def _left_over(self, reach: Reachability, explored: set[Function], seen: set[Function]) -> list[Function]:
         """Functions with events that no entry point led to: calls that were not followed, cycles, overridden methods.
 
         Of a method's class, what its objects begin with comes first.
@@ -172,7 +174,7 @@ class Explorations:
         return first or left
 
 
-def _location(place: Place) -> _Location:
+def _location(place: Location) -> _Location:
     return place.path, place.line, place.column
 
 

@@ -11,7 +11,7 @@ from verifygate.protocol import Event
 from verifygate.static.conditions.predicates import Fact
 from verifygate.static.lowering.event_graph import Backward, Branch, Graph, Signal
 from verifygate.static.paths.finite_checks import queries_finite, queries_norm
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
 
@@ -155,7 +155,7 @@ class ErrorPath:
                 return True
         return False
 
-    def _most_iterations(self, calls: tuple[Place, ...], entry: int) -> int:
+    def _most_iterations(self, calls: tuple[Location, ...], entry: int) -> int:
         """How often the path comes into a call before the loop around it, which is entered there, begins anew."""
         most, iterations, inside = 0, 0, False
         for number in self.numbers:
@@ -165,7 +165,7 @@ class ErrorPath:
             most = max(most, iterations)
         return most
 
-    def _calls_of_elements(self) -> dict[tuple[Place, ...], ast.For]:
+    def _calls_of_elements(self) -> dict[tuple[Location, ...], ast.For]:
         """The calls on the path, each after those that lead to it, that run what a loop iterates over; and the loop."""
         found = {}
         for number in self.numbers:
@@ -176,12 +176,12 @@ class ErrorPath:
         return found
 
 
-def _loop_over_callees(call: Place) -> ast.For | None:
+def _loop_over_callees(call: Location) -> ast.For | None:
     """The loop over the objects of which a call runs a method, or over the functions of which it runs one."""
     if not isinstance(call.node, ast.Call):
         return None
     names = {node.id for node in walk(call.node.func) if isinstance(node, ast.Name)}
     nodes = call.function.of_kind(ast.For)
-    loops = (each for each in nodes if each.body[0].lineno <= call.line <= Place(call.function, each).end_line)
+    loops = (each for each in nodes if each.body[0].lineno <= call.line <= Location(call.function, each).end_line)
     found = (loop for loop in loops if names & {node.id for node in walk(loop.target) if isinstance(node, ast.Name)})
     return next(found, None)

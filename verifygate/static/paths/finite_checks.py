@@ -7,7 +7,7 @@ import re
 
 from verifygate import torch_names
 from verifygate.static.lowering.event_graph import Branch, Node
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 
 
@@ -31,12 +31,12 @@ def queries_scaler(test: ast.AST) -> bool:
     return any(word in text for word in ("UNSCALED", "_per_optimizer_states"))
 
 
-def queries_finite(place: Place) -> bool:
+def queries_finite(place: Location) -> bool:
     """Whether a condition checks for inf and NaN, or reads the result of such a check."""
     return _names_finite(ast.unparse(place.node)) or queries_finite_result(place)
 
 
-def queries_finite_result(place: Place) -> bool:
+def queries_finite_result(place: Location) -> bool:
     """Whether a condition reads what a check for inf and NaN gives: `ok = isfinite(g).all()`, `ok(model)`."""
     names = {node.id for node in walk(place.node) if isinstance(node, ast.Name)}
     bound = (each.expr for name in names for each in place.function.scope.names.get(name, ()))

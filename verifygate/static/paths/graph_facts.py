@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from verifygate.base.records import record
 from verifygate.static.amp.roles import ScalerOrigin
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Signal
 from verifygate.static.paths.condition_liveness import implied, killed, live, next_iterations
 from verifygate.static.paths.finite_checks import queries_gradients
@@ -30,13 +30,13 @@ class GraphFacts:
     never_zeroed: Set[AccessPath]
     queries_gradients: bool
     """Some branch asks whether gradients are finite."""
-    kills: Sequence[frozenset[Atom]]
+    kills: Sequence[frozenset[Predicate]]
     """Node -> the conditions that read what it assigns."""
-    live: Sequence[frozenset[Atom]]
+    live: Sequence[frozenset[Predicate]]
     """Node -> the conditions that are tested there or later."""
     implied: Mapping[Fact, frozenset[Fact]]
-    next_iterations: Mapping[Atom, Atom]
-    switches: Mapping[AccessPath, Atom]
+    next_iterations: Mapping[Predicate, Predicate]
+    switches: Mapping[AccessPath, Predicate]
     """Variable -> the condition that tests nothing but it."""
     rebound: Mapping[int, list[AccessPath]]
     """Node with an assignment -> the optimizers whose names mean another from there on."""

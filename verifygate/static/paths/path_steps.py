@@ -7,18 +7,18 @@ from functools import reduce
 from itertools import takewhile
 
 from verifygate.static.lowering.event_graph import Backward, Enter, ForeignBackward, Node, Signal
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 
 CALL = "call"
-Calls = tuple[Place, ...]
+Calls = tuple[Location, ...]
 
 
-def labelled(events: Sequence[Node]) -> tuple[tuple[Place, str], ...]:
+def labelled(events: Sequence[Node]) -> tuple[tuple[Location, str], ...]:
     """Place and name of each event, and of the calls that lead to it from the call site of the event before.
 
     Calls that lead to all of the events say nothing about the path, and are left out.
     """
-    found: list[tuple[Place, str]] = []
+    found: list[tuple[Location, str]] = []
     behind = reduce(_shared, (event.calls for event in events), events[0].calls if events else ())
     for event in events:
         found += [(call, CALL) for call in event.calls[len(_shared(behind, event.calls)) :]]

@@ -15,7 +15,7 @@ from verifygate.protocol import Event, Violation
 from verifygate.static.lowering.event_graph import Backward
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.finite_checks import queries_finite_result, queries_gradients, queries_scaler
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 
 _COUNTS = r"(?i) Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step"
@@ -78,7 +78,7 @@ def _skipping_guard(path: ErrorPath) -> tuple[Violation | None, int]:
     return None, path.blamed
 
 
-def _raises(place: Place) -> bool:
+def _raises(place: Location) -> bool:
     """Whether a check raises where it strikes: whatever comes after it has been led past nothing."""
     return any(
         place.node in walk(each.test) and isinstance(each.body[-1], ast.Raise) and not each.orelse
@@ -167,7 +167,7 @@ def _wipes_accumulation(path: ErrorPath) -> bool:
     return len(choices) == 1 and bool(re.search(_COUNTS, next(iter(choices)).text))
 
 
-def _is_in_a_handler(place: Place) -> bool:
+def _is_in_a_handler(place: Location) -> bool:
     handlers = (each for node in place.function.own_nodes if isinstance(node, ast.Try) for each in node.handlers)
     return any(node is place.node for handler in handlers for node in walk(handler))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Graph
 from verifygate.static.paths.states import PathNode, State
 
@@ -51,7 +51,7 @@ class Predecessors:
             here = following
         return found
 
-    def _varies(self, atom: Atom) -> bool:
+    def _varies(self, atom: Predicate) -> bool:
         return atom.opaque or bool(atom.mentions & self.volatile)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from verifygate.static.conditions.predicates import Atom, Fact
+from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.paths.typestate import Typestates
 from verifygate.static.values.access_paths import AccessPath
 
@@ -35,7 +35,7 @@ PathNode = tuple[int, State]
 
 
 def decided(
-    state: State, fact: Fact | None, live: frozenset[Atom], implied: Mapping[Fact, frozenset[Fact]]
+    state: State, fact: Fact | None, live: frozenset[Predicate], implied: Mapping[Fact, frozenset[Fact]]
 ) -> State | None:
     """The state with a condition decided; None where this path has decided it the other way.
 
@@ -56,6 +56,6 @@ def decided(
 
 
 @lru_cache(maxsize=4096)
-def _kept(facts: frozenset[Fact], live: frozenset[Atom]) -> frozenset[Fact]:
+def _kept(facts: frozenset[Fact], live: frozenset[Predicate]) -> frozenset[Fact]:
     """The facts that are still live: the same few conditions, looked up at every step of an exploration."""
     return frozenset(fact for fact in facts if fact[0] in live)

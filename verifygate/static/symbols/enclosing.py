@@ -15,26 +15,26 @@ Loop = ast.For | ast.AsyncFor | ast.While
 
 
 @record
-class Around:
+class Ancestor:
     """One node around another, and the field of it that leads there (`body`, `orelse`, `test`, ...)."""
 
     node: ast.AST
     part: str
 
 
-class Nesting:
+class EnclosingNodes:
     """Answers for every function; the map of a function is made when it is first asked for."""
 
     def __init__(self) -> None:
         self._parents: dict[Function, dict[ast.AST, tuple[ast.AST, str]]] = {}
 
-    def around(self, node: ast.AST, function: Function) -> Iterator[Around]:
+    def around(self, node: ast.AST, function: Function) -> Iterator[Ancestor]:
         """What stands around the node, innermost first, up to the function's own definition."""
         if function not in self._parents:
             self._parents[function] = dict(_edges(function.node))
         parents = self._parents[function]
         while (outer := parents.get(node)) is not None:
-            yield Around(*outer)
+            yield Ancestor(*outer)
             node = outer[0]
 
     def parent(self, node: ast.AST, function: Function) -> ast.AST | None:

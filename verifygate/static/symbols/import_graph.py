@@ -63,7 +63,7 @@ class Files(Set[str]):
         return Files(self._places, reduce(or_, (each.bits for each in others), self.bits))
 
 
-class Companions:
+class ImportGraph:
     """The import graph of the files, and the programs in it."""
 
     def __init__(self, sources: Sources, resolver: ImportResolver) -> None:

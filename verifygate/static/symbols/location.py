@@ -9,7 +9,7 @@ from verifygate.static.symbols.program import Function
 
 
 @record
-class Place:
+class Location:
     """Where a node stands in the source."""
 
     function: Function

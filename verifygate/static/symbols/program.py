@@ -17,7 +17,7 @@ from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.outline import Span
 from verifygate.sources.qualified_names import Definition, definitions, unnumbered
 from verifygate.sources.tree import Sources
-from verifygate.static.symbols.import_graph import Companions
+from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.own_nodes import own_nodes, replaces
 from verifygate.static.symbols.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
 from verifygate.static.syntax.deferred import KINDS, Source, empty_definition, parse_skeleton, source_of
@@ -323,9 +323,9 @@ class Program:
         self.imports = ImportResolver(sources)
 
     @cached_property
-    def companions(self) -> Companions:
+    def import_graph(self) -> ImportGraph:
         """Which files run together."""
-        return Companions(self.sources, self.imports)
+        return ImportGraph(self.sources, self.imports)
 
     def module(self, path: str) -> Module | None:
         """The parsed file at `path`, or None where there is none or it cannot be parsed (see `failures`)."""
@@ -388,7 +388,7 @@ class Program:
 
     def let_go(self) -> None:
         """Release the text of the files: what is needed later is read again."""
-        self.companions  # noqa: B018 - it is told from every file
+        self.import_graph  # noqa: B018 - it is told from every file
         self.sources.let_go(self.picked)
 
     @property

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from verifygate.base.records import record, replace
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import LEAVES, children, walk
 
@@ -29,7 +29,7 @@ class Test:
 
 
 @record(eq=False)
-class Spot:
+class ProgramPoint:
     """A call, an assignment, a `with` or a `return`, and what decides whether it runs."""
 
     node: ast.AST
@@ -44,17 +44,21 @@ class Spot:
     leaves: bool = False
     """In a handler of exceptions, or on a way that ends the loop or the function: it runs once at most."""
 
-    def at(self, node: ast.AST) -> Spot:
+    def at(self, node: ast.AST) -> ProgramPoint:
         """The same for another node of the statement."""
-        return Spot(node, self.statement, self.function, self.block, self.loops, self.tests, self.contexts, self.leaves)
+        return ProgramPoint(
+            node, self.statement, self.function, self.block, self.loops, self.tests, self.contexts, self.leaves
+        )
 
-    def of(self, statement: ast.stmt, block: tuple[ast.stmt, ...]) -> Spot:
+    def of(self, statement: ast.stmt, block: tuple[ast.stmt, ...]) -> ProgramPoint:
         """The same for a statement among others."""
-        return Spot(self.node, statement, self.function, block, self.loops, self.tests, self.contexts, self.leaves)
+        return ProgramPoint(
+            self.node, statement, self.function, block, self.loops, self.tests, self.contexts, self.leaves
+        )
 
     @property
-    def place(self) -> Place:
-        return Place(self.function, self.node)
+    def place(self) -> Location:
+        return Location(self.function, self.node)
 
     @property
     def without_gradients(self) -> bool:
@@ -81,10 +85,10 @@ def asks_whether_to(context: ast.expr) -> bool:
     return False
 
 
-def spots_of(function: Function) -> list[Spot]:
+def program_points(function: Function) -> list[ProgramPoint]:
     """Every spot of the function's own body, in source order."""
     finder = _Finder(function)
-    finder.block(function.node.body, Spot(function.node, ast.Pass(), function))
+    finder.block(function.node.body, ProgramPoint(function.node, ast.Pass(), function))
     return finder.found
 
 
@@ -92,11 +96,11 @@ class _Finder:
     """Collects the spots of one function. (A list to add to: generators in generators take twice as long.)"""
 
     def __init__(self, function: Function) -> None:
-        self.found: list[Spot] = []
+        self.found: list[ProgramPoint] = []
         self._lines = sorted({call.lineno for call in function.calls})
         """The lines on which calls begin."""
 
-    def block(self, body: Sequence[ast.stmt], around: Spot) -> None:
+    def block(self, body: Sequence[ast.stmt], around: ProgramPoint) -> None:
         block = tuple(body)
         for number, statement in enumerate(block):
             self._statement(statement, around.of(statement, block))
@@ -108,7 +112,7 @@ class _Finder:
                 rest = block[number + 1 :]
                 around = replace(around, tests=(*around.tests, Test(statement.test, around.loops, rest, holds=False)))
 
-    def _statement(self, node: ast.stmt, here: Spot) -> None:
+    def _statement(self, node: ast.stmt, here: ProgramPoint) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 return
@@ -142,12 +146,12 @@ class _Finder:
                     self.found.append(here.at(node))
                 self._expression(node, here)
 
-    def _expression(self, node: ast.expr | ast.stmt, here: Spot) -> None:
+    def _expression(self, node: ast.expr | ast.stmt, here: ProgramPoint) -> None:
         """The calls in an expression or simple statement, outermost first."""
         first = bisect_left(self._lines, node.lineno)
         if first == len(self._lines) or self._lines[first] > (node.end_lineno or node.lineno):
             return  # no call begins there
-        stack: list[tuple[ast.AST, Spot]] = [(node, here)]
+        stack: list[tuple[ast.AST, ProgramPoint]] = [(node, here)]
         while stack:
             inner, around = stack.pop()
             if inner.__class__ is ast.IfExp:
@@ -161,13 +165,13 @@ class _Finder:
             stack += [(each, around) for each in reversed(children(inner)) if each.__class__ not in _CLOSED]
 
 
-def _under(here: Spot, test: ast.expr, body: Sequence[ast.stmt], *, holds: bool = True) -> Spot:
+def _under(here: ProgramPoint, test: ast.expr, body: Sequence[ast.stmt], *, holds: bool = True) -> ProgramPoint:
     last = body[-1] if body else None
     leaves = here.leaves or isinstance(last, ast.Break | ast.Raise) or _exits(last) or _gives_up(last, here)
     return replace(here, tests=(*here.tests, Test(test, here.loops, tuple(body), holds)), leaves=leaves)
 
 
-def _gives_up(last: ast.stmt | None, here: Spot) -> bool:
+def _gives_up(last: ast.stmt | None, here: ProgramPoint) -> bool:
     """Whether an arm returns before its time: out of a loop, or with nothing. A value is one result of the function."""
     return isinstance(last, ast.Return) and (
         bool(here.loops) or last.value is None or isinstance(last.value, ast.Constant)

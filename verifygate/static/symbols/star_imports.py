@@ -5,7 +5,7 @@ from __future__ import annotations
 from verifygate.static.symbols.program import Module, Program
 
 
-class Stars:
+class StarImports:
     """Tells which file binds a global name: asked for every builtin, so only files with a star look further."""
 
     def __init__(self, program: Program) -> None:

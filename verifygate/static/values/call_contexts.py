@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from verifygate.base.records import field, record
 from verifygate.static.symbols.program import Function, calls_by_name
 from verifygate.static.values.call_binding import passes_on
-from verifygate.static.values.constructor_names import Constructors
+from verifygate.static.values.constructor_names import ConstructorNames
 from verifygate.static.values.domain import Frame
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Sites:
         return sorted((self.open | self.settled.get(function, {})).items())
 
 
-class Entries:
+class CallContexts:
     """Finds, for a function entered from nowhere in particular, the frames in which the project's calls enter it."""
 
     def __init__(self, evaluator: Evaluation) -> None:
@@ -42,7 +42,7 @@ class Entries:
         self._known: dict[Function, list[Frame]] = {}
         self._by_name: dict[str, _Sites] | None = None
         self._asked: set[Function] = set()
-        self._constructors = Constructors(evaluator)
+        self._constructors = ConstructorNames(evaluator)
 
     def of(self, function: Function) -> list[Frame]:
         """The function as each of the calls that pass it something enters it."""

@@ -1,4 +1,4 @@
-"""Names that the project binds: a call of `x.view(...)` runs nothing of a project that has no `view`.
+"""CallFilter that the project binds: a call of `x.view(...)` runs nothing of a project that has no `view`.
 
 Finding out what `x` is can take a hundred questions, and most methods that a program calls are those of tensors.
 """
@@ -29,7 +29,7 @@ _SIGNALS = (
 """Methods that mean something in the protocol, whoever has them."""
 
 
-class Names:
+class CallFilter:
     """The names of functions, classes, variables and attributes in what is known so far of the files."""
 
     def __init__(self, evaluator: Evaluator) -> None:

@@ -21,7 +21,7 @@ class Site:
     caller: Function
 
 
-class Callers:
+class CallGraph:
     """The call graph of the modules, both ways. Down it is followed call by call; up, all calls have to be known."""
 
     def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
 
 
-class Constructors:
+class ConstructorNames:
     """Goes by names alone, those of imports among them: what a call really runs is asked of the few that are left."""
 
     def __init__(self, evaluator: Evaluation) -> None:

@@ -27,14 +27,14 @@ class Literal:
 
 
 @record
-class Known:
+class ExternalName:
     """A name outside the project, for example `torch.cuda.amp.GradScaler`."""
 
     name: str
 
 
 @record(eq=False)
-class Made:
+class ExternalResult:
     """What a call of an outside name gives, for example a GradScaler; `calls` has the partial's call first."""
 
     name: str
@@ -95,7 +95,17 @@ class DictLiteral:
 
 
 Value = (
-    Unknown | Literal | Known | Made | Partial | ModuleValue | ClassValue | FunctionValue | Object | Items | DictLiteral
+    Unknown
+    | Literal
+    | ExternalName
+    | ExternalResult
+    | Partial
+    | ModuleValue
+    | ClassValue
+    | FunctionValue
+    | Object
+    | Items
+    | DictLiteral
 )
 UNKNOWN = Unknown()
 Values = tuple[Value, ...]
@@ -159,7 +169,7 @@ def truth_of(value: Value) -> bool | None:
             return bool(value.value)
         case FunctionValue() | ClassValue() | ModuleValue():
             return True
-        case Made(name=name) if name.endswith(("GradScaler", "autocast")) or name.startswith("torch.optim."):
+        case ExternalResult(name=name) if name.endswith(("GradScaler", "autocast")) or name.startswith("torch.optim."):
             return True
         case _:
             return None
@@ -207,7 +217,7 @@ def given_field(value: Value, name: str) -> Bound | None:
     match value:
         case Object(made=made, call=Bound(expr=ast.Call() as call, frame=frame)) if made.fields:
             positional = dict(zip(made.fields, call.args, strict=False))
-        case Made(name="types.SimpleNamespace" | "argparse.Namespace", calls=[(call, frame)]):
+        case ExternalResult(name="types.SimpleNamespace" | "argparse.Namespace", calls=[(call, frame)]):
             positional = {}
         case _:
             return None
@@ -238,7 +248,7 @@ def compared(lefts: Values, op: ast.cmpop, rights: Values) -> bool | None:
 
 def _may_be_none(value: Value) -> bool:
     """Whether a value that is no literal may be None: an outside function (`re.match`) may give it, a class cannot."""
-    if isinstance(value, Made):
+    if isinstance(value, ExternalResult):
         return not value.name.startswith(("torch.", "builtins.")) and value.name.rpartition(".")[2][:1].islower()
     return isinstance(value, Unknown)
 

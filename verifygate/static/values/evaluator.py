@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding, Scope
-from verifygate.static.symbols.star_imports import Stars
+from verifygate.static.symbols.star_imports import StarImports
 from verifygate.static.values.call_binding import hand_over
 from verifygate.static.values.domain import (
     READ,
@@ -20,12 +20,12 @@ from verifygate.static.values.domain import (
     Bound,
     ClassValue,
     DictLiteral,
+    ExternalName,
+    ExternalResult,
     Frame,
     FunctionValue,
     Items,
-    Known,
     Literal,
-    Made,
     ModuleValue,
     Object,
     Partial,
@@ -43,7 +43,7 @@ from verifygate.static.values.domain import (
 from verifygate.static.values.overrides import Overrides
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.subscripts import Subscripts
-from verifygate.static.values.super_lookup import Inherited, merged
+from verifygate.static.values.super_lookup import SuperLookup, merged
 from verifygate.torch_names import PARALLEL
 
 MAX_DEPTH = 24
@@ -72,8 +72,8 @@ class Evaluator:
         self.cuts = 0
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
-        self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), Stars(program)
-        self._inherited, self._subscripts = Inherited(self), Subscripts(self)
+        self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
+        self._inherited, self._subscripts = SuperLookup(self), Subscripts(self)
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
@@ -195,7 +195,7 @@ class Evaluator:
     def _name(self, name: str, frame: Frame) -> Sequence[Value]:
         found = self.lookup(name, frame)
         if found is None:
-            return [Known(f"builtins.{name}")]
+            return [ExternalName(f"builtins.{name}")]
         bindings, home = found
         return [value for binding in bindings for value in self.given_by(binding, home)]
 
@@ -235,7 +235,7 @@ class Evaluator:
                 return [ClassValue(module.made(binding.node))]  # type: ignore[arg-type]
             case "module":
                 inside = self.program.imported(binding.target, module)
-                return [ModuleValue(inside) if inside else Known(binding.target)]
+                return [ModuleValue(inside) if inside else ExternalName(binding.target)]
             case "context" if binding.expr is not None:
                 return [value for value in self.values(binding.expr, frame) if isinstance(value, Object)]
             case "iteration" | "entry" if binding.expr is not None:
@@ -247,7 +247,7 @@ class Evaluator:
                         elements += self.values(element, value.frame)  # type: ignore[union-attr]
                 return elements
             case "index":
-                return [Made("builtins.int", ())]
+                return [ExternalResult("builtins.int", ())]
         return _NOTHING_KNOWN
 
     def _imported_member(self, target: str, importer: Module) -> Sequence[Value]:
@@ -257,7 +257,7 @@ class Evaluator:
         inside = self.program.imported(dotted, importer, level)
         submodule = self.program.imported(f"{dotted}.{name}" if dotted else name, importer, level)
         if inside is None:  # a folder without `__init__.py` is a package, too
-            return [ModuleValue(submodule) if submodule else UNKNOWN if level else Known(f"{dotted}.{name}")]
+            return [ModuleValue(submodule) if submodule else UNKNOWN if level else ExternalName(f"{dotted}.{name}")]
         key = (inside.path, name)
         if self._stars.binder(name, inside) and key not in self._importing:
             self._importing.add(key)  # a name may be handed on in a circle, or a file import its own namesake
@@ -276,8 +276,8 @@ class Evaluator:
         if given := given_field(base, name):
             return self.values(given.expr, given.frame)
         match base:
-            case Known():
-                return [Known(f"{base.name}.{name}")]
+            case ExternalName():
+                return [ExternalName(f"{base.name}.{name}")]
             case Object() | ClassValue():
                 made = base.made if isinstance(base, Object) else None
                 found = self._member(self.linearised(base.made), name, Bound(base_expr, frame), made)
@@ -289,7 +289,7 @@ class Evaluator:
                 package = base.module if base.module.path.endswith("__init__.py") else None
                 inside = self.program.imported(name, package, level=1) if package is not None else None
                 return [ModuleValue(inside) if inside is not None else UNKNOWN]
-            case Made(name="builtins.super", calls=[(call, home)]):
+            case ExternalResult(name="builtins.super", calls=[(call, home)]):
                 asked = self._inherited.of(call, home)
                 return [value for bases, this, made in asked for value in self._member(bases, name, this, made)]
         return _NOTHING_KNOWN
@@ -340,12 +340,12 @@ class Evaluator:
         """Names outside the project that the class derives from, directly or not."""
         bases = ((base, self.module_frame(each.module)) for each in self.linearised(made) for base in each.node.bases)
         values = (value for base, home in bases for value in self.values(base, home))
-        return frozenset(value.name for value in values if isinstance(value, Known))
+        return frozenset(value.name for value in values if isinstance(value, ExternalName))
 
     def _is_module_without(self, value: Value, name: str) -> bool:
         """Whether a value is a module of torch, or one of the project that has torch's method of a name."""
         match value:
-            case Made():
+            case ExternalResult():
                 return value.name.startswith("torch.nn.") and value.name.rpartition(".")[2][:1].isupper()
             case Object():
                 own = any(name in each.methods for each in self.linearised(value.made))
@@ -356,26 +356,26 @@ class Evaluator:
         if callee is UNKNOWN:
             return _NOTHING_KNOWN
         match callee:
-            case Known(name="functools.partial") if call.args:
+            case ExternalName(name="functools.partial") if call.args:
                 inner = ast.Call(func=call.args[0], args=call.args[1:], keywords=call.keywords)
                 ast.copy_location(inner, call)
                 return [
-                    Partial(value.name, ((inner, frame),)) if isinstance(value, Known) else value
+                    Partial(value.name, ((inner, frame),)) if isinstance(value, ExternalName) else value
                     for value in self.values(call.args[0], frame)
                 ]
-            case Known(name="dataclasses.field"):
+            case ExternalName(name="dataclasses.field"):
                 made = [word.value for word in call.keywords if word.arg == "default_factory"]
                 return [
                     value
                     for each in made
                     for value in self.values(each.body if isinstance(each, ast.Lambda) else called(each), frame)
                 ]
-            case Known(name="builtins.dict"):
+            case ExternalName(name="builtins.dict"):
                 return [DictLiteral(call, frame)]
-            case Known(name="builtins.getattr") if len(call.args) > 1:
-                return self._by_name(call, frame) or [Made(callee.name, ((call, frame),))]
-            case Known():
-                return [Made(callee.name, ((call, frame),))]
+            case ExternalName(name="builtins.getattr") if len(call.args) > 1:
+                return self._by_name(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
+            case ExternalName():
+                return [ExternalResult(callee.name, ((call, frame),))]
             case FunctionValue():
                 inside = self.enter(callee, call, frame)
                 if inside is None:
@@ -384,7 +384,7 @@ class Evaluator:
             case ClassValue():
                 return [Object(callee.made, Bound(call, frame))]
             case Partial():
-                return [Made(callee.name, (*callee.calls, (call, frame)))]
+                return [ExternalResult(callee.name, (*callee.calls, (call, frame)))]
         return _NOTHING_KNOWN
 
     def _by_name(self, call: ast.Call, frame: Frame) -> list[Value]:
@@ -432,7 +432,7 @@ class Evaluator:
                     self._add_method(found, value.made, Bound(call, frame), "__init__")
                 case Object():
                     self._add_method(found, value.made, Bound(call.func, frame), "__call__", "forward")
-                case Made(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
+                case ExternalResult(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
                     for model in self.values(made.args[0], home):
                         if isinstance(model, Object):
                             self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")

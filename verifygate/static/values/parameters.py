@@ -7,8 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.call_contexts import Entries
-from verifygate.static.values.domain import UNKNOWN, ClassValue, Frame, Known, Literal, Made, Object, Value
+from verifygate.static.values.call_contexts import CallContexts
+from verifygate.static.values.domain import (
+    UNKNOWN,
+    ClassValue,
+    ExternalName,
+    ExternalResult,
+    Frame,
+    Literal,
+    Object,
+    Value,
+)
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -21,7 +30,7 @@ _ANY_MODEL = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.
 class Parameters:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
-        self._entries = Entries(evaluator)
+        self._entries = CallContexts(evaluator)
 
     def of(self, name: str, frame: Frame) -> Sequence[Value]:
         """All that a parameter can be in a frame of its function."""
@@ -42,7 +51,9 @@ class Parameters:
         if frame.caller is None and annotation is None:
             return [*self._passed(name, frame), UNKNOWN]
         promised = self._annotated(annotation, frame)
-        if frame.caller is None and all(isinstance(each, Made) and each.name in _ANY_MODEL for each in promised):
+        if frame.caller is None and all(
+            isinstance(each, ExternalResult) and each.name in _ANY_MODEL for each in promised
+        ):
             return [*self._passed(name, frame), *promised]
         return promised
 
@@ -74,6 +85,6 @@ class Parameters:
 
 def _promised(annotation: Value) -> Value:
     """What an annotation of this value promises."""
-    if isinstance(annotation, Known):
-        return Made(annotation.name, ())
+    if isinstance(annotation, ExternalName):
+        return ExternalResult(annotation.name, ())
     return Object(annotation.made) if isinstance(annotation, ClassValue) else UNKNOWN

@@ -28,7 +28,7 @@ def merged(orders: Sequence[Sequence[Class]]) -> list[Class]:
     return found
 
 
-class Inherited:
+class SuperLookup:
     """Finds, for a call of `super`, the classes in which it looks a name up."""
 
     def __init__(self, evaluator: Evaluation) -> None:

@@ -63,7 +63,7 @@ from verifygate.model import Applicability, Severity, Witness
 from verifygate.naming import names_a_loss
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 
 RULE = Rule(
@@ -102,19 +102,19 @@ def _guessed(analysis: Analysis) -> Iterator[Match]:
     """Modules that back-propagate in a method which a call in a region may run."""
     inside = [(node, function) for function in analysis.functions for node in _backwards(function, analysis)]
     for node, function in inside if looks_beside(analysis) else ():
-        if analysis.covered.written_around(node, function) is not None:
+        if analysis.region_coverage.written_around(node, function) is not None:
             continue
-        cover = analysis.covered.reached.get(function)
+        cover = analysis.region_coverage.reached.get(function)
         if cover is None or cover.certain:
             continue
         if any(region.is_active for region in analysis.written_regions.by_function.get(function, ())):
             continue  # a trainer that is a module: its own region ends before, and it is called in no other
-        backward = Place(function, node)
+        backward = Location(function, node)
         if cover.guess is None:
             message = f"`{statement_text(backward)}` runs inside an autocast region, where this module is called in one"
             yield Match(backward, message, certain=False, steps=((cover.region.place, "the region"),))
         else:
-            call = Place(cover.guess.caller, cover.guess.call)
+            call = Location(cover.guess.caller, cover.guess.call)
             yield Match(
                 call,
                 f"`{statement_text(call)}` is called in an autocast region, and may run a backward",

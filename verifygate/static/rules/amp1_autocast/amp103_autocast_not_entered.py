@@ -61,10 +61,10 @@ from verifygate.model import Severity
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Made
+from verifygate.static.values.domain import ExternalResult
 from verifygate.torch_names import AUTOCASTS
 
 RULE = Rule(
@@ -101,11 +101,11 @@ def _dropped(function: Function, analysis: Analysis) -> Iterable[Match]:
         if not _builds(node.value, function, analysis):
             continue
         if isinstance(node, ast.Expr):
-            yield Match(Place(function, node.value), "the context is built and dropped: autocast stays off")
+            yield Match(Location(function, node.value), "the context is built and dropped: autocast stays off")
         elif function.symbol and len(node.targets) == 1 and isinstance(target := node.targets[0], ast.Name):
             read = _read_names(function) if read is None else read
             if target.id not in read and target.id not in function.scope.outer:
-                yield Match(Place(function, node.value), f"nothing enters `{target.id}`: autocast stays off")
+                yield Match(Location(function, node.value), f"nothing enters `{target.id}`: autocast stays off")
 
 
 def _passed_over(function: Function, analysis: Analysis) -> Iterable[Match]:
@@ -116,7 +116,7 @@ def _passed_over(function: Function, analysis: Analysis) -> Iterable[Match]:
                 continue
             if any(_builds(part, function, analysis) for part in joined.values[:-1]):
                 yield Match(
-                    Place(function, joined),
+                    Location(function, joined),
                     f"`and` enters only `{ast.unparse(joined.values[-1])}`: autocast stays off",
                     remedy="enter both: `with torch.autocast(...), other:`",
                 )
@@ -128,11 +128,11 @@ def _builds(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
         return False
     frame = analysis.evaluator.root_frame(function)
     values = analysis.evaluator.values(expr, frame)
-    if not values or not all(isinstance(value, Made) and value.name in AUTOCASTS for value in values):
+    if not values or not all(isinstance(value, ExternalResult) and value.name in AUTOCASTS for value in values):
         return False
     returned = (each for callee in analysis.evaluator.callees(expr, frame) for each in callee.function.returns)
     new = [expr, *returned]
-    return all(isinstance(value, Made) and value.calls and value.calls[-1][0] in new for value in values)
+    return all(isinstance(value, ExternalResult) and value.calls and value.calls[-1][0] in new for value in values)
 
 
 def _read_names(function: Function) -> set[str]:
@@ -149,13 +149,13 @@ def _decorators(function: Function, analysis: Analysis) -> Iterable[Match]:
         if not isinstance(decorator, ast.Call):
             if analysis.roles.known_name(decorator, outside) in AUTOCASTS:
                 yield Match(
-                    Place(function, decorator),
+                    Location(function, decorator),
                     f"`@{ast.unparse(decorator)}` without parentheses puts a context in place of the function",
                     remedy='call the decorator: `@torch.autocast("cuda")`',
                 )
         elif (delayed := _runs_later(function)) and analysis.roles.region(decorator, outside):
             yield Match(
-                Place(function, decorator),
+                Location(function, decorator),
                 f"`{function.name}` is a {delayed}: it is created in the region and runs outside it",
                 remedy="enter the region inside the function, around what it computes between its pauses",
             )

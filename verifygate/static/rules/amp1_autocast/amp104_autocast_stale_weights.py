@@ -79,7 +79,7 @@ from verifygate.static.amp.roles import identifiers
 from verifygate.static.analysis import Analysis
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -131,7 +131,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             for swap in (call for call in region.calls if call not in reported):
                 if last_name(swap.func) in writing and (model := _swapped_below(swap, region, analysis)):
                     yield Match(
-                        Place(region.function, swap),
+                        Location(region.function, swap),
                         f"`{ast.unparse(swap.func)}` changes the weights of `{model}` in a region that has cast them"
                         " already: the next forward still uses the old ones",
                         certain=False,
@@ -169,8 +169,8 @@ def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
                 sides.setdefault(analysis.roles.path(call.func, frame), set()).add(after)
         if any(len(both) == 2 for both in sides.values()):
             yield Match(
-                Place(region.function, swap),
-                f"`{statement_text(Place(region.function, swap))}` changes weights in a region that has cast them"
+                Location(region.function, swap),
+                f"`{statement_text(Location(region.function, swap))}` changes weights in a region that has cast them"
                 " already: the next forward still uses the old ones",
                 certain=isinstance(swap, ast.Call) and last_name(swap.func) != "load_state_dict",
                 remedy=_REMEDY,
@@ -185,7 +185,7 @@ def _swapped_below(swap: ast.Call, region: WrittenRegion, analysis: Analysis) ->
     evaluator, path = analysis.evaluator, analysis.roles.path
     dropped = {each.value for each in region.nodes if isinstance(each, ast.Expr)}
     runs = [(call, model) for call in region.calls if call is not swap for model in _run_by(call, dropped)]
-    entries = (each for _, each in analysis.callers.entries(region.function))
+    entries = (each for _, each in analysis.call_graph.entries(region.function))
     for frame in (evaluator.root_frame(region.function), *entries):
         swapped: set[AccessPath] = set()
         again: dict[AccessPath, str] = {}

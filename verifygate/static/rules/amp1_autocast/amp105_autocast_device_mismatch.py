@@ -73,10 +73,10 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.devices import ANY, Devices
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, Frame, Known, Made, Unknown
+from verifygate.static.values.domain import Bound, ExternalName, ExternalResult, Frame, Unknown
 from verifygate.torch_names import AUTOCASTS
 
 RULE = Rule(
@@ -115,29 +115,31 @@ def _given_a_device(analysis: Analysis) -> Iterator[Match]:
             first = next((word.value for word in call.keywords if word.arg == "device_type"), first)
             if first is None or last_name(call.func) != "autocast" or not isinstance(first, ast.Name | ast.Attribute):
                 continue
-            names = {value.name for value in analysis.evaluator.values(call.func, frame) if isinstance(value, Known)}
+            names = {
+                value.name for value in analysis.evaluator.values(call.func, frame) if isinstance(value, ExternalName)
+            }
             if not names or any(AUTOCASTS.get(name, "") is not None for name in names):
                 continue
             values = analysis.evaluator.values(first, frame)
-            certain = bool(values) and all(isinstance(v, Made) and v.name == "torch.device" for v in values)
+            certain = bool(values) and all(isinstance(v, ExternalResult) and v.name == "torch.device" for v in values)
             if certain or _is_place_of_a_module(first, frame, analysis):
                 message = f"`{ast.unparse(first)}` is a torch.device, autocast asks for its type: it raises"
                 remedy = f"pass `{ast.unparse(first)}.type`"
-                yield Match(Place(function, call), message, certain=certain, remedy=remedy)
+                yield Match(Location(function, call), message, certain=certain, remedy=remedy)
 
 
 def _is_place_of_a_module(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     """`model.device`: what says where a model or a tensor is; a setting of that name may be a text."""
     if not (isinstance(expr, ast.Attribute) and expr.attr == "device" and isinstance(expr.value, ast.Name)):
         return False
-    unknown = all(isinstance(value, Unknown | Made) for value in analysis.evaluator.values(expr, frame))
+    unknown = all(isinstance(value, Unknown | ExternalResult) for value in analysis.evaluator.values(expr, frame))
     return unknown and names_a_model_or_tensor(expr.value.id)
 
 
 def _is_switched(region: WrittenRegion, frame: Frame, analysis: Analysis) -> bool:
     """Whether the context may be another one, or none, depending on the device."""
     values = analysis.evaluator.values(region.context, frame)
-    if any(not (isinstance(value, Made) and value.name in AUTOCASTS) for value in values) or len(values) != 1:
+    if any(not (isinstance(value, ExternalResult) and value.name in AUTOCASTS) for value in values) or len(values) != 1:
         return True
     enabled = region.region.enabled
     return enabled is not None and any(word in _spelled_out(enabled, analysis) for word in _DEVICE_WORDS)
@@ -182,7 +184,7 @@ def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices, analysis: A
 
 def _always_runs(nodes: list[ast.AST], region: WrittenRegion, analysis: Analysis) -> bool:
     """Whether one of some nodes runs in any case before the region is entered: in one arm or the other."""
-    nesting, function = analysis.nesting, region.function
+    nesting, function = analysis.enclosing, region.function
     around = nesting.conditions(region.block, function)
     ways = [[each for each in nesting.conditions(node, function)[::-1] if each not in around] for node in nodes]
     return _leave_no_way_out(ways)
@@ -221,8 +223,8 @@ def _asks_a_device_for_text(device: Bound, devices: Devices) -> str:
                 test=ast.Compare(left=asked, ops=[ast.Eq()], comparators=[ast.Constant(value="cuda")]) as test
             ):
                 values = devices.roles.evaluator.values(asked, device.frame)
-                made = [value for value in values if isinstance(value, Made)]
-                known = all(isinstance(value, Made | Unknown) for value in values)
+                made = [value for value in values if isinstance(value, ExternalResult)]
+                known = all(isinstance(value, ExternalResult | Unknown) for value in values)
                 if known and made and all(value.name == "torch.device" for value in made):
                     return ast.unparse(test)
     return ""

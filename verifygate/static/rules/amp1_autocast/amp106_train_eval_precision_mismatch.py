@@ -88,12 +88,12 @@ from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.step_tensors import is_loss_call
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.sites import Spot
+from verifygate.static.symbols.sites import ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath
-from verifygate.static.values.domain import Bound, Made
+from verifygate.static.values.domain import Bound, ExternalResult
 from verifygate.torch_names import PARALLEL
 
 RULE = Rule(
@@ -121,13 +121,13 @@ class _Forward:
     region: WrittenRegion | None
 
     @property
-    def place(self) -> Place:
-        return Place(self.function, self.call)
+    def place(self) -> Location:
+        return Location(self.function, self.call)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Each evaluating loop, beside the training loops of the same model and the same loss."""
-    loops = [loop for loop in analysis.hot.loops if loop.trains or _evaluates(loop, analysis)]
+    loops = [loop for loop in analysis.hot_loops.loops if loop.trains or _evaluates(loop, analysis)]
     forwards = {loop: list(_forwards(loop, analysis)) for loop in loops}
     losses = {loop: _losses(loop, analysis) for loop in loops}
     for evaluation in loops:
@@ -151,12 +151,12 @@ def _by_turns(loop: HotLoop, analysis: Analysis) -> Match | None:
 
     Both give what goes by one name, and so into one loss.
     """
-    spots = [spot for spot in analysis.hot.spots(loop.function) if loop.node in spot.loops]
+    spots = [spot for spot in analysis.hot_loops.spots(loop.function) if loop.node in spot.loops]
     forwards = [
         (spot, _Forward(spot.node, loop.function, cover.region if cover else None))
         for spot in spots
-        if isinstance(spot.node, ast.Call) and analysis.hot.is_model(spot.node.func, loop.function)
-        for cover in (analysis.covered.cover(spot.node, loop.function),)
+        if isinstance(spot.node, ast.Call) and analysis.hot_loops.is_model(spot.node.func, loop.function)
+        for cover in (analysis.region_coverage.cover(spot.node, loop.function),)
     ]
     for spot, measured in forwards:
         if not spot.without_gradients:
@@ -164,14 +164,14 @@ def _by_turns(loop: HotLoop, analysis: Analysis) -> Match | None:
         for other, trained in forwards:
             if other.without_gradients:
                 continue  # another way to evaluate
-            apart = other is not spot and not analysis.held.agree(measured.place, trained.place)
+            apart = other is not spot and not analysis.path_conditions.agree(measured.place, trained.place)
             same = ast.unparse(measured.call.func) == ast.unparse(trained.call.func)
             if trained.region is not None and apart and same and _targets(spot) & _targets(other):
                 return _match(trained, measured, analysis)
     return None
 
 
-def _targets(spot: Spot) -> set[str]:
+def _targets(spot: ProgramPoint) -> set[str]:
     return {ast.unparse(each) for each in spot.statement.targets} if isinstance(spot.statement, ast.Assign) else set()
 
 
@@ -203,15 +203,15 @@ def _evaluates(loop: HotLoop, analysis: Analysis) -> bool:
     """
     if any(last_name(call.func) in _CASTS for call in loop.function.calls):
         return False
-    spots = [*_spots(loop, analysis), *analysis.hot.sites(loop.function)]
+    spots = [*_spots(loop, analysis), *analysis.hot_loops.sites(loop.function)]
     return any(spot.without_gradients for spot in spots) or any(
         last_name(call.func) == "eval" for call in loop.function.calls
     )
 
 
-def _spots(loop: HotLoop, analysis: Analysis) -> Iterator[Spot]:
+def _spots(loop: HotLoop, analysis: Analysis) -> Iterator[ProgramPoint]:
     """What a turn of a loop may run, in some turns or in all, and what it calls in all of them."""
-    yield from (spot for spot in analysis.hot.spots(loop.function) if loop.node in spot.loops)
+    yield from (spot for spot in analysis.hot_loops.spots(loop.function) if loop.node in spot.loops)
     yield from (spot for spot in loop.turns if spot.function is not loop.function)
 
 
@@ -222,7 +222,9 @@ def _losses(loop: HotLoop, analysis: Analysis) -> frozenset[str]:
         match spot.node:
             case ast.Call() as call if is_loss_call(call):
                 found.add(_without_purpose(last_name(call.func)))
-            case ast.Assign(targets=[target], value=ast.Call(func=func)) if analysis.hot.is_model(func, spot.function):
+            case ast.Assign(targets=[target], value=ast.Call(func=func)) if analysis.hot_loops.is_model(
+                func, spot.function
+            ):
                 found |= {".loss"} if names_a_loss(ast.unparse(target)) else set()
             case ast.Assign(value=ast.Attribute(attr="loss") | ast.Subscript(slice=ast.Constant(value="loss"))):
                 found.add(".loss")
@@ -239,12 +241,12 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
     by_name: dict[str, list[_Forward]] = {}
     for spot in _spots(loop, analysis):
         call, function = spot.node, spot.function
-        if not isinstance(call, ast.Call) or is_loss_call(call) or not analysis.hot.is_model(call.func, function):
+        if not isinstance(call, ast.Call) or is_loss_call(call) or not analysis.hot_loops.is_model(call.func, function):
             continue
-        if any(_sees_to_it(each, analysis) for each in analysis.callers.callees(call, function)):
+        if any(_sees_to_it(each, analysis) for each in analysis.call_graph.callees(call, function)):
             continue  # the model chooses its precision itself
-        cover = analysis.covered.cover(call, function)
-        if cover is None and analysis.covered.written_around(call, function):
+        cover = analysis.region_coverage.cover(call, function)
+        if cover is None and analysis.region_coverage.written_around(call, function):
             continue  # in an island: meant so
         forward = _Forward(call, function, cover.region if cover else None)
         by_name.setdefault(last_name(call.func), []).append(forward)
@@ -265,7 +267,7 @@ def _sees_to_it(forward: Function, analysis: Analysis) -> bool:
 
 def _gives_a_loss(forward: _Forward, analysis: Analysis) -> bool:
     """Whether what a call gives is named a loss: that is what is compared, where a turn takes outputs as well."""
-    outer = analysis.nesting.parent(forward.call, forward.function)
+    outer = analysis.enclosing.parent(forward.call, forward.function)
     return isinstance(outer, ast.Assign) and any(names_a_loss(ast.unparse(target)) for target in outer.targets)
 
 
@@ -277,15 +279,15 @@ def _models(forward: _Forward, analysis: Analysis) -> frozenset[AccessPath]:
     function, func = forward.function, forward.call.func
     models = [Bound(func, analysis.evaluator.root_frame(function))]
     if isinstance(func, ast.Name):
-        models += [bound for _, bound in analysis.callers.given(func.id, function)]
+        models += [bound for _, bound in analysis.call_graph.given(func.id, function)]
     for model in list(models):
         for value in analysis.evaluator.values(model.expr, model.frame):
             match value:
-                case Made(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
+                case ExternalResult(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
                     models.append(Bound(made.args[0], home))
     paths = {analysis.roles.path(each.expr, each.frame) for each in models}
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
-        holders = (bound for _, bound in analysis.callers.given(func.value.id, function))
+        holders = (bound for _, bound in analysis.call_graph.given(func.value.id, function))
         paths |= {analysis.roles.path(each.expr, each.frame).attribute(func.attr) for each in holders}
     return frozenset(path.without_last_attribute("module") for path in paths)
 

@@ -75,10 +75,10 @@ from verifygate.naming import names_a_whole_model
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Frame, FunctionValue, Made, Object
+from verifygate.static.values.domain import ExternalResult, Frame, FunctionValue, Object
 
 RULE = Rule(
     code="AMP107",
@@ -103,18 +103,18 @@ def check(analysis: Analysis) -> Iterable[Match]:
         dtypes = analysis.region_dtypes.of(region) if region.region.dtype is not None else frozenset()
         is_bfloat16 = dtypes == {Dtype.BFLOAT16}
         for call in region.calls:
-            text = statement_text(Place(region.function, call))
+            text = statement_text(Location(region.function, call))
             work = _handed_over(call, frame, analysis)
             if work is not None and (_runs_a_model(work, frame, analysis) or _runs_what_it_is_given(work, call)):
                 yield Match(
-                    Place(region.function, call),
+                    Location(region.function, call),
                     f"`{text}` runs a model in another thread, without autocast",
                     certain=False,
                     steps=((region.place, "autocast region"),),
                 )
             elif is_bfloat16 and _is_data_parallel(call, frame, analysis):
                 yield Match(
-                    Place(region.function, call),
+                    Location(region.function, call),
                     f"`{text}` runs the replicas of DataParallel in float16: the region's bfloat16 is not passed on",
                     certain=False,
                     steps=((region.place, "autocast region"),),
@@ -137,7 +137,7 @@ def _is_pool(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     if isinstance(expr, ast.Name) and (found := analysis.evaluator.lookup(expr.id, frame)):
         makers = [each.expr for each in found[0] if each.expr is not None]
     return any(
-        isinstance(value, Made) and bool(re.search(_POOLS, value.name))
+        isinstance(value, ExternalResult) and bool(re.search(_POOLS, value.name))
         for maker in makers
         for value in analysis.evaluator.values(maker, frame)
     )
@@ -174,4 +174,4 @@ def _runs_what_it_is_given(work: ast.expr, call: ast.Call) -> bool:
 def _is_data_parallel(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:
     names = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}
     values = analysis.evaluator.values(call.func, frame)
-    return any(isinstance(value, Made) and value.name in names for value in values)
+    return any(isinstance(value, ExternalResult) and value.name in names for value in values)

@@ -73,11 +73,11 @@ from verifygate.model import Severity
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Known
+from verifygate.static.values.domain import ExternalName
 
 RULE = Rule(
     code="AMP108",
@@ -128,7 +128,7 @@ def _forgotten_twins(island: WrittenRegion) -> Iterator[Match]:
             same = [[call for call in calls if call != "float"] for calls in (casts, others)]
             if len(plain) == 1 and same[0] and same[0] == same[1]:
                 message = f"the other side of this operation is cast, `{plain[0]}` is not and may be half precision"
-                yield Match(Place(island.function, node), message, certain=False)
+                yield Match(Location(island.function, node), message, certain=False)
 
 
 def _chain(expr: ast.expr) -> tuple[str, list[str]] | None:
@@ -143,14 +143,14 @@ def _chain(expr: ast.expr) -> tuple[str, list[str]] | None:
 def _before(island: WrittenRegion, analysis: Analysis) -> WrittenRegion | None:
     """The last region before an island, where it runs whenever the island does."""
     start = island.block.lineno  # type: ignore[attr-defined]
-    held = set(analysis.nesting.conditions(island.block, island.function))
+    held = set(analysis.enclosing.conditions(island.block, island.function))
     earlier = [
         each
         for each in analysis.written_regions.by_function[island.function]
         if each.is_active
         and each.block is not island.function.node
         and (each.block.end_lineno or start) < start  # type: ignore[attr-defined]
-        and held.issuperset(analysis.nesting.conditions(each.block, each.function))
+        and held.issuperset(analysis.enclosing.conditions(each.block, each.function))
     ]
     return earlier[-1] if earlier else None
 
@@ -163,8 +163,8 @@ def _handed_in(island: WrittenRegion, analysis: Analysis) -> str:
     used = {name for name in used if len(function.scope.names[name]) == 1}
     if not used or _is_careful(island, analysis):
         return ""
-    for site in analysis.callers.sites(function):
-        around = analysis.covered.written_around(site.call, site.caller)
+    for site in analysis.call_graph.sites(function):
+        around = analysis.region_coverage.written_around(site.call, site.caller)
         if around is None or not around.is_active:
             continue
         frame = analysis.evaluator.root_frame(site.caller)
@@ -212,8 +212,8 @@ def _outputs_before(start: int, function: Function, around: WrittenRegion, analy
         ):
             values = analysis.evaluator.values(call.func, frame)
             is_method = isinstance(call.func, ast.Attribute) and call.func.attr not in ("forward", "model", "net")
-            is_method = is_method and not analysis.hot.is_model(call.func, function)
-            if not is_method and not any(isinstance(value, Known) for value in values):
+            is_method = is_method and not analysis.hot_loops.is_model(call.func, function)
+            if not is_method and not any(isinstance(value, ExternalName) for value in values):
                 names.add(target.id)
     return names
 

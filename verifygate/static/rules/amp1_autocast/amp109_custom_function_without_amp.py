@@ -97,7 +97,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -147,14 +147,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 sites and all(_stays_outside(site, analysis) for site in sites)
             ):
                 message = f"`{made.symbol}` {reason} without `custom_fwd` and `custom_bwd`"
-                yield Match(Place(forward, made.node.bases[0]), message, certain=False)
+                yield Match(Location(forward, made.node.bases[0]), message, certain=False)
 
 
 def _stays_outside(site: Function, analysis: Analysis) -> bool:
     """Whether the calls of what applies the function are known, and no region covers them or is open around it."""
-    if site in analysis.covered.reached or analysis.written_regions.by_function.get(site):
+    if site in analysis.region_coverage.reached or analysis.written_regions.by_function.get(site):
         return False
-    return bool(analysis.callers.sites(site))
+    return bool(analysis.call_graph.sites(site))
 
 
 def _is_tested_in_half(made: Class, analysis: Analysis) -> bool:

@@ -73,13 +73,13 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.enclosing import Nesting
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ClassValue, Known, Made, Object
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Object
 
 RULE = Rule(
     code="AMP110",
@@ -120,11 +120,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if analysis.region_dtypes.of(region, reads_options=False) == {Dtype.BFLOAT16}:
                 continue
             for call, name in _losses_after(region, analysis):
-                text = statement_text(Place(region.function, call))
+                text = statement_text(Location(region.function, call))
                 found.setdefault(
                     call,
                     Match(
-                        Place(region.function, call),
+                        Location(region.function, call),
                         f"`{text}` runs outside autocast on `{name}`, which the region leaves in half precision",
                         certain=False,
                         steps=((region.place, "autocast region"),),
@@ -146,13 +146,13 @@ def _losses_after(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[a
         if getattr(node, "lineno", 0) <= end or node in covered or not names:
             continue
         if isinstance(node, ast.Assign | ast.For):
-            if _follows(region.block, node, function, analysis.nesting):
+            if _follows(region.block, node, function, analysis.enclosing):
                 _rename(node, names, function, analysis)
         elif isinstance(node, ast.Call) and (
             _is_loss(node, function, analysis) or _is_written_out(node, function, analysis)
         ):
             given = [name for argument in node.args if (name := _half_in(argument, names))]
-            if given and _follows(region.block, node, function, analysis.nesting):
+            if given and _follows(region.block, node, function, analysis.enclosing):
                 yield node, given[0]
 
 
@@ -175,7 +175,7 @@ def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
         ):
             continue
         values = analysis.evaluator.values(call.func, frame)
-        if any(isinstance(value, Known) for value in values) or _is_method_of_tensor(call):
+        if any(isinstance(value, ExternalName) for value in values) or _is_method_of_tensor(call):
             continue
         part = binding.position if binding.kind == "item" else 0
         if any(_casts_itself(value.made, part, analysis) for value in values if isinstance(value, Object)):
@@ -198,7 +198,7 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     name = last_name(call.func)
     known = analysis.roles.known_name(call.func, frame)
     values = analysis.evaluator.values(call.func, frame)
-    made = {value.name for value in values if isinstance(value, Made)}
+    made = {value.name for value in values if isinstance(value, ExternalResult)}
     is_torch = any(re.match(r"torch\.nn\.\w*Loss$", each) for each in made)
     if any(each.startswith("torch.nn.") and re.search(_PROMOTES, each) for each in (known, *made)):
         return False
@@ -246,7 +246,7 @@ def _is_written_out(call: ast.Call, function: Function, analysis: Analysis) -> b
     """
     if not re.match(_LOGARITHMS, analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))):
         return False
-    for each in analysis.nesting.around(call, function):
+    for each in analysis.enclosing.around(call, function):
         match each.node:
             case ast.UnaryOp(op=ast.USub()):
                 return True
@@ -280,7 +280,7 @@ def _is_of_a_layer(given: ast.expr, part: int, function: Function, analysis: Ana
     if not isinstance(given, ast.Call):
         return False
     values = analysis.evaluator.values(given.func, analysis.evaluator.root_frame(function))
-    return bool(values) and all(isinstance(each, Made) and re.match(_LAYERS, each.name) for each in values)
+    return bool(values) and all(isinstance(each, ExternalResult) and re.match(_LAYERS, each.name) for each in values)
 
 
 def _casts(node: ast.AST) -> bool:
@@ -400,7 +400,7 @@ def _multiplies(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Return) for each in nodes) and any(products)
 
 
-def _follows(block: ast.AST, node: ast.expr | ast.stmt, function: Function, nesting: Nesting) -> bool:
+def _follows(block: ast.AST, node: ast.expr | ast.stmt, function: Function, nesting: EnclosingNodes) -> bool:
     """Whether control can pass from a block to a later node: not from one arm to another, not past a jump."""
     arms = {each.node: each.part for each in nesting.around(node, function)}
     here = block

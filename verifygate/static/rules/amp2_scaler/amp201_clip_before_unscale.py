@@ -70,11 +70,11 @@ from collections.abc import Iterator
 
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.protocol import Event
-from verifygate.static.amp.scalers import MadeScaler
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms import framework_scalers
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -105,7 +105,7 @@ _IN_HOOKS = "call `scaler.unscale_(optimizer)` after backward() and clip there: 
 
 def looks_beside(analysis: Analysis) -> bool:
     """Hooks matter where a loss is scaled."""
-    return any(not scaler.off for scaler in analysis.made_scalers)
+    return any(not scaler.off for scaler in analysis.scaler_allocations)
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -128,14 +128,16 @@ def _left_to_callers(analysis: Analysis) -> Iterator[Match]:
     scaling = {call.function.owner for call in analysis.scaler_calls if call.method == "scale"} - {None}
     for step in analysis.scaler_calls:
         function = step.function
-        if step.method != "step" or function.owner not in scaling or analysis.callers.sites(function):
+        if step.method != "step" or function.owner not in scaling or analysis.call_graph.sites(function):
             continue
         clips = [call for call in function.calls if _clips(call, function, analysis)]
-        agree = analysis.held.agree
-        before = [call for call in clips if call.lineno < step.call.lineno and agree(Place(function, call), step.place)]
+        agree = analysis.path_conditions.agree
+        before = [
+            call for call in clips if call.lineno < step.call.lineno and agree(Location(function, call), step.place)
+        ]
         derives = any(last_name(call.func) in ("backward", "scale") for call in function.calls)
         if before and not derives and not _speaks_of_unscaling(function.module.path, analysis):
-            place = Place(function, before[0])
+            place = Location(function, before[0])
             message = f"`{statement_text(place)}` clips before the step of a scaler that has not unscaled"
             yield Match(place, message, certain=False, steps=((place, "the clip"), (step.place, "the step")))
 
@@ -144,12 +146,12 @@ def _clips(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether a call is to one of torch's clips, or to a function of that name that multiplies gradients."""
     if last_name(call.func) not in CLIP_FUNCTIONS or len(call.args) + len(call.keywords) < 2:
         return False
-    callees = analysis.callers.callees(call, function)
+    callees = analysis.call_graph.callees(call, function)
     return all(_MULTIPLIES.search(ast.unparse(callee.node)) for callee in callees)
 
 
 def _speaks_of_unscaling(path: str, analysis: Analysis) -> bool:
-    files = analysis.program.sources.each(analysis.companions.together(path))
+    files = analysis.program.sources.each(analysis.import_graph.together(path))
     return any(b"unscale_" in file.data for file in files)
 
 
@@ -157,8 +159,8 @@ def _registered(call: ast.Call, function: Function, analysis: Analysis) -> Itera
     scaler = _scaler_beside(function, analysis)
     if scaler is None:
         return
-    place = Place(function, call)
-    callers = [(Place(site.caller, site.call), "registers the hook") for site in analysis.callers.sites(function)]
+    place = Location(function, call)
+    callers = [(Location(site.caller, site.call), "registers the hook") for site in analysis.call_graph.sites(function)]
     yield Match(
         place,
         f"`{statement_text(place)}` clips gradients in the backward, where they are multiplied by the loss scale",
@@ -168,10 +170,10 @@ def _registered(call: ast.Call, function: Function, analysis: Analysis) -> Itera
     )
 
 
-def _scaler_beside(function: Function, analysis: Analysis) -> MadeScaler | None:
+def _scaler_beside(function: Function, analysis: Analysis) -> ScalerAllocation | None:
     """A scaler of a program that the function is part of."""
-    files = analysis.companions.together(function.module.path)
-    made = (each for each in analysis.made_scalers if not each.off and each.place.path in files)
+    files = analysis.import_graph.together(function.module.path)
+    made = (each for each in analysis.scaler_allocations if not each.off and each.place.path in files)
     return next(made, None)
 
 

@@ -72,7 +72,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 from verifygate.static.symbols.program import Function
 from verifygate.static.values.access_paths import AccessPath
-from verifygate.static.values.domain import Made
+from verifygate.static.values.domain import ExternalResult
 
 RULE = Rule(
     code="AMP202",
@@ -109,4 +109,4 @@ def check(analysis: Analysis) -> Iterator[Match]:
 def _made(call: ScalerCall, analysis: Analysis) -> set[ast.Call]:
     """The calls that build the scaler."""
     values = analysis.evaluator.values(call.receiver, call.frame)
-    return {built for value in values if isinstance(value, Made) for built, _ in value.calls}
+    return {built for value in values if isinstance(value, ExternalResult) for built, _ in value.calls}

@@ -72,7 +72,7 @@ from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms import framework_scalers
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import bound_targets
@@ -125,24 +125,24 @@ def _is_of_an_optimizer(function: Function, analysis: Analysis) -> bool:
 def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     """Readings of the variable that `x = scaler.scale(...)` fills, until it is filled anew."""
     function = call.function
-    holder = analysis.nesting.parent(call.call, function)
+    holder = analysis.enclosing.parent(call.call, function)
     if not (isinstance(holder, ast.Assign) and holder.value is call.call and isinstance(holder.targets[0], ast.Name)):
         return
     name = holder.targets[0].id
     if (left := _returned(name, holder, function)) is not None:
         message = f"`{name}` is returned as the loss while it is multiplied by the loss scale"
-        steps = ((Place(function, holder), "scaled"), (Place(function, left), "returned"))
-        yield Match(Place(function, holder), message, certain=False, steps=steps)
+        steps = ((Location(function, holder), "scaled"), (Location(function, left), "returned"))
+        yield Match(Location(function, holder), message, certain=False, steps=steps)
     derived = min(_derived(name, holder, function), default=None)
     for node in (each for kind in _TAKERS for each in function.of_kind(kind)):
         number, keep = _read(node, name), _kept(node, name)
         use = number or (keep if keep is not None and derived is not None and keep.lineno > derived else None)
         if use is None or use.lineno <= holder.lineno:
             continue
-        place = Place(function, node)
-        if _reaches(holder, use, function) and analysis.held.agree(Place(function, holder), place):
+        place = Location(function, node)
+        if _reaches(holder, use, function) and analysis.path_conditions.agree(Location(function, holder), place):
             message = f"`{statement_text(place)}` reads a loss that is multiplied by the loss scale"
-            steps = ((Place(function, holder), "scaled"), (place, "read"))
+            steps = ((Location(function, holder), "scaled"), (place, "read"))
             yield Match(place, message, certain=number is not None, steps=steps)
 
 

@@ -76,7 +76,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -111,27 +111,29 @@ def check(analysis: Analysis) -> Iterator[Match]:
             continue
         if stale := _read_on_loading(function, analysis):
             message = f"`{statement_text(stale)}` reads the scale once, on loading the file: each update changes it"
-            steps = ((stale, "the scale is read"), (Place(function, call), "inner derivative"))
-            yield Match(Place(function, call), message, steps=steps, remedy="ask for `scaler.get_scale()` in each step")
+            steps = ((stale, "the scale is read"), (Location(function, call), "inner derivative"))
+            yield Match(
+                Location(function, call), message, steps=steps, remedy="ask for `scaler.get_scale()` in each step"
+            )
             continue
         if _stays_scaled(call, function, analysis):
-            place = Place(function, call)
+            place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates scaled outputs, and nothing divides by the scale"
             yield Match(place, message)
         if _only_divided(function, analysis):
-            place = Place(function, call)
+            place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates outputs that nothing scales, and divides by the scale"
             yield Match(place, message, certain=False, remedy="differentiate `scaler.scale(outputs)`")
         if _is_scaled(call, function):
             continue
         places = _half_places(call, function, analysis, _DEPTH)
         if not places and (made := _made_in_half(call, function, analysis)):
-            place = Place(function, call)
+            place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates half-precision outputs that nothing scales"
             yield Match(place, message, steps=((made, "made in a float16 region"), (place, "inner derivative")))
             continue
         if not places and (region := _guessed(call, function, analysis)):
-            place = Place(function, call)
+            place = Location(function, call)
             message = (
                 f"`{statement_text(place)}` differentiates unscaled outputs, half where this module runs in a region"
             )
@@ -139,7 +141,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
         for place in places:
             if place.node not in seen:
                 seen.add(place.node)
-                steps = ((place, "in a float16 region"), (Place(function, call), "inner derivative"))
+                steps = ((place, "in a float16 region"), (Location(function, call), "inner derivative"))
                 message = f"`{statement_text(place)}` differentiates half-precision outputs that nothing scales"
                 yield Match(place, message, steps=steps)
 
@@ -156,7 +158,7 @@ def _stays_scaled(call: ast.Call, function: Function, analysis: Analysis) -> boo
     """Whether the outputs are scaled in the call itself, and neither the function nor a caller knows the scale."""
     if not any(each.method == "scale" and each.call in set(walk(call)) for each in analysis.scaler_calls):
         return False
-    around = (function, *(site.caller for site in analysis.callers.sites(function)))
+    around = (function, *(site.caller for site in analysis.call_graph.sites(function)))
     return not any(re.search(_KNOWS_SCALE, ast.unparse(each.node)) for each in around)
 
 
@@ -179,7 +181,7 @@ def _only_divided(function: Function, analysis: Analysis) -> bool:
             return False  # by hand
     if not any(isinstance(each.op, ast.Div) and _speaks_of(each.right, names) for each in operations):
         return False
-    sites = analysis.callers.sites(function)
+    sites = analysis.call_graph.sites(function)
     return bool(sites) and not any(_is_scaled(site.call, site.caller) for site in sites)
 
 
@@ -195,7 +197,7 @@ def _speaks_of(expr: ast.expr, names: set[str]) -> bool:
     return _asks_for_scale(expr) or any(isinstance(node, ast.Name) and node.id in names for node in walk(expr))
 
 
-def _read_on_loading(function: Function, analysis: Analysis) -> Place | None:
+def _read_on_loading(function: Function, analysis: Analysis) -> Location | None:
     """Where a file reads the scale as it is loaded, if the function takes it from there."""
     if not any(each.method == "update" for each in analysis.scaler_calls):
         return None
@@ -206,19 +208,19 @@ def _read_on_loading(function: Function, analysis: Analysis) -> Place | None:
         if home.function is not module or module is function or not len(exprs) == len(bindings) == 1:
             continue
         asks = any(isinstance(node, ast.Attribute) and node.attr == "get_scale" for node in walk(exprs[0]))
-        if asks and not analysis.nesting.loops(exprs[0], module):
-            return Place(module, exprs[0])
+        if asks and not analysis.enclosing.loops(exprs[0], module):
+            return Location(module, exprs[0])
     return None
 
 
-def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> list[Place]:
+def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: int) -> list[Location]:
     """The node, or the calls that lead to it, where they stand in a float16 region."""
     for region in reversed(analysis.written_regions.by_function.get(function, [])):
         if node in region.nodes:
             is_half = region.is_active and _is_float16(region, analysis)
             is_half = is_half and not _may_contradict(region.context, node, function, analysis)
-            return [Place(function, node)] if is_half else []
-    sites = [site for site in analysis.callers.sites(function) if not _scales(site.call)] if depth else []
+            return [Location(function, node)] if is_half else []
+    sites = [site for site in analysis.call_graph.sites(function) if not _scales(site.call)] if depth else []
     if depth == _DEPTH and not _gives_a_penalty(function):
         sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
@@ -230,7 +232,7 @@ def _gives_a_penalty(function: Function) -> bool:
     return any(re.search(_PENALTY, name) for name in names)
 
 
-def _made_in_half(call: ast.Call, function: Function, analysis: Analysis) -> Place | None:
+def _made_in_half(call: ast.Call, function: Function, analysis: Analysis) -> Location | None:
     """Where the function itself makes, in a float16 region, what is differentiated behind it."""
     regions = analysis.written_regions.by_function.get(function, [])
     if any(call in region.nodes for region in regions):
@@ -239,18 +241,18 @@ def _made_in_half(call: ast.Call, function: Function, analysis: Analysis) -> Pla
     names = {node.id for node in walk(outputs) if isinstance(node, ast.Name)} if outputs is not None else set()
     made = {binding.node for name in names for binding in function.scope.names.get(name, ())}
     half = [region for region in regions if region.is_active and _is_float16(region, analysis)]
-    places = [Place(function, node) for region in half for node in region.nodes if node in made]
+    places = [Location(function, node) for region in half for node in region.nodes if node in made]
     return places[0] if places and len(places) == len(made) else None
 
 
 def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenRegion | None:
     """The float16 region in which a call that cannot be followed may run the module that asks for the penalty."""
-    cover = analysis.covered.cover(call, function)
+    cover = analysis.region_coverage.cover(call, function)
     if cover is None or cover.certain or not re.search(_PENALTY, function.name):
         return None
-    if analysis.covered.trains_not(cover.region):
+    if analysis.region_coverage.trains_not(cover.region):
         return None  # what is in sight of it needs no penalty
-    if any(_scales(site.call) for site in analysis.callers.sites(function)):
+    if any(_scales(site.call) for site in analysis.call_graph.sites(function)):
         return None
     return cover.region if _is_float16(cover.region, analysis) else None
 
@@ -265,7 +267,7 @@ def _may_contradict(context: ast.expr, node: ast.AST, function: Function, analys
     if not isinstance(context, ast.IfExp):
         return False
     off = [each for each in walk(context.test) if isinstance(each, ast.UnaryOp)]
-    for test, holds in analysis.nesting.conditions(node, function):
+    for test, holds in analysis.enclosing.conditions(node, function):
         text = ast.unparse(test)
         for each in off:
             if ast.unparse(each.operand) in text and not (holds and ast.unparse(each) in text):

@@ -63,7 +63,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.syntax.traversal import walk
@@ -88,7 +88,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
     told = {match.place.function for match in found}
     for match in found:
         loss = _handed_in(match.place, analysis)
-        if loss is None or any(analysis.callers.given(loss, match.place.function)):
+        if loss is None or any(analysis.call_graph.given(loss, match.place.function)):
             yield match  # a walk from where the loss comes from has said so
         elif not _is_scaled_elsewhere(match.place.function, analysis):
             yield replace(match, certain=False)
@@ -99,9 +99,9 @@ def check(analysis: Analysis) -> Iterator[Match]:
             yield Match(call.place, message, certain=call.is_certain)
 
 
-def _handed_in(place: Place, analysis: Analysis) -> str | None:
+def _handed_in(place: Location, analysis: Analysis) -> str | None:
     """The parameter that holds the loss, of a function that binds it nowhere else, and whose scaler others reach."""
-    if any(made.function is place.function for made in analysis.made_scalers):
+    if any(made.function is place.function for made in analysis.scaler_allocations):
         return None
     match place.node:
         case (

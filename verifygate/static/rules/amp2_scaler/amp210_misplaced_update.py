@@ -72,7 +72,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.lowering.optimizer_loops import Loop, iterated_collections
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, ProtocolMatch, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 
@@ -109,18 +109,18 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 def _in_every_turn(update: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     """An update after each step of a loop over optimizers whose gradients are made elsewhere, before it."""
-    loops = analysis.nesting.loops(update.call, update.function)
+    loops = analysis.enclosing.loops(update.call, update.function)
     if not loops or not isinstance(loop := loops[0], Loop) or not _goes_over_optimizers(loop, update, analysis):
         return
-    held = set(analysis.nesting.conditions(update.call, update.function))
+    held = set(analysis.enclosing.conditions(update.call, update.function))
     receiver = ast.unparse(update.receiver)
     for step in analysis.scaler_calls:
         beside = step.method == "step" and step.function is update.function and ast.unparse(step.receiver) == receiver
         if (
             beside
-            and analysis.nesting.loops(step.call, step.function)[:1] == [loop]
+            and analysis.enclosing.loops(step.call, step.function)[:1] == [loop]
             and step.call.lineno < update.call.lineno
-            and held.issubset(analysis.nesting.conditions(step.call, step.function))
+            and held.issubset(analysis.enclosing.conditions(step.call, step.function))
         ):
             message = "every optimizer of the loop but the first steps with gradients of the scale before this update"
             yield Match(update.place, message, certain=False, steps=((step.place, "the step in the same turn"),))
@@ -136,7 +136,7 @@ def _goes_over_optimizers(loop: Loop, update: ScalerCall, analysis: Analysis) ->
     return not any(re.search(_MAKES_GRADIENTS, last_name(call.func)) for call in calls)
 
 
-def _steps_of_the_window(report: ViolationReport) -> set[Place]:
+def _steps_of_the_window(report: ViolationReport) -> set[Location]:
     """What happened, and what was called, between the update before and this one."""
     *before, _ = report.path
     found = set()

@@ -61,7 +61,7 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, ProtocolMatch, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 
@@ -89,8 +89,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
     return (match for match in _by_protocol(analysis) if not _is_compared(match.place, analysis))
 
 
-def _is_compared(clip: Place, analysis: Analysis) -> bool:
-    around = analysis.nesting.parent(clip.node, clip.function)
+def _is_compared(clip: Location, analysis: Analysis) -> bool:
+    around = analysis.enclosing.parent(clip.node, clip.function)
     targets = around.targets if isinstance(around, ast.Assign) else []
     names = {target.id for target in targets if isinstance(target, ast.Name)}
     return any(

@@ -76,7 +76,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.lr_schedules import PER_BATCH, steps_a_schedule
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_number, walk
@@ -146,7 +146,7 @@ def _in_hooks(analysis: Analysis) -> Iterator[Match]:
             continue
         for node in function.calls:
             if steps_a_schedule(node, function, analysis):
-                place = Place(function, node)
+                place = Location(function, node)
                 message = f"`{statement_text(place)}` advances the schedule also where the scaler skipped the step"
                 steps_shown = ((scaled.place, "the scaler's step"), (place, "the hook"))
                 yield Match(place, message, certain=False, steps=steps_shown)
@@ -160,7 +160,7 @@ def _is_hook(made: Class, analysis: Analysis) -> bool:
 def _in_one_program(step: ScalerCall, function: Function, analysis: Analysis) -> bool:
     path = function.module.path
     return step.function.owner is not function.owner and any(
-        path in files for files in analysis.companions.programs(step.function.module.path)
+        path in files for files in analysis.import_graph.programs(step.function.module.path)
     )
 
 
@@ -179,7 +179,7 @@ def _above(
 
 def _calls_of(function: Function, step: ScalerCall, analysis: Analysis) -> Iterator[ScalerCall]:
     """The calls of a function or a method that steps, in the place of the step."""
-    for site in analysis.callers.sites(function):
+    for site in analysis.call_graph.sites(function):
         if not _turns(step.call, _stepped(step), function, analysis):
             frame = analysis.evaluator.root_frame(site.caller)
             yield ScalerCall(site.call, _called_on(site.call), "call", step.scaler, site.caller, frame)
@@ -224,8 +224,12 @@ def _beside(
 ) -> Iterator[Match]:
     """A schedule in the same turn as a step; where skips are asked about, only one that goes before the step."""
     loops = _turns(node, node.func.value, function, analysis)  # type: ignore[attr-defined]
-    place = Place(function, node)
-    beside = [call for call in steps if _in_one_turn(loops, call, analysis) and analysis.held.agree(place, call.place)]
+    place = Location(function, node)
+    beside = [
+        call
+        for call in steps
+        if _in_one_turn(loops, call, analysis) and analysis.path_conditions.agree(place, call.place)
+    ]
     if not beside or not (loops or function.symbol):
         return
     along = [call for call in beside if _in_one_block(node, call, analysis)]
@@ -243,7 +247,7 @@ def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysi
     stepped = subject.id if isinstance(subject, ast.Name) else ""
     return [
         loop
-        for loop in analysis.nesting.loops(node, function)
+        for loop in analysis.enclosing.loops(node, function)
         if isinstance(loop, ast.While)
         or not any(isinstance(each, ast.Name) and each.id == stepped for each in walk(loop.target))
     ]
@@ -275,7 +279,7 @@ def _turns_per_step(loop: Loop, function: Function, analysis: Analysis) -> bool:
         return False
     if re.search(_EPOCH, ast.unparse(loop.target)):
         return False
-    return analysis.hot.drawn.from_a_loader(loop, function) or _goes_over(loop, _BATCHES)
+    return analysis.hot_loops.drawn.from_a_loader(loop, function) or _goes_over(loop, _BATCHES)
 
 
 def _goes_over(loop: Loop, words: str) -> bool:
@@ -289,9 +293,9 @@ def _may_be_led_past(node: ast.Call, function: Function, steps: list[ScalerCall]
 
     Or the step is tried until it is taken.
     """
-    around = analysis.nesting.loops(node, function)
+    around = analysis.enclosing.loops(node, function)
     for step in steps:
-        tries = [loop for loop in analysis.nesting.loops(step.call, function) if isinstance(loop, ast.While)]
+        tries = [loop for loop in analysis.enclosing.loops(step.call, function) if isinstance(loop, ast.While)]
         own, its = _conditions(node, step, analysis)
         leaves = any(
             step.call.lineno < each.lineno < node.lineno and isinstance(each.body[-1], _WAYS_OUT)
@@ -316,7 +320,7 @@ def _conditions(node: ast.Call, step: ScalerCall, analysis: Analysis) -> tuple[l
     return tuple(
         [
             (text, holds)
-            for test, holds in analysis.nesting.conditions(call, step.function)
+            for test, holds in analysis.enclosing.conditions(call, step.function)
             if (text := ast.unparse(test)) not in there and not text.startswith(kinds)
         ]
         for call in (node, step.call)
@@ -327,7 +331,7 @@ def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> b
     """Whether a call runs a method that steps schedules whatever the scale, and nothing else."""
     if not isinstance(call.func, ast.Attribute) or not names_a_schedule(call.func.attr):
         return False
-    callees = analysis.callers.callees(call, function)
+    callees = analysis.call_graph.callees(call, function)
     return bool(callees) and all(
         callee.owner is not None
         and not callee.of_kind(ast.If)
@@ -340,16 +344,16 @@ def _only_schedules(call: ast.Call, function: Function, analysis: Analysis) -> b
 
 def _waits_for_the_same_scale(node: ast.Call, function: Function, analysis: Analysis) -> Iterator[Match]:
     """A step of a schedule behind a comparison by which a scale that grew is a step that was skipped."""
-    for test, _ in analysis.nesting.conditions(node, function):
+    for test, _ in analysis.enclosing.conditions(node, function):
         for part in walk(test):
             bindings = function.scope.names.get(part.id, []) if isinstance(part, ast.Name) else []
             for found in (part, *(binding.expr for binding in bindings)):
                 if isinstance(found, ast.Compare) and _asks_for_the_same_scale(found, function):
-                    place = Place(function, found)
+                    place = Location(function, found)
                     text = statement_text(place)
                     message = f"`{text}` holds the schedule back also where the scale grew: only a lower one was a skip"
                     yield Match(
-                        place, message, certain=False, steps=((place, "asked"), (Place(function, node), "step"))
+                        place, message, certain=False, steps=((place, "asked"), (Location(function, node), "step"))
                     )
                     return
 

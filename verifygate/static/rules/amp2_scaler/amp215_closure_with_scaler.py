@@ -67,7 +67,7 @@ from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import FunctionValue, Literal, Made
+from verifygate.static.values.domain import ExternalResult, FunctionValue, Literal
 
 RULE = Rule(
     code="AMP215",
@@ -117,7 +117,7 @@ def _takes(function: Function, name: str) -> bool:
 def _is_plain(call: ScalerCall, analysis: Analysis) -> bool:
     """Whether the scaler is built right here as torch's own; an annotation admits subclasses."""
     values = analysis.evaluator.values(call.receiver, call.frame)
-    return all(isinstance(value, Literal) or (isinstance(value, Made) and value.calls) for value in values)
+    return all(isinstance(value, Literal) or (isinstance(value, ExternalResult) and value.calls) for value in values)
 
 
 def _with_own_step(analysis: Analysis) -> bool:

@@ -70,7 +70,7 @@ from verifygate.naming import names_a_loss
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -109,13 +109,13 @@ def _found(analysis: Analysis) -> Iterator[Match]:
     scales = [call for call in analysis.scaler_calls if call.method == "scale" and call.call.args]
     for step in analysis.scaler_calls:
         window = _window(step, analysis) if step.method == "step" else None
-        loops = analysis.nesting.loops(step.call, step.function)
+        loops = analysis.enclosing.loops(step.call, step.function)
         if step.method == "step" and not loops and step.function.symbol:
             yield from _in_a_function(step, window, scales, analysis)
         if window is None or not loops or _divides(loops[0], window):
             continue
         for scale in scales:
-            beside = scale.function is step.function and analysis.nesting.loops(scale.call, scale.function) == loops
+            beside = scale.function is step.function and analysis.enclosing.loops(scale.call, scale.function) == loops
             if not beside or _is_stepped_in_every_turn(scale, analysis):
                 continue
             if _is_every_turn(scale, window, analysis) and not _is_shared_out(scale, window, analysis, _SHARES_PARTS):
@@ -126,7 +126,7 @@ def _found(analysis: Analysis) -> Iterator[Match]:
         yield from _undivided_twin(scale, analysis)
     for step in analysis.scaler_calls:
         own = [scale for scale in scales if scale.function is step.function]
-        if step.method == "step" and any(not analysis.nesting.conditions(each.call, each.function) for each in own):
+        if step.method == "step" and any(not analysis.enclosing.conditions(each.call, each.function) for each in own):
             yield from _shifted(step, own, analysis)
 
 
@@ -136,7 +136,7 @@ def _in_a_function(
     """A function without a loop that scales each time and steps every few times, by its own count or its caller's."""
     asked = {
         node.id
-        for test, _ in analysis.nesting.conditions(step.call, step.function)
+        for test, _ in analysis.enclosing.conditions(step.call, step.function)
         for node in walk(test)
         if isinstance(node, ast.Name)
     }
@@ -144,14 +144,14 @@ def _in_a_function(
         if scale.function is not step.function or not _goes_with(scale, step, analysis):
             continue
         for call, caller, frame in _leading_to(scale, analysis):
-            loops = analysis.nesting.loops(call, caller)
+            loops = analysis.enclosing.loops(call, caller)
             length = window
             if length is None and asked & frame.arguments.keys():
                 length = next((found for name in asked if (found := _remainder(frame.arguments.get(name)))), None)
             if length is None or not loops or caller is step.function or _divides(loops[-1], length):
                 continue
             if not _divides(step.function.node, length) and not _is_shared_out(scale, length, analysis):
-                place = scale.place if window is not None else Place(caller, call)
+                place = scale.place if window is not None else Location(caller, call)
                 message = f"`{statement_text(place)}` adds up losses that nothing divides by `{length}`"
                 yield Match(place, message, certain=False)
                 return
@@ -159,8 +159,8 @@ def _in_a_function(
 
 def _goes_with(scale: ScalerCall, step: ScalerCall, analysis: Analysis) -> bool:
     """Whether only such conditions decide on the backward as decide on the step, too, and none that counts."""
-    around = {id(test) for test, _ in analysis.nesting.conditions(step.call, step.function)}
-    own = analysis.nesting.conditions(scale.call, scale.function)
+    around = {id(test) for test, _ in analysis.enclosing.conditions(step.call, step.function)}
+    own = analysis.enclosing.conditions(scale.call, scale.function)
     return all(id(test) in around and not any(_is_remainder(node) for node in walk(test)) for test, _ in own)
 
 
@@ -176,7 +176,7 @@ def _is_remainder(node: ast.AST) -> bool:
 
 def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     """A batch in parts: a backward in each turn of `for _ in range(N)`, or for each chunk, the step after the loop."""
-    loops = analysis.nesting.loops(scale.call, scale.function)
+    loops = analysis.enclosing.loops(scale.call, scale.function)
     loop = loops[0] if loops and isinstance(loops[0], ast.For) else None
     window = _parts_of(loop.iter) if loop is not None else ""
     if loop is None or not window:
@@ -187,7 +187,7 @@ def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
         if call.method == "step"
         and call.function is scale.function
         and call.call.lineno > (loop.end_lineno or 0)
-        and analysis.nesting.loops(call.call, call.function) == loops[1:]
+        and analysis.enclosing.loops(call.call, call.function) == loops[1:]
     ]
     zeroes = any(last_name(node.func) == "zero_grad" for node in walk(loop) if isinstance(node, ast.Call))
     shared = _divides(loop, window) or _is_shared_out(scale, window, analysis, _SHARES_PARTS)
@@ -199,10 +199,10 @@ def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
 def _steps_beside(scale: ScalerCall, analysis: Analysis) -> bool:
     """Whether a function of the project that steps by a scaler is called beside a loop, and not in its turns."""
     stepping = {call.function for call in analysis.scaler_calls if call.method == "step"} - {scale.function}
-    around = analysis.nesting.loops(scale.call, scale.function)[1:]
+    around = analysis.enclosing.loops(scale.call, scale.function)[1:]
     return any(
-        analysis.nesting.loops(call, scale.function) == around
-        and not stepping.isdisjoint(analysis.callers.callees(call, scale.function))
+        analysis.enclosing.loops(call, scale.function) == around
+        and not stepping.isdisjoint(analysis.call_graph.callees(call, scale.function))
         for call in scale.function.calls
     )
 
@@ -226,10 +226,10 @@ def _shifted(step: ScalerCall, scales: list[ScalerCall], analysis: Analysis) -> 
 
     One with a backward behind the same condition accumulates nothing: a generator trained every N batches.
     """
-    behind = {id(test) for each in scales for test, _ in analysis.nesting.conditions(each.call, each.function)}
-    loops = analysis.nesting.loops(step.call, step.function)
+    behind = {id(test) for each in scales for test, _ in analysis.enclosing.conditions(each.call, each.function)}
+    loops = analysis.enclosing.loops(step.call, step.function)
     counters = {_counter(loop) for loop in loops if isinstance(loop, ast.For)} - {""}
-    for test, holds in analysis.nesting.conditions(step.call, step.function):
+    for test, holds in analysis.enclosing.conditions(step.call, step.function):
         for node in walk(test) if holds and id(test) not in behind else ():
             match node:
                 case ast.Compare(
@@ -237,7 +237,7 @@ def _shifted(step: ScalerCall, scales: list[ScalerCall], analysis: Analysis) -> 
                     ops=[ast.Eq()],
                     comparators=[ast.Constant(value=0)],
                 ) if name in counters:
-                    place = Place(step.function, node)
+                    place = Location(step.function, node)
                     text = statement_text(place)
                     message = f"`{text}` holds at the first batch of a window, not at its last: the first one is odd"
                     asked = text.replace(name, f"({name} + 1)", 1)
@@ -257,7 +257,7 @@ def _counter(loop: ast.For) -> str:
 
 def _window(step: ScalerCall, analysis: Analysis) -> str | None:
     """The N of `if (i + 1) % N == 0` around the step, or of `if i == N` where `i` begins anew with each step."""
-    for test, holds in analysis.nesting.conditions(step.call, step.function):
+    for test, holds in analysis.enclosing.conditions(step.call, step.function):
         for node in walk(test) if holds else ():
             if _is_remainder(node):
                 return ast.unparse(node.right)  # type: ignore[attr-defined]
@@ -270,7 +270,7 @@ def _window(step: ScalerCall, analysis: Analysis) -> str | None:
 
 def _begins_anew(name: str, step: ScalerCall, analysis: Analysis) -> bool:
     """Whether a count goes on by one in the loop of the step, and is set to 0 there."""
-    loops = analysis.nesting.loops(step.call, step.function)
+    loops = analysis.enclosing.loops(step.call, step.function)
     inside = set(walk(loops[0])) if loops else set()
     bound = [each for each in step.function.scope.names.get(name, ()) if each.node in inside]
     zeroed = any(isinstance(each.expr, ast.Constant) and each.expr.value == 0 for each in bound)
@@ -278,20 +278,20 @@ def _begins_anew(name: str, step: ScalerCall, analysis: Analysis) -> bool:
 
 
 def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
-    conditions = analysis.nesting.conditions(scale.call, scale.function)
+    conditions = analysis.enclosing.conditions(scale.call, scale.function)
     return not any("%" in ast.unparse(test) or window in ast.unparse(test) for test, _ in conditions)
 
 
 def _is_stepped_in_every_turn(scale: ScalerCall, analysis: Analysis) -> bool:
     """Whether the first step behind a backward comes in every turn: the window is that of another optimizer."""
-    loops = analysis.nesting.loops(scale.call, scale.function)
+    loops = analysis.enclosing.loops(scale.call, scale.function)
     behind = [
         call
         for call in analysis.scaler_calls
         if call.method == "step" and call.function is scale.function and _at(call) > _at(scale)
     ]
     first = min(behind, key=_at, default=None)
-    if first is None or analysis.nesting.loops(first.call, first.function) != loops:
+    if first is None or analysis.enclosing.loops(first.call, first.function) != loops:
         return False
     return _goes_with(first, scale, analysis)
 
@@ -359,12 +359,12 @@ def _undivided_twin(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     for call, function, frame in _leading_to(scale, analysis):
         loss = analysis.roles.path(own, frame)
         for plain in _plain_backwards(function):
-            if analysis.held.agree(Place(function, call), Place(function, plain)):
+            if analysis.path_conditions.agree(Location(function, call), Location(function, plain)):
                 continue
             divided = _divided_by(plain, call, loss, function, analysis)
             if divided is not None:
                 message = f"`{statement_text(scale.place)}` takes a loss that only the arm without a scaler divides"
-                places = (Place(function, divided), "divided"), (Place(function, plain), "without a scaler")
+                places = (Location(function, divided), "divided"), (Location(function, plain), "without a scaler")
                 yield Match(scale.place, message, certain=False, steps=(*places, (scale.place, "with a scaler")))
                 return
 
@@ -372,7 +372,7 @@ def _undivided_twin(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
 def _leading_to(scale: ScalerCall, analysis: Analysis) -> Iterator[_LossCall]:
     """The call of `scale` itself, and the calls of the function it stands in."""
     yield scale.call, scale.function, scale.frame
-    for site, frame in analysis.callers.entries(scale.function):
+    for site, frame in analysis.call_graph.entries(scale.function):
         yield site.call, site.caller, frame
 
 
@@ -401,7 +401,9 @@ def _divided_by(
     divisions = [each.node for each in bindings if _is_division(each.node) and each.node.lineno < plain.lineno]  # type: ignore[attr-defined]
     if not divisions or loss not in origins | {own}:
         return None
-    if loss == own and any(analysis.held.agree(Place(function, node), Place(function, scaled)) for node in divisions):
+    if loss == own and any(
+        analysis.path_conditions.agree(Location(function, node), Location(function, scaled)) for node in divisions
+    ):
         return None
     others = (node for node in function.own_nodes if _is_division(node) and node not in divisions)
     targets = [target for node in others for target in getattr(node, "targets", None) or [node.target]]  # type: ignore[attr-defined]

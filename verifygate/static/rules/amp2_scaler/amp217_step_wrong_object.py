@@ -67,7 +67,7 @@ from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath
-from verifygate.static.values.domain import Made, Object, Unknown, Value
+from verifygate.static.values.domain import ExternalResult, Object, Unknown, Value
 
 RULE = Rule(
     code="AMP217",
@@ -172,9 +172,9 @@ def _what_else(given: ast.expr, call: ScalerCall, analysis: Analysis) -> str:
 
 def _kind(value: Value, analysis: Analysis) -> str:
     match value:
-        case Made(name=name) if ".lr_scheduler." in name:
+        case ExternalResult(name=name) if ".lr_scheduler." in name:
             return "a scheduler"
-        case Made(name=name, calls=calls) if calls and name.startswith("torch.nn.") and ".utils." not in name:
+        case ExternalResult(name=name, calls=calls) if calls and name.startswith("torch.nn.") and ".utils." not in name:
             return "a model"  # made in sight: an annotation alone may be careless
         case Object() if analysis.evaluator.outside_bases(value.made) & {"torch.nn.Module"}:
             has_groups = any("param_groups" in base.methods for base in analysis.evaluator.linearised(value.made))

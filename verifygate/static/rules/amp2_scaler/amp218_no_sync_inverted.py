@@ -75,7 +75,7 @@ from verifygate.model import Severity
 from verifygate.naming import names_a_loss, speaks_of_a_step, speaks_of_a_window
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -105,7 +105,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
                 for context in _contexts(item.context_expr, function):
                     if (unsynced := _unsynced(context)) is None:
                         continue
-                    place = Place(function, context)
+                    place = Location(function, context)
                     if said := _judge(node, place, unsynced[0], unsynced[1], analysis):
                         yield Match(place, f"`{statement_text(place)}` {said}")
                     elif said := _judge_by_others(node, place, unsynced[1], analysis):
@@ -120,12 +120,12 @@ def _contexts(expr: ast.expr, function: Function) -> list[ast.expr]:
     return [_named(expr, function)]
 
 
-def _judge_by_others(block: ast.With | ast.AsyncWith, place: Place, chosen: list[_Fact], analysis: Analysis) -> str:
+def _judge_by_others(block: ast.With | ast.AsyncWith, place: Location, chosen: list[_Fact], analysis: Analysis) -> str:
     """The same, where another function runs the forward or steps; empty where nothing is wrong."""
     function = place.function
     if any(_is_off_by_one(*fact, block, function, analysis) for fact in chosen):
         return "leaves out the first micro-batch of a window, and not the last one, which steps"
-    decided = [*chosen, *analysis.nesting.conditions(block, function)]
+    decided = [*chosen, *analysis.enclosing.conditions(block, function)]
     if _calls(block, "backward") and any(_is_last_where(*fact, block, function, analysis) for fact in decided):
         return _INVERTED
     if _holds_all_before_a_step(block, function):
@@ -133,9 +133,9 @@ def _judge_by_others(block: ast.With | ast.AsyncWith, place: Place, chosen: list
     derived = {node.id for call in _own_calls(block) for node in walk(call) if isinstance(node, ast.Name)}
     given = derived & {parameter.arg for parameter in function.parameters}
     inside = any(not _is_backward(node) for node in _own_calls(block))
-    sites = analysis.callers.sites(function)
+    sites = analysis.call_graph.sites(function)
     if _calls(block, "backward") and any(map(names_a_loss, given)) and not inside and sites:
-        held = (context for site in sites for context in analysis.nesting.contexts(site.call, site.caller))
+        held = (context for site in sites for context in analysis.enclosing.contexts(site.call, site.caller))
         if not any("no_sync" in ast.unparse(_named(context, function)) for context in held):
             return "comes after the forward, which decides on the all-reduce"
     return ""
@@ -182,7 +182,7 @@ def _is_end_of_window(test: ast.expr, length: str) -> bool:
 
 def _counts_from_zero(index: str, block: ast.AST, function: Function, analysis: Analysis) -> bool:
     """Whether a variable is that of an `enumerate` without a start, around a place."""
-    for loop in analysis.nesting.loops(block, function):
+    for loop in analysis.enclosing.loops(block, function):
         match loop:
             case ast.For(
                 target=ast.Tuple(elts=[ast.Name(id=name), *_]),
@@ -193,21 +193,21 @@ def _counts_from_zero(index: str, block: ast.AST, function: Function, analysis: 
 
 
 def _judge(
-    block: ast.With | ast.AsyncWith, place: Place, model: ast.expr, chosen: list[_Fact], analysis: Analysis
+    block: ast.With | ast.AsyncWith, place: Location, model: ast.expr, chosen: list[_Fact], analysis: Analysis
 ) -> str:
     """What is wrong with a region that skips the all-reduce of a model; empty where nothing is."""
     function = place.function
     if _calls(block, "step"):
         return "" if chosen else _INVERTED
-    decided = [*chosen, *analysis.nesting.conditions(block, function)]
+    decided = [*chosen, *analysis.enclosing.conditions(block, function)]
     if _calls(block, "backward") and any(_is_last(*fact, block, function, analysis) for fact in decided):
         return _INVERTED
     name = ast.unparse(model)
-    loops = analysis.nesting.loops(block, function)
+    loops = analysis.enclosing.loops(block, function)
     forwards = [
         node
         for node in function.calls
-        if ast.unparse(node.func) == name and analysis.nesting.loops(node, function) == loops
+        if ast.unparse(node.func) == name and analysis.enclosing.loops(node, function) == loops
     ]
     outside = any(call.lineno < block.lineno for call in forwards)
     inside = any(not _is_backward(node) for node in _own_calls(block))
@@ -231,7 +231,7 @@ def _is_last(test: ast.expr, holds: bool, block: ast.AST, function: Function, an
         case ast.Compare(left=ast.Name(id=index), ops=[op], comparators=[bound]) if _is_size_less_one(bound):
             counts = any(
                 isinstance(name, ast.Name) and name.id == index
-                for loop in analysis.nesting.loops(block, function)
+                for loop in analysis.enclosing.loops(block, function)
                 for name in walk(getattr(loop, "target", loop))
             )
             return counts and holds == isinstance(op, ast.Eq | ast.GtE) and isinstance(op, _AT_THE_END)
@@ -266,7 +266,7 @@ def _step_facts(function: Function, analysis: Analysis) -> Iterator[_Fact]:
     """The conditions under which the function steps, each part of an `and` for itself."""
     for call in function.calls:
         if _is_step(call, function, analysis):
-            for test, holds in analysis.nesting.conditions(call, function):
+            for test, holds in analysis.enclosing.conditions(call, function):
                 yield from ((part, True) for part in _parts(test)) if holds else ((test, False),)
 
 

@@ -67,7 +67,7 @@ from verifygate.model import Severity, Witness
 from verifygate.naming import speaks_of_an_optimizer
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Frame, FunctionValue
@@ -103,7 +103,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
                 continue
         node, consumed = empty
         if consumed:
-            place = Place(function, node)
+            place = Location(function, node)
             severity = None if node is call else Severity.MEDIUM  # the clip itself does its work
             message = f"`{statement_text(place)}` gets no parameters: {consumed}"
             yield Match(place, message, certain=surely, severity=severity)
@@ -119,7 +119,7 @@ def _holds_generator(name: str, function: Function, analysis: Analysis) -> bool 
         return True if _is_generator(held.expr, function, analysis) else None
     if held.kind != "parameter":
         return None
-    bounds = analysis.callers.given(name, function)
+    bounds = analysis.call_graph.given(name, function)
     given = [_is_generator(bound.expr, bound.frame.function, analysis) for _, bound in bounds]
     return all(given) if any(given) else None
 
@@ -132,11 +132,11 @@ def _finds_empty(clip: ast.Call, name: str, function: Function, analysis: Analys
         if node is clip or line <= bound.lineno or not _uses_up(node, name, function, analysis):  # type: ignore[attr-defined]
             continue
         first, second = (node, clip) if line < clip.lineno else (clip, node)
-        before, after = (set(analysis.nesting.conditions(each, function)) for each in (first, second))
+        before, after = (set(analysis.enclosing.conditions(each, function)) for each in (first, second))
         if before <= after:
             return second, f"line {min(line, clip.lineno)} has used up the generator `{name}`"
-    turns = analysis.nesting.loops(bound, function)
-    again = [loop for loop in analysis.nesting.loops(clip, function) if loop not in turns]
+    turns = analysis.enclosing.loops(bound, function)
+    again = [loop for loop in analysis.enclosing.loops(clip, function) if loop not in turns]
     return clip, f"after the first turn of the loop the generator `{name}` is used up" if again else ""
 
 
@@ -204,7 +204,7 @@ def _uses_up(node: ast.AST, name: str, function: Function, analysis: Analysis) -
     known = last_name(node.func) in torch_names.CLIP_FUNCTIONS | _CONSUMERS or speaks_of_an_optimizer(
         ast.unparse(node.func)
     )
-    return known or any(_loops_over_given(name, entered) for entered in analysis.callers.entered(node, function))
+    return known or any(_loops_over_given(name, entered) for entered in analysis.call_graph.entered(node, function))
 
 
 def _loops_over_given(name: str, entered: Frame) -> bool:

@@ -64,11 +64,11 @@ from weakref import WeakKeyDictionary
 from verifygate.base.records import record
 from verifygate.model import Severity, Witness
 from verifygate.naming import speaks_of_a_scaler
-from verifygate.static.amp.scalers import MadeScaler
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.enclosing import Loop
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
@@ -97,12 +97,12 @@ class _Turn:
 
     loop: Loop
     function: Function
-    calls: tuple[Place, ...]
+    calls: tuple[Location, ...]
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler that a loop builds again while its optimizer lives on."""
-    for scaler in analysis.made_scalers:
+    for scaler in analysis.scaler_allocations:
         if scaler.off or _is_built_once(scaler, analysis) or _learns_nothing(scaler, analysis):
             continue
         turn = next(_turns(scaler.place, analysis, ()), None)
@@ -115,33 +115,33 @@ def check(analysis: Analysis) -> Iterable[Match]:
             f"a new GradScaler is built {where}: the scale it has learned is lost in every turn",
             certain=_is_certain(scaler, turn, analysis),
             steps=(
-                (Place(turn.function, turn.loop), "the loop"),
+                (Location(turn.function, turn.loop), "the loop"),
                 *((place, "the call") for place in reversed(turn.calls)),
                 (scaler.place, "the new scaler"),
             ),
         )
 
 
-def _is_certain(scaler: MadeScaler, turn: _Turn, analysis: Analysis) -> bool:
+def _is_certain(scaler: ScalerAllocation, turn: _Turn, analysis: Analysis) -> bool:
     if (turn.calls and _trains_whole(scaler, analysis)) or _turns_once_unless_told(turn):
         return False
     return not any(_is_switched_off(place, analysis) for place in (scaler.place, *turn.calls))
 
 
-def _is_switched_off(place: Place, analysis: Analysis) -> bool:
+def _is_switched_off(place: Location, analysis: Analysis) -> bool:
     """Whether a constant, as it stands, leads past a place: `USE_AMP = False`, until someone edits it."""
     frame = analysis.evaluator.root_frame(place.function)
-    conditions = analysis.nesting.conditions(place.node, place.function)
+    conditions = analysis.enclosing.conditions(place.node, place.function)
     return any(analysis.evaluator.truth(test, frame) is (not holds) for test, holds in conditions)
 
 
-def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
+def _for_one_step(scaler: ScalerAllocation, analysis: Analysis) -> Iterator[Match]:
     """A scaler in a function that takes one step with an optimizer from outside, and that nothing in sight calls.
 
     One step trains nothing: what calls it, a framework or what a registry gave, has to do so in every turn.
     """
     function = scaler.function
-    if not function.symbol or function.module.file.is_test or analysis.callers.sites(function):
+    if not function.symbol or function.module.file.is_test or analysis.call_graph.sites(function):
         return
     made = _local_names(scaler, analysis)
     used = [
@@ -152,7 +152,7 @@ def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
     steps = [each for each in used if each.method == "step"]
     if (
         steps
-        and not any(analysis.nesting.loops(each.call, function) for each in used)
+        and not any(analysis.enclosing.loops(each.call, function) for each in used)
         and not _function_builds_optimizer(function, analysis)
     ):
         yield Match(
@@ -163,15 +163,15 @@ def _for_one_step(scaler: MadeScaler, analysis: Analysis) -> Iterator[Match]:
         )
 
 
-def _local_names(scaler: MadeScaler, analysis: Analysis) -> set[str]:
+def _local_names(scaler: ScalerAllocation, analysis: Analysis) -> set[str]:
     """The names of its function that the scaler is bound to; none where it is kept anywhere else."""
-    around = analysis.nesting.parent(scaler.call, scaler.function)
+    around = analysis.enclosing.parent(scaler.call, scaler.function)
     targets = around.targets if isinstance(around, ast.Assign) else []
     names = {target.id for target in targets if isinstance(target, ast.Name)}
     return names if len(names) == len(targets) else set()
 
 
-def _learns_nothing(scaler: MadeScaler, analysis: Analysis) -> bool:
+def _learns_nothing(scaler: ScalerAllocation, analysis: Analysis) -> bool:
     """Whether all that is ever done with it is to multiply by the scale that it began with.
 
     So are gradients kept from underflow that no optimizer uses: those of influence functions, or of inputs.
@@ -200,19 +200,19 @@ def _only_multiply(names: set[str], function: Function, analysis: Analysis, dept
     return not uses
 
 
-def _is_built_once(scaler: MadeScaler, analysis: Analysis) -> bool:
+def _is_built_once(scaler: ScalerAllocation, analysis: Analysis) -> bool:
     """Whether a condition asks if there is a scaler already, or the function remembers its result."""
-    conditions = analysis.nesting.conditions(scaler.call, scaler.function)
+    conditions = analysis.enclosing.conditions(scaler.call, scaler.function)
     if any(speaks_of_a_scaler(ast.unparse(test)) for test, _ in conditions):
         return True
     decorators = getattr(scaler.function.node, "decorator_list", ())
     return any("cache" in ast.unparse(decorator) or "property" in ast.unparse(decorator) for decorator in decorators)
 
 
-def _turns(place: Place, analysis: Analysis, calls: tuple[Place, ...]) -> Iterator[_Turn]:
+def _turns(place: Location, analysis: Analysis, calls: tuple[Location, ...]) -> Iterator[_Turn]:
     """The loops whose every turn reaches the place, where none of what lies between begins a training of its own."""
     function = place.function
-    for loop in analysis.nesting.loops(place.node, function):
+    for loop in analysis.enclosing.loops(place.node, function):
         begins_anew, trains = _told_of(loop, function, analysis)
         if begins_anew:
             return
@@ -222,9 +222,9 @@ def _turns(place: Place, analysis: Analysis, calls: tuple[Place, ...]) -> Iterat
     if len(calls) >= _MAX_CALLS or _function_builds_optimizer(function, analysis):
         return
     met = {function, *(call.function for call in calls)}
-    for site in analysis.callers.sites(function):
+    for site in analysis.call_graph.sites(function):
         if site.caller not in met:
-            call = Place(site.caller, site.call)
+            call = Location(site.caller, site.call)
             yield from _turns(call, analysis, (*calls, call))
 
 
@@ -273,7 +273,7 @@ def _builds_optimizer(nodes: Iterable[ast.AST], function: Function, analysis: An
                 return True
             if depth and any(
                 _builds_optimizer(callee.own_nodes, callee, analysis, depth - 1)
-                for callee in analysis.callers.callees(node, function)
+                for callee in analysis.call_graph.callees(node, function)
             ):
                 return True
     return False
@@ -292,7 +292,7 @@ def _trains(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, de
                 return True
             if depth and any(
                 _trains(callee.calls, callee, analysis, depth - 1)
-                for callee in analysis.callers.callees(node, function)
+                for callee in analysis.call_graph.callees(node, function)
             ):
                 return True
     return False
@@ -312,9 +312,9 @@ def _turns_once_unless_told(turn: _Turn) -> bool:
     return False
 
 
-def _trains_whole(scaler: MadeScaler, analysis: Analysis) -> bool:
+def _trains_whole(scaler: ScalerAllocation, analysis: Analysis) -> bool:
     """Whether the function that builds it loops over epochs itself: being called again may be a new training."""
     return any(
-        last_name(node.func) == "backward" and len(analysis.nesting.loops(node, scaler.function)) > 1
+        last_name(node.func) == "backward" and len(analysis.enclosing.loops(node, scaler.function)) > 1
         for node in scaler.function.calls
     )

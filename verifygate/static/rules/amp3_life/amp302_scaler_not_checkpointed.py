@@ -112,12 +112,12 @@ from verifygate.model import Applicability, Severity, Witness
 from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.byte_patterns import whole
 from verifygate.static.amp.scaler_calls import ScalerCall
-from verifygate.static.amp.scalers import MadeScaler
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.checkpoints import keeps_all_states
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.import_graph import Files
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_none, walk
@@ -147,7 +147,7 @@ _TESTS = r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.py$|conftest)"
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """States of optimizers that are saved, or loaded, without the scaler's."""
-    scalers = [each for each in analysis.made_scalers if not each.off and not re.search(_TESTS, each.place.path)]
+    scalers = [each for each in analysis.scaler_allocations if not each.off and not re.search(_TESTS, each.place.path)]
     steps = any(call.method in ("scale", "step") for call in analysis.scaler_calls)
     if not (steps or any(each.steps for each in scalers)):
         return  # a scaler that nothing uses has no state worth keeping
@@ -212,8 +212,8 @@ def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
 
 def _apart(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> tuple[ast.If, str] | None:
     """The `if` of which two nodes stand in different arms, and the arm of the first; None where both may run."""
-    arms = {each.node: each.part for each in analysis.nesting.around(other, function)}
-    for each in analysis.nesting.around(one, function):
+    arms = {each.node: each.part for each in analysis.enclosing.around(other, function)}
+    for each in analysis.enclosing.around(one, function):
         if isinstance(each.node, ast.If) and arms.get(each.node, each.part) != each.part:
             return each.node, each.part
     return None
@@ -223,7 +223,7 @@ def _statements(branch: ast.If, part: str) -> list[ast.stmt]:
     return branch.body if part == "body" else branch.orelse
 
 
-def _is_beside_another(load: ast.Call, place: Place, analysis: Analysis) -> bool:
+def _is_beside_another(load: ast.Call, place: Location, analysis: Analysis) -> bool:
     """Whether another optimizer's state is loaded where a scaler's is: that way resumes as well."""
     return any(
         each.function is place.function
@@ -244,7 +244,7 @@ def _dropped(analysis: Analysis) -> Iterator[Match]:
         given = {each.arg for each in load.node.args.args[1:]}
         read = any(isinstance(node, ast.Name) and node.id in given for node in load.own_nodes)
         if given and not read and not any(isinstance(node, ast.Call | ast.Raise) for node in load.own_nodes):
-            place = Place(load, load.node)
+            place = Location(load, load.node)
             yield Match(
                 place,
                 "the scaler's state is given out, and what is given to load is dropped",
@@ -281,11 +281,11 @@ def _is_named(scaler: str, method: str, beside: list[ScalerCall], analysis: Anal
     if any(re.search(whole(scaler), ast.unparse(each.function.node)) for each in beside):
         return True
     asked = re.compile(rf"{whole(scaler)}\.{method}\b".encode())
-    files = analysis.companions.together(beside[0].place.path)
+    files = analysis.import_graph.together(beside[0].place.path)
     return any(asked.search(file.data) for file in analysis.program.sources.each(set(files)))
 
 
-def _is_thrown_away(place: Place) -> bool:
+def _is_thrown_away(place: Location) -> bool:
     """Whether the file is gone when the function ends, and nothing has taken it elsewhere: nothing resumes from it."""
     around = (node for node in place.function.withs if node.lineno <= place.line <= (node.end_lineno or 0))
     return any(
@@ -315,11 +315,11 @@ def _names(expr: ast.expr) -> set[str]:
     return {node.id for node in walk(expr) if isinstance(node, ast.Name)}
 
 
-def _is_without_optimizer(place: Place, analysis: Analysis) -> bool:
+def _is_without_optimizer(place: Location, analysis: Analysis) -> bool:
     """Whether the state is that of a parameter for which every call gives None: it is never kept."""
     match place.node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
-            given = [each.arguments.get(name) for _, each in analysis.callers.entries(place.function)]
+            given = [each.arguments.get(name) for _, each in analysis.call_graph.entries(place.function)]
             default = place.function.default(name)
             return bool(given) and all(is_none(default if each is None else each.expr) for each in given)
     return False
@@ -329,34 +329,34 @@ def _is_given_scaler(function: Function, analysis: Analysis) -> bool:
     """Whether calls hand it a scaler among keywords of any name, of all of which it keeps the state."""
     if not keeps_all_states(function):
         return False
-    return any(speaks_of_a_scaler(name) for _, each in analysis.callers.entries(function) for name in each.arguments)
+    return any(speaks_of_a_scaler(name) for _, each in analysis.call_graph.entries(function) for name in each.arguments)
 
 
 def _related(
-    place: Place, scalers: list[MadeScaler], analysis: Analysis
-) -> Iterator[tuple[MadeScaler, frozenset[str], bool]]:
+    place: Location, scalers: list[ScalerAllocation], analysis: Analysis
+) -> Iterator[tuple[ScalerAllocation, frozenset[str], bool]]:
     """The scalers of programs that run the place, their files, and whether one run surely has both.
 
     Tests are none of the files: one that looks at the scaler's state in a checkpoint neither saves nor loads it.
     """
     if re.search(_TESTS, place.path):
         return
-    above = analysis.callers.above(place.function)
+    above = analysis.call_graph.above(place.function)
     for scaler in scalers:
         together = _is_together(place.function, scaler, analysis) or bool(
-            above & analysis.callers.above(scaler.function)
+            above & analysis.call_graph.above(scaler.function)
         )
-        programs = [files for files in analysis.companions.programs(scaler.place.path) if place.path in files]
+        programs = [files for files in analysis.import_graph.programs(scaler.place.path) if place.path in files]
         if programs and (together or _is_mentioned(place.function, programs, analysis)):
             files = programs[0].joined(programs)
             yield scaler, frozenset(path for path in files if not re.search(_TESTS, path)), together
 
 
-def _is_together(one: Function, other: MadeScaler, analysis: Analysis) -> bool:
+def _is_together(one: Function, other: ScalerAllocation, analysis: Analysis) -> bool:
     if one.module is not other.function.module:
         return False
-    helps = other.owner is not None and any(each.owner is other.owner for each in analysis.callers.above(one))
-    return helps or one.owner is other.owner or not analysis.callers.sites(one)
+    helps = other.owner is not None and any(each.owner is other.owner for each in analysis.call_graph.above(one))
+    return helps or one.owner is other.owner or not analysis.call_graph.sites(one)
 
 
 def _is_mentioned(function: Function, programs: list[Files], analysis: Analysis) -> bool:

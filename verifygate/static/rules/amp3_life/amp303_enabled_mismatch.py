@@ -82,9 +82,9 @@ from verifygate.static.idioms.amp_switches import (
     speak_of_precision,
     words_of,
 )
-from verifygate.static.idioms.float32_islands import Apart, beside
+from verifygate.static.idioms.float32_islands import Float32Islands, beside
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
@@ -112,7 +112,7 @@ _ONE_STEP = 3
 def check(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are off, or may be, where the region is on."""
     told = set()
-    for scaler in analysis.made_scalers:
+    for scaler in analysis.scaler_allocations:
         for use in analysis.scaler_regions.uses(scaler):
             for region in use.regions:
                 if match := _mismatch(use, region, analysis):
@@ -147,7 +147,7 @@ def _elsewhere(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | N
         region.place,
         "the region follows the device; its scaler is for CUDA, and off on other accelerators: float16 without a scale",
         certain=False,
-        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
         remedy="build the scaler for the same device: `torch.amp.GradScaler(device.type)`",
     )
 
@@ -170,12 +170,12 @@ def _stale(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
             keeps = binding.expr is not None and analysis.roles.path(binding.expr, frame) == switch
             if analysis.roles.path(target, frame) == switch and not before and not keeps:
                 return Match(
-                    Place(function, node),
+                    Location(function, node),
                     f"`{ast.unparse(target)}`, which switches the region, is changed after the scaler's switch is set",
                     certain=False,
                     steps=(
-                        (Place(function, node), "what switches the scaler"),
-                        (Place(function, binding.node), "the change"),
+                        (Location(function, node), "what switches the scaler"),
+                        (Location(function, binding.node), "the change"),
                         (region.place, "the region"),
                     ),
                 )
@@ -216,24 +216,24 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     if alone and not always:
         return None
     return Match(
-        Place(use.function, use.call),
+        Location(use.function, use.call),
         f"the scaler is switched off, the region whose loss it scales {'is' if always else 'may be'} on in float16",
         certain=always and use.function is region.function and not alone,
-        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
 
 
 def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:
     """What holds where a node runs, explained, and whether it does."""
     frame = analysis.evaluator.root_frame(function)
-    tests = analysis.nesting.conditions(node, function)
+    tests = analysis.enclosing.conditions(node, function)
     return [(analysis.condition_texts.with_definitions(test, frame, _ONE_STEP), holds) for test, holds in tests]
 
 
 def _spelled_out(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:
     """The same, each by what its names stand for: `prec == "amp"` is a question to the settings."""
     frame = analysis.evaluator.root_frame(function)
-    tests = analysis.nesting.conditions(node, function)
+    tests = analysis.enclosing.conditions(node, function)
     return [(analysis.condition_texts.with_copies_propagated(test, frame), holds) for test, holds in tests]
 
 
@@ -251,13 +251,13 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
     if not decided or any(decided):
         return None
     made = _made_at(use)
-    steps = ((Place(use.function, use.call), "the scaler"), (region.place, "the region"))
+    steps = ((Location(use.function, use.call), "the scaler"), (region.place, "the region"))
     return Match(
-        Place(use.function, use.call),
+        Location(use.function, use.call),
         f"the scaler is on also where `{ast.unparse(enabled.expr)}` turns the region off whose loss it scales",
         certain=False,
         severity=Severity.LOW,
-        steps=steps if made[0] is use.call else ((Place(made[1], made[0]), "built here"), *steps),
+        steps=steps if made[0] is use.call else ((Location(made[1], made[0]), "built here"), *steps),
     )
 
 
@@ -277,15 +277,15 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
         return None
     if analysis.region_dtypes.of(region) != {Dtype.FLOAT16}:
         return None
-    near = {region.function, use.function, *(site.caller for site in analysis.callers.sites(region.function))}
+    near = {region.function, use.function, *(site.caller for site in analysis.call_graph.sites(region.function))}
     branches = (node for function in near for node in (*function.of_kind(ast.If), *function.of_kind(ast.IfExp)))
     if any(words_of(ast.unparse(node.test)) & words for node in branches):  # type: ignore[attr-defined]
         return None  # something asks for the setting: it may choose a way without the region
     return Match(
-        Place(use.function, use.call),
+        Location(use.function, use.call),
         f"without `{ast.unparse(enabled.expr)}` the scaler is off, the float16 region whose loss it scales stays on",
         certain=False,
-        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
     )
 
 
@@ -293,7 +293,7 @@ def _without_one(use: Use, region: WrittenRegion, analysis: Analysis) -> Match |
     """A float16 region that is always on, whose loss goes backward as it is where a setting builds no scaler."""
     if region.region.enabled is not None or region.region.optional or region.region.instead:
         return None
-    nesting, function = analysis.nesting, region.function
+    nesting, function = analysis.enclosing, region.function
     conditions = analysis.scaler_regions.conditions(use)
     if len(conditions) != 1 or nesting.conditions(region.context, function):
         return None
@@ -308,13 +308,13 @@ def _without_one(use: Use, region: WrittenRegion, analysis: Analysis) -> Match |
         decided = (ast.unparse(node) for test, _ in nesting.conditions(call, function) for node in _names(test))
         if any(each in scalers for each in decided):
             return Match(
-                Place(use.function, use.call),
+                Location(use.function, use.call),
                 "where a setting builds no scaler, the float16 region whose loss it scales stays on",
                 certain=False,
                 steps=(
-                    (Place(use.function, use.call), "the scaler"),
+                    (Location(use.function, use.call), "the scaler"),
                     (region.place, "the region"),
-                    (Place(function, call), "the backward without it"),
+                    (Location(function, call), "the backward without it"),
                 ),
                 remedy="give `enabled=` of the region what builds the scaler",
             )
@@ -347,21 +347,21 @@ def _scaled_for(region: WrittenRegion, call: ScalerCall, analysis: Analysis) -> 
     if call.function is region.function:
         yield here
         return
-    for site in analysis.callers.sites(call.function):
+    for site in analysis.call_graph.sites(call.function):
         if site.caller is region.function:
             yield here or _decide(site.call, site.caller, analysis.evaluator.root_frame(site.caller), analysis)
 
 
 def _decide(call: ast.Call, function: Function, frame: Frame, analysis: Analysis) -> bool:
     """Whether conditions decide if a call runs; not `if scaler is not None` where there always is one."""
-    tests = analysis.nesting.conditions(call, function)
+    tests = analysis.enclosing.conditions(call, function)
     return any(analysis.evaluator.truth(test, frame) is not holds for test, holds in tests)
 
 
 def _may_be_on_alone(use: Use, enabled: Bound, analysis: Analysis) -> bool:
     """Whether the scaler is always on, or on for the region's setting or another one."""
     own = use.scaler.enabled
-    if any(analysis.nesting.conditions(*each) for each in {(use.call, use.function), _made_at(use)}):
+    if any(analysis.enclosing.conditions(*each) for each in {(use.call, use.function), _made_at(use)}):
         return False
     if own is None or analysis.evaluator.truth(own.expr, own.frame) is True or _is_on_by_default(use, own, analysis):
         return True
@@ -376,7 +376,7 @@ def _is_on_by_default(use: Use, own: Bound, analysis: Analysis) -> bool:
     if not isinstance(own.expr, ast.Name) or use.call is use.scaler.call:
         return False
     default = use.scaler.function.default(own.expr.id)
-    given = analysis.callers.given(own.expr.id, use.scaler.function)
+    given = analysis.call_graph.given(own.expr.id, use.scaler.function)
     return (
         isinstance(default, ast.Constant)
         and default.value is True
@@ -394,9 +394,9 @@ def _never_on(analysis: Analysis) -> Iterator[Match]:
     for region in regions:
         if region.is_active or region.around is not None or (loss := _scaled_of(region, analysis)) is None:
             continue
-        files = analysis.companions.together(region.function.module.path)
+        files = analysis.import_graph.together(region.function.module.path)
         on = [each for each in regions if each.is_active and each.function.module.path in files]
-        if not on or Apart(analysis, on).is_isolated(region, loss):
+        if not on or Float32Islands(analysis, on).is_isolated(region, loss):
             yield Match(
                 region.place,
                 "the region whose loss is scaled is always off: nothing is computed in half precision",
@@ -416,7 +416,7 @@ def _scaled_of(region: WrittenRegion, analysis: Analysis) -> frozenset[str] | No
         if call.function is region.function:
             taken = [call.call]
         else:
-            taken = [site.call for site in analysis.callers.sites(call.function) if site.caller is region.function]
+            taken = [site.call for site in analysis.call_graph.sites(call.function) if site.caller is region.function]
         for each in taken:
             if each in region.calls:
                 return frozenset()
@@ -435,14 +435,14 @@ def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
     texts = (there, analysis.condition_texts.with_definitions(enabled.expr, enabled.frame))
     if any(re.search(_ASKS_FOR_DEVICE, text) for text in texts):
         return None
-    files = analysis.program.sources.each(analysis.companions.together(use.function.module.path))
+    files = analysis.program.sources.each(analysis.import_graph.together(use.function.module.path))
     of_one = of_one_object(use.scaler.enabled, enabled, files, analysis.condition_texts)
     ours, theirs = of_one or (words_of(texts[0]), words_of(texts[1]))
     if ours & theirs or theirs & SCALERS or not speak_of_precision(ours, theirs):
         return None  # `enabled=scaler is not None`: on where there is a scaler
     return Match(
-        Place(use.function, use.call),
+        Location(use.function, use.call),
         "the scaler and the region whose loss it scales are switched by different settings",
         certain=False,
-        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
     )

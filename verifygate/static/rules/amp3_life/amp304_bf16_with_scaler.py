@@ -80,7 +80,7 @@ from verifygate.static.facts.dtype_predicates import (
 )
 from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.values.domain import Frame
 
 RULE = Rule(
@@ -101,14 +101,14 @@ _IS_CUDA = r"[\w.\[\]'\"]+\.type == 'cuda'|torch\.cuda\.is_available\(\)"
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler that may be on for bfloat16."""
-    for scaler in analysis.made_scalers:
+    for scaler in analysis.scaler_allocations:
         if not scaler.off:
             for use in analysis.scaler_regions.uses(scaler):
                 yield from _judge(use, analysis)
 
 
 def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
-    place = Place(use.function, use.call)
+    place = Location(use.function, use.call)
     conditions = analysis.scaler_regions.conditions(use)
     regions = use.regions or analysis.scaler_regions.in_models_of(use)
     dtypes = [analysis.region_dtypes.of(region) for region in regions]
@@ -148,7 +148,7 @@ def _are_arms(regions: Sequence[WrittenRegion], dtypes: Sequence[frozenset[Dtype
     """Whether a condition chooses between a region for bfloat16 and one for float16."""
     arms: dict[int, dict[bool, frozenset[Dtype]]] = {}
     for region, of_region in zip(regions, dtypes, strict=True):
-        for test, holds in analysis.nesting.conditions(region.place.node, region.function):
+        for test, holds in analysis.enclosing.conditions(region.place.node, region.function):
             arms.setdefault(id(test), {})[holds] = of_region
     both = {frozenset({Dtype.BFLOAT16}), frozenset({Dtype.FLOAT16})}
     return any({*each.values()} == both for each in arms.values())
@@ -176,7 +176,7 @@ def _chooses_float16(
 
 def _scales_float16_only(use: Use, analysis: Analysis) -> bool:
     """Whether a scaler that is there in any case scales nothing where bfloat16 is chosen."""
-    files = analysis.companions.together(use.function.module.path)
+    files = analysis.import_graph.together(use.function.module.path)
     own = ScalerOrigin(built_by(use.scaler.call, use.scaler.function))
     calls = [
         each
@@ -209,7 +209,7 @@ def _drawn(expr: ast.expr, frame: Frame, analysis: Analysis, depth: int = 2) -> 
         if binding.kind == "item" and isinstance(binding.expr, ast.Call):
             yield binding.expr, binding.position, home
         elif binding.kind == "parameter" and isinstance(expr, ast.Name) and depth:
-            for _, bound in analysis.callers.given(expr.id, home.function):
+            for _, bound in analysis.call_graph.given(expr.id, home.function):
                 yield from _drawn(bound.expr, bound.frame, analysis, depth - 1)
 
 

@@ -68,7 +68,7 @@ from verifygate.model import Severity, Witness
 from verifygate.naming import speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
-from verifygate.static.amp.scalers import MadeScaler
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import requires_bfloat16
@@ -77,7 +77,7 @@ from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.facts.step_tensors import is_loss_call, names_in
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.symbols.sites import asks_whether_to, calm, turns_autograd_off
@@ -127,7 +127,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             region.place,
             "the loss of this float16 region is back-propagated without a scaler: small gradients become zero",
             certain=certain,
-            steps=((region.place, "the region"), (Place(function, backward), "the backward")),
+            steps=((region.place, "the region"), (Location(function, backward), "the backward")),
         )
     yield from _in_a_model(analysis)
     yield from _inverted(analysis)
@@ -143,7 +143,7 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
         dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
         if _without_gradients(region, analysis) or dtypes != {Dtype.FLOAT16}:
             continue
-        for files in analysis.companions.programs(function.module.path):
+        for files in analysis.import_graph.programs(function.module.path):
             if (backward := _plain_backward(files, function, analysis)) is not None:
                 yield Match(
                     region.place,
@@ -154,7 +154,7 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
                 break
 
 
-def _plain_backward(files: Files, forward: Function, analysis: Analysis) -> Place | None:
+def _plain_backward(files: Files, forward: Function, analysis: Analysis) -> Location | None:
     """A backward of a loss in a program that steps an optimizer and speaks of no way to scale.
 
     First where the model is named.
@@ -169,7 +169,7 @@ def _plain_backward(files: Files, forward: Function, analysis: Analysis) -> Plac
         for function in module.holding(b"backward") if module is not None else ():
             for node in function.calls:
                 if last_name(node.func) == "backward" and _steps(function, analysis):
-                    return Place(function, node)
+                    return Location(function, node)
     return None
 
 
@@ -241,7 +241,7 @@ def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool
 
 def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
     """Whether what the region computes has no gradients: targets of a teacher, say."""
-    contexts = analysis.nesting.contexts(region.context, region.function)
+    contexts = analysis.enclosing.contexts(region.context, region.function)
     contexts += [item.context_expr for item in getattr(region.block, "items", ())]
     return calm(region.function) or any(turns_autograd_off(each) and not asks_whether_to(each) for each in contexts)
 
@@ -304,7 +304,7 @@ def _step_of(function: Function, closure: str, analysis: Analysis) -> bool:
 
 def _has_scaler(function: Function, analysis: Analysis) -> bool:
     """Whether any program that runs the function speaks of a GradScaler, and uses it."""
-    files = analysis.program.sources.each(analysis.companions.together(function.module.path))
+    files = analysis.program.sources.each(analysis.import_graph.together(function.module.path))
     speaking = [file.path for file in files if b"GradScaler" in file.data]
     modules = [analysis.program.module(path) for path in speaking]
     return any(
@@ -323,7 +323,7 @@ def _names_a_scaler(module: Module) -> bool:
 
 def _inverted(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are on for bfloat16 only, over regions that may compute in float16."""
-    for scaler in analysis.made_scalers:
+    for scaler in analysis.scaler_allocations:
         for use in [] if scaler.off else analysis.scaler_regions.uses(scaler):
             if not _is_for_bfloat16(use, analysis) or any(
                 not _is_for_bfloat16(other, analysis) for other in _built_beside(scaler, analysis)
@@ -333,10 +333,10 @@ def _inverted(analysis: Analysis) -> Iterable[Match]:
                 may_be_float16 = Dtype.FLOAT16 in analysis.region_dtypes.of(region)
                 if may_be_float16 and not analysis.condition_texts.is_on_for_bfloat16_only(region):
                     yield Match(
-                        Place(use.function, use.call),
+                        Location(use.function, use.call),
                         "the scaler is off for float16, in which the region may compute: small gradients become zero",
                         certain=False,
-                        steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+                        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
                     )
                     break
 
@@ -345,9 +345,9 @@ def _is_for_bfloat16(use: Use, analysis: Analysis) -> bool:
     return any(requires_bfloat16(text, holds) for text, holds in analysis.scaler_regions.conditions(use))
 
 
-def _built_beside(scaler: MadeScaler, analysis: Analysis) -> Iterator[Use]:
+def _built_beside(scaler: ScalerAllocation, analysis: Analysis) -> Iterator[Use]:
     """The other scalers that the same function builds: for float16 there may be one of its own."""
-    for other in analysis.made_scalers:
+    for other in analysis.scaler_allocations:
         if other.function is scaler.function and other is not scaler and not other.off:
             yield from analysis.scaler_regions.uses(other)
 
@@ -355,7 +355,7 @@ def _built_beside(scaler: MadeScaler, analysis: Analysis) -> Iterator[Use]:
 def _for_cuda_only(analysis: Analysis) -> Iterable[Match]:
     """Scalers that are built for CUDA alone, over regions in float16 for every device."""
     seen: set[ast.Call] = set()
-    for scaler in analysis.made_scalers:
+    for scaler in analysis.scaler_allocations:
         for use in [] if scaler.off else analysis.scaler_regions.uses(scaler):
             if use.call in seen or not use.regions or not analysis.accelerators.built_for_cuda_only(use):
                 continue
@@ -365,8 +365,8 @@ def _for_cuda_only(analysis: Analysis) -> Iterable[Match]:
             if region is not None:
                 seen.add(use.call)
                 yield Match(
-                    Place(use.function, use.call),
+                    Location(use.function, use.call),
                     "there is a scaler only where the device is CUDA; the float16 region is on for every device",
                     certain=False,
-                    steps=((Place(use.function, use.call), "the scaler"), (region.place, "the region")),
+                    steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
                 )

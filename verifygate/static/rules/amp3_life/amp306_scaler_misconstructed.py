@@ -64,10 +64,10 @@ import re
 from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
-from verifygate.static.amp.scalers import MadeScaler
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
-from verifygate.static.values.domain import Known, Literal
+from verifygate.static.values.domain import ExternalName, Literal
 from verifygate.torch_names import GRAD_SCALERS
 
 RULE = Rule(
@@ -89,21 +89,21 @@ _KEYWORDS = frozenset({"init_scale", "growth_factor", "backoff_factor", "growth_
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler whose arguments do not fit its parameters."""
-    for scaler in analysis.made_scalers:
+    for scaler in analysis.scaler_allocations:
         if scaler.sharded:
             continue
         frame = analysis.evaluator.root_frame(scaler.function)
         values = analysis.evaluator.values(scaler.call.func, frame)
-        names = {value.name for value in values if isinstance(value, Known)}
+        names = {value.name for value in values if isinstance(value, ExternalName)}
         old = [any(part in name for part in (".cuda.", ".cpu.")) for name in names]
         if len(names) == 1 and scaler.call.args:
             yield from _first(scaler, old[0], analysis)
-        if names <= _PLAIN and all(isinstance(value, Known) for value in values):
+        if names <= _PLAIN and all(isinstance(value, ExternalName) for value in values):
             yield from _keywords(scaler, old)
         yield from _factors(scaler, analysis)
 
 
-def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]:
+def _first(scaler: ScalerAllocation, old: bool, analysis: Analysis) -> Iterable[Match]:
     """The first positional argument: the initial scale of the old constructors, the device of the new one."""
     argument = scaler.call.args[0]
     frame = analysis.evaluator.root_frame(scaler.function)
@@ -122,7 +122,7 @@ def _first(scaler: MadeScaler, old: bool, analysis: Analysis) -> Iterable[Match]
         yield Match(scaler.place, f"`{text}` is taken for the device, and the scaler is on", certain=False)
 
 
-def _keywords(scaler: MadeScaler, old: list[bool]) -> Iterable[Match]:
+def _keywords(scaler: ScalerAllocation, old: list[bool]) -> Iterable[Match]:
     """Keywords that none of torch's constructors has for which a name may stand: others may have any."""
     known = _KEYWORDS if all(old) else _KEYWORDS | {"device"}
     for word in scaler.call.keywords if old else ():
@@ -130,7 +130,7 @@ def _keywords(scaler: MadeScaler, old: list[bool]) -> Iterable[Match]:
             yield Match(scaler.place, f"`GradScaler` has no argument `{word.arg}`: it raises")
 
 
-def _factors(scaler: MadeScaler, analysis: Analysis) -> Iterable[Match]:
+def _factors(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
     frame = analysis.evaluator.root_frame(scaler.function)
     for word in scaler.call.keywords:
         number = analysis.constants.number(word.value, frame)

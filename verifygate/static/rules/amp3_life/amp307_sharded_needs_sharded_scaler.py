@@ -78,7 +78,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.fsdp import Sharding
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -106,7 +106,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
     sharding = Sharding(analysis)
     if not sharding.wraps:
         return
-    for scaler in analysis.made_scalers:
+    for scaler in analysis.scaler_allocations:
         if scaler.off or scaler.sharded or scaler.function.module.mentions(b"ShardedGradScaler"):
             continue
         if _is_for_dtensors(scaler.place, analysis):
@@ -122,14 +122,14 @@ def check(analysis: Analysis) -> Iterator[Match]:
     yield from _clips(sharding, analysis)
 
 
-def _is_for_dtensors(place: Place, analysis: Analysis) -> bool:
+def _is_for_dtensors(place: Location, analysis: Analysis) -> bool:
     """Whether the function, or a condition around the place, says that it is about `fully_shard`."""
-    asked = [ast.unparse(test) for test, holds in analysis.nesting.conditions(place.node, place.function) if holds]
+    asked = [ast.unparse(test) for test, holds in analysis.enclosing.conditions(place.node, place.function) if holds]
     return any(re.search(_DTENSORS, text) for text in (place.function.name, *asked))
 
 
-def _depends(place: Place, analysis: Analysis) -> bool:
-    return bool(analysis.nesting.conditions(place.node, place.function))
+def _depends(place: Location, analysis: Analysis) -> bool:
+    return bool(analysis.enclosing.conditions(place.node, place.function))
 
 
 def _clips(sharding: Sharding, analysis: Analysis) -> Iterator[Match]:
@@ -141,7 +141,7 @@ def _clips(sharding: Sharding, analysis: Analysis) -> Iterator[Match]:
         model = _model_of(call, function)
         if model is None or analysis.roles.known_name(call.func, frame) not in _CLIPS:
             continue
-        place = Place(function, call)
+        place = Location(function, call)
         found, only = sharding.wraps_of(model, function)
         together = (wrap for wrap in found if sharding.together(wrap.place, place, unless_told=True))
         wraps = [wrap for wrap in together if not _goes_to_an_heir(wrap.place, function, analysis)]
@@ -151,7 +151,7 @@ def _clips(sharding: Sharding, analysis: Analysis) -> Iterator[Match]:
             yield Match(place, message, certain=only and all(wrap.sure for wrap in wraps), steps=steps)
 
 
-def _goes_to_an_heir(wrap: Place, clipping: Function, analysis: Analysis) -> bool:
+def _goes_to_an_heir(wrap: Location, clipping: Function, analysis: Analysis) -> bool:
     """Whether the sharded model is put into an object of a class that clips in a way of its own."""
     frame = analysis.evaluator.root_frame(wrap.function)
     made = {

@@ -70,10 +70,10 @@ from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.trained_parameters import is_built_for, is_frozen, is_trained, model_of
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.values.call_graph import Site
-from verifygate.static.values.domain import Bound, Frame, Made, Object, Unknown
+from verifygate.static.values.domain import Bound, ExternalResult, Frame, Object, Unknown
 
 RULE = Rule(
     code="AMP401",
@@ -98,7 +98,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if not function.module.mentions(b"half", b"float16") or not _scales_beside(function, analysis):
             continue
         for cast in (node for node in function.calls if _casts_to_half(node, function, analysis)):
-            around = analysis.nesting.conditions(cast, function)
+            around = analysis.enclosing.conditions(cast, function)
             found = [
                 (place, later)
                 for place, later in _followed(cast, function, analysis)
@@ -119,11 +119,11 @@ def _scales_beside(function: Function, analysis: Analysis) -> bool:
     module = function.module
     if module.mentions(b"caler"):
         return True
-    files = analysis.companions.together(module.path)
+    files = analysis.import_graph.together(module.path)
     return any(call.function.module.path in files for call in analysis.scaler_calls)
 
 
-def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], analysis: Analysis) -> bool:
+def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Location, bool]], analysis: Analysis) -> bool:
     """Whether what a cast depends on also switches the scaler on, or leads to its step: `if args.fp16:`."""
     for place, _ in steps:
         frame = analysis.evaluator.root_frame(place.function)
@@ -131,7 +131,7 @@ def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], 
         enabled = scaler.enabled.expr if scaler is not None and scaler.enabled is not None else None
         if holds and enabled is not None and ast.unparse(enabled) == ast.unparse(test):
             return True
-        conditions = analysis.nesting.conditions(place.node, place.function)
+        conditions = analysis.enclosing.conditions(place.node, place.function)
         if any((ast.unparse(asked), way) == (ast.unparse(test), holds) for asked, way in conditions):
             return True
     return False
@@ -139,10 +139,10 @@ def _switches_too(test: ast.expr, holds: bool, steps: list[tuple[Place, bool]], 
 
 def _is_optimised_there(cast: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether an optimizer is built for the model where all holds that the cast depends on."""
-    around = analysis.nesting.conditions(cast, function)
+    around = analysis.enclosing.conditions(cast, function)
     frame = analysis.evaluator.root_frame(function)
     for call in function.calls:
-        holding = analysis.nesting.conditions(call, function)
+        holding = analysis.enclosing.conditions(call, function)
         if all(each in holding for each in around) and is_built_for(
             ast.unparse(model_of(cast)), function, call, frame, analysis.evaluator
         ):
@@ -152,7 +152,7 @@ def _is_optimised_there(cast: ast.Call, function: Function, analysis: Analysis) 
 
 def _followed(
     cast: ast.Call, function: Function, analysis: Analysis
-) -> Iterator[tuple[Place, list[tuple[Place, bool]]]]:
+) -> Iterator[tuple[Location, list[tuple[Location, bool]]]]:
     """The cast, with the steps that come after it: in its function, in a method of its object, or where it is called.
 
     Out of its own function only those steps count whose optimizer is seen to have the model.
@@ -162,19 +162,19 @@ def _followed(
     if any(_is_undone(each, function) for each in names):
         return
     later = _that_take(model, steps, cast, function, analysis)
-    found = [(Place(function, step), refuses) for step, refuses in later]
+    found = [(Location(function, step), refuses) for step, refuses in later]
     if not steps:
         found += _of_its_optimizer(cast, names, function, analysis)
         found += _in_other_methods(names, function, analysis)
         if any(ast.unparse(model_of(each)) in names for each in function.returns):
             found += _in_callers(function, analysis)
     if found:
-        yield Place(function, cast), found
+        yield Location(function, cast), found
 
 
 def _followed_in_the_next_turn(
     cast: ast.Call, function: Function, analysis: Analysis
-) -> Iterator[tuple[Place, list[tuple[Place, bool]]]]:
+) -> Iterator[tuple[Location, list[tuple[Location, bool]]]]:
     """The cast of a model that a function is given, with the steps of what its caller's loop gives the same model.
 
     An evaluation in half between two epochs: what it casts in place stays half.
@@ -183,23 +183,23 @@ def _followed_in_the_next_turn(
     if not isinstance(model, ast.Name) or _is_undone(model.id, function):
         return
     found = [
-        (Place(entered.function, step), False)
-        for site, bound in analysis.callers.given(model.id, function)
+        (Location(entered.function, step), False)
+        for site, bound in analysis.call_graph.given(model.id, function)
         if not _is_undone(ast.unparse(bound.expr), site.caller)
         for entered in _beside(site, analysis)
         if any(ast.unparse(each.expr) == ast.unparse(bound.expr) for each in entered.arguments.values())
         for step, _ in _steps(entered.function, analysis)
     ]
     if found:
-        yield Place(function, cast), found
+        yield Location(function, cast), found
 
 
 def _beside(site: Site, analysis: Analysis) -> Iterator[Frame]:
     """What the other calls run that stand in the loops around a call."""
-    loops = analysis.nesting.loops(site.call, site.caller)
+    loops = analysis.enclosing.loops(site.call, site.caller)
     for call in site.caller.calls:
-        if call is not site.call and any(loop in loops for loop in analysis.nesting.loops(call, site.caller)):
-            yield from analysis.callers.entered(call, site.caller)
+        if call is not site.call and any(loop in loops for loop in analysis.enclosing.loops(call, site.caller)):
+            yield from analysis.call_graph.entered(call, site.caller)
 
 
 def _also_called(model: str, function: Function) -> set[str]:
@@ -211,7 +211,7 @@ def _also_called(model: str, function: Function) -> set[str]:
 
 def _of_its_optimizer(
     cast: ast.Call, names: set[str], function: Function, analysis: Analysis
-) -> Iterator[tuple[Place, bool]]:
+) -> Iterator[tuple[Location, bool]]:
     """The steps elsewhere of an optimizer that the function builds for the model, and returns or hands on."""
     for step in analysis.scaler_calls:
         if step.method not in ("step", "unscale_") or step.optimizer is None:
@@ -246,16 +246,16 @@ def _handed_on(
 
 def _handed_in(name: str, function: Function, analysis: Analysis) -> Iterator[tuple[Site, Bound]]:
     """What the calls of a function give for a parameter, or for a name that it unpacks from a list of optimizers."""
-    yield from analysis.callers.given(name, function)
+    yield from analysis.call_graph.given(name, function)
     for binding in function.scope.names.get(name, ()):
         if binding.kind == "item" and isinstance(binding.expr, ast.Name):
-            for site, bound in analysis.callers.given(binding.expr.id, function):
+            for site, bound in analysis.call_graph.given(binding.expr.id, function):
                 match bound.expr:
                     case ast.List(elts=parts) | ast.Tuple(elts=parts) if binding.position < len(parts):
                         yield site, Bound(parts[binding.position], bound.frame)
 
 
-def _in_other_methods(names: set[str], function: Function, analysis: Analysis) -> Iterator[tuple[Place, bool]]:
+def _in_other_methods(names: set[str], function: Function, analysis: Analysis) -> Iterator[tuple[Location, bool]]:
     """The steps in other methods of the class that surely take the parameters of an attribute, or of what it was."""
     if function.owner is None or not any(each.startswith("self.") for each in names):
         return
@@ -266,17 +266,17 @@ def _in_other_methods(names: set[str], function: Function, analysis: Analysis) -
     for method in methods:
         for step, refuses in _steps(method, analysis):
             if step.args and any(is_trained(each, step.args[0], frame, analysis.evaluator) for each in names):
-                yield Place(method, step), refuses
+                yield Location(method, step), refuses
 
 
-def _in_callers(function: Function, analysis: Analysis) -> Iterator[tuple[Place, bool]]:
+def _in_callers(function: Function, analysis: Analysis) -> Iterator[tuple[Location, bool]]:
     """The steps that surely take what the function returns, after it is called."""
-    for site in analysis.callers.sites(function):
+    for site in analysis.call_graph.sites(function):
         steps = _steps(site.caller, analysis)
         model = _kept_as(site.call, site.caller, analysis) if steps else ""
         if model and not _is_undone(model, site.caller):
             later = _that_take(model, steps, site.call, site.caller, analysis)
-            yield from ((Place(site.caller, step), True) for step, refuses in later if refuses)
+            yield from ((Location(site.caller, step), True) for step, refuses in later if refuses)
 
 
 def _casts_to_half(node: ast.Call, function: Function, analysis: Analysis) -> bool:
@@ -289,7 +289,7 @@ def _casts_to_half(node: ast.Call, function: Function, analysis: Analysis) -> bo
         half = any(analysis.roles.known_name(each, frame) in ("torch.float16", "torch.half") for each in given)
     if not half or not (kept := _kept_as(node, function, analysis)):
         return False
-    return analysis.hot.is_model(model_of(node), function) or _has_parameters(kept, function)
+    return analysis.hot_loops.is_model(model_of(node), function) or _has_parameters(kept, function)
 
 
 def _has_parameters(name: str, function: Function) -> bool:
@@ -303,7 +303,7 @@ def _kept_as(cast: ast.Call, function: Function, analysis: Analysis) -> str:
     model = model_of(cast)
     if not isinstance(model, ast.Call):
         return ast.unparse(model)
-    around = (each.node for each in analysis.nesting.around(cast, function))
+    around = (each.node for each in analysis.enclosing.around(cast, function))
     outer = next(node for node in around if not isinstance(node, ast.Attribute | ast.Call))
     return ast.unparse(outer.targets[0]) if isinstance(outer, ast.Assign) else ""
 
@@ -332,7 +332,7 @@ def _that_take(
     for step, refuses in steps:
         trained = is_trained(model, step.args[0], frame, analysis.evaluator) if step.args else None
         trained = False if trained is None and is_frozen(model, frame) else trained
-        if step.lineno > Place(function, cast).line and trained is not False:
+        if step.lineno > Location(function, cast).line and trained is not False:
             found.append((step, refuses and trained is True))
     return found
 
@@ -345,7 +345,7 @@ def _is_unscaled_for(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> b
         match value:
             case Object(made=made) if any(_UNSCALES_ITSELF in each.attributes for each in evaluator.linearised(made)):
                 found.append(False)
-            case Made(name=name) if name.startswith("torch.optim."):
+            case ExternalResult(name=name) if name.startswith("torch.optim."):
                 found.append(True)
             case Object(made=made) if any(base.startswith("torch.optim.") for base in evaluator.outside_bases(made)):
                 found.append(True)
@@ -357,7 +357,7 @@ def _is_unscaled_for(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> b
 def _makes_float(function: Function, analysis: Analysis) -> bool:
     """Whether a function makes some model float."""
     casts = (node.func for node in function.calls if isinstance(node.func, ast.Attribute))
-    return any(cast.attr == "float" and analysis.hot.is_model(cast.value, function) for cast in casts)
+    return any(cast.attr == "float" and analysis.hot_loops.is_model(cast.value, function) for cast in casts)
 
 
 def _is_undone(name: str, function: Function) -> bool:

@@ -69,12 +69,12 @@ from verifygate.static.facts.dtype_lattice import FLOAT16_UNDERFLOW, Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.tensor_dtypes import UNKNOWN_SIGMOIDS
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Known
+from verifygate.static.values.domain import ExternalName
 
 RULE = Rule(
     code="AMP402",
@@ -109,12 +109,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
             sure = analysis.tensor_dtypes.is_half(subject, analysis.evaluator.root_frame(function))
             if not sure and not _may_be_half(subject, function, analysis):
                 continue
-            cover = analysis.covered.cover(node, function)
+            cover = analysis.region_coverage.cover(node, function)
             # on whatever device: the epsilon underflows as soon as it is CUDA
             dtypes = analysis.region_dtypes.of(cover.region, AssumedDevice.CUDA_IF_POSSIBLE) if cover else frozenset()
             if cover is None or Dtype.FLOAT16 not in dtypes:
                 continue
-            place = Place(function, node)
+            place = Location(function, node)
             yield Match(
                 place,
                 f"`{statement_text(place)}`: the {what} in float16",
@@ -147,7 +147,7 @@ def _clamped(
 ) -> tuple[ast.expr, ast.expr | None, ast.expr | None]:
     """What a clamp is called on, and its bounds; of `torch.clamp` the tensor is the first argument."""
     values = analysis.evaluator.values(func, analysis.evaluator.root_frame(function))
-    is_function = bool(call.args) and any(isinstance(value, Known) for value in values)
+    is_function = bool(call.args) and any(isinstance(value, ExternalName) for value in values)
     subject, bounds = (call.args[0], call.args[1:]) if is_function else (func.value, call.args)
     named = {word.arg: word.value for word in call.keywords}
     lower, upper = (*bounds, None, None)[:2]
@@ -164,7 +164,7 @@ def _may_be_half(subject: ast.expr, function: Function, analysis: Analysis) -> b
     names = {each.id for each in walk(subject) if isinstance(each, ast.Name)}
     if not names & {*function.scope.names}:
         return False
-    entries = (entered for _, entered in analysis.callers.entries(function))
+    entries = (entered for _, entered in analysis.call_graph.entries(function))
     return any(analysis.tensor_dtypes.is_half(subject, entered, UNKNOWN_SIGMOIDS) for entered in entries)
 
 
@@ -221,7 +221,7 @@ def _kept(expr: ast.Attribute, function: Function, analysis: Analysis) -> float 
     binding, method = bindings[0]
     if method is None or not isinstance(binding.expr, ast.Name) or not _is_parameter(binding.expr, method):
         return None
-    entries = list(analysis.callers.entries(method))
+    entries = list(analysis.call_graph.entries(method))
     if entries and all(binding.expr.id in entered.arguments for _, entered in entries):
         return None
     return _number(binding.expr, method, analysis)
@@ -239,7 +239,7 @@ def _is_kept_from_both(
 
 def _is_subtracted(node: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether one minus the result goes into a logarithm, a root, or below a fraction line, by the name it is given."""
-    outer = analysis.nesting.parent(node, function)
+    outer = analysis.enclosing.parent(node, function)
     names = {each.id for each in getattr(outer, "targets", ()) if isinstance(each, ast.Name)}
     return any(
         isinstance(each, ast.BinOp)
@@ -269,7 +269,7 @@ def _matters(node: ast.AST, function: Function, analysis: Analysis) -> bool:
 
 def _chain(node: ast.AST, function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST, ast.AST]]:
     inner = node
-    for each in analysis.nesting.around(node, function):
+    for each in analysis.enclosing.around(node, function):
         yield inner, each.node
         if isinstance(each.node, ast.stmt | ast.BinOp):
             return

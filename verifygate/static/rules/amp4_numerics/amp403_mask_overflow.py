@@ -74,7 +74,7 @@ from verifygate.static.facts.dtype_lattice import FLOAT16_MAX, Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.tensor_dtypes import UNKNOWN_LAYERS
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 
@@ -120,7 +120,7 @@ _KEYWORDS = ("value", "min", "max", "other", "fill_value")
 
 def looks_beside(analysis: Analysis) -> bool:
     """Whether some region, or a framework, may compute in float16."""
-    return analysis.may_be_float16 or bool(analysis.delegated.calls)
+    return analysis.may_be_float16 or bool(analysis.delegation.calls)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -134,7 +134,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             continue
         if under := _region(node, function, analysis):
             region, certain = under
-            place = Place(function, node)
+            place = Location(function, node)
             silent = isinstance(node, ast.Assign) or last_name(node.func) == "where"
             yield Match(
                 place,
@@ -144,16 +144,16 @@ def check(analysis: Analysis) -> Iterable[Match]:
             )
 
 
-def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Place, bool] | None:
+def _region(node: ast.AST, function: Function, analysis: Analysis) -> tuple[Location, bool] | None:
     """The float16 region in which a node runs, and whether it surely does: one of the project's, or a framework's."""
-    cover = analysis.covered.cover(node, function)
+    cover = analysis.region_coverage.cover(node, function)
     if cover is not None:
         # on whatever device: the constant overflows as soon as it is CUDA
         dtypes = analysis.region_dtypes.of(cover.region, AssumedDevice.CUDA_IF_POSSIBLE)
         return (cover.region.place, cover.certain and dtypes == {Dtype.FLOAT16}) if Dtype.FLOAT16 in dtypes else None
-    if analysis.covered.written_around(node, function) is not None:
+    if analysis.region_coverage.written_around(node, function) is not None:
         return None
-    framework = analysis.delegated.over(function)
+    framework = analysis.delegation.over(function)
     return (framework, False) if framework is not None else None
 
 

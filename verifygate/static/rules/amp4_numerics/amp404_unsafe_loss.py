@@ -66,9 +66,9 @@ from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import Known, Made
+from verifygate.static.values.domain import ExternalName, ExternalResult
 
 RULE = Rule(
     code="AMP404",
@@ -100,11 +100,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
             continue
         for node in function.calls:
             if (unsafe := _is_unsafe(node, function, analysis)) is not None:
-                cover = analysis.covered.cover(node, function)
+                cover = analysis.region_coverage.cover(node, function)
                 devices = analysis.devices.of(cover.region.region) if cover else frozenset()
                 if cover is None or not devices & {"cuda", "?"} or _is_island_by_default(cover.region, analysis):
                     continue
-                place = Place(function, node)
+                place = Location(function, node)
                 yield Match(
                     place,
                     f"`{statement_text(place)}` runs inside a CUDA autocast region, which refuses it",
@@ -121,7 +121,7 @@ def _is_island_by_default(region: WrittenRegion, analysis: Analysis) -> bool:
     default = function.default(enabled.expr.id)
     if not (isinstance(default, ast.Constant) and default.value is False):
         return False
-    return not any(enabled.expr.id in entered.arguments for _, entered in analysis.callers.entries(function))
+    return not any(enabled.expr.id in entered.arguments for _, entered in analysis.call_graph.entries(function))
 
 
 def _is_unsafe(call: ast.Call, function: Function, analysis: Analysis) -> bool | None:
@@ -130,7 +130,7 @@ def _is_unsafe(call: ast.Call, function: Function, analysis: Analysis) -> bool |
     hits = [
         value
         for value in values
-        if (isinstance(value, Known) and value.name == _FUNCTION)
-        or (isinstance(value, Made) and value.name in _OBJECTS and value.calls)
+        if (isinstance(value, ExternalName) and value.name == _FUNCTION)
+        or (isinstance(value, ExternalResult) and value.name in _OBJECTS and value.calls)
     ]
     return len(hits) == len(values) if hits else None

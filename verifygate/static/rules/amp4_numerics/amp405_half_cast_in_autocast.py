@@ -63,7 +63,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.step_tensors import is_loss_call
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
@@ -88,29 +88,31 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if not region.is_active or Dtype.FLOAT16 not in analysis.region_dtypes.of(region):
             continue
         for call in region.calls:
-            if analysis.covered.written_around(call, region.function) is not region:
+            if analysis.region_coverage.written_around(call, region.function) is not region:
                 continue
             if _is_cast(call, region.function, analysis) and _is_used_by_name(call, region.function, analysis):
-                place = Place(region.function, call)
+                place = Location(region.function, call)
                 message = f"`{statement_text(place)}` rounds by hand what a loss or a model is given"
                 yield Match(place, message, certain=False)
             for argument in call.args:
-                if _is_cast(argument, region.function, analysis) and analysis.hot.is_model(call.func, region.function):
-                    place = Place(region.function, argument)
+                if _is_cast(argument, region.function, analysis) and analysis.hot_loops.is_model(
+                    call.func, region.function
+                ):
+                    place = Location(region.function, argument)
                     yield Match(place, f"`{statement_text(place)}` casts by hand what autocast casts where it is safe")
     yield from _decorated(analysis)
 
 
 def _is_used_by_name(cast: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether a name that a cast is bound to goes into a loss or a model."""
-    outer = analysis.nesting.parent(cast, function)
+    outer = analysis.enclosing.parent(cast, function)
     names = {each.id for each in getattr(outer, "targets", ()) if isinstance(each, ast.Name)}
     return any(
         isinstance(argument, ast.Name)
         and argument.id in names
         and any(binding.node is outer for binding in reaching(argument.id, argument, function) or ())
         for call in (function.calls if names else ())
-        if is_loss_call(call) or analysis.hot.is_model(call.func, function)
+        if is_loss_call(call) or analysis.hot_loops.is_model(call.func, function)
         for argument in call.args
     )
 
@@ -138,6 +140,6 @@ def _decorated(analysis: Analysis) -> Iterable[Match]:
             casts = [word.value for word in decorator.keywords if word.arg == "cast_inputs"]
             if any(analysis.roles.known_name(each, frame) in _HALF for each in casts):
                 yield Match(
-                    Place(function, decorator),
+                    Location(function, decorator),
                     "all inputs of this method become half, and autocast is off inside it",
                 )

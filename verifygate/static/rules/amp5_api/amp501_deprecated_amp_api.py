@@ -64,7 +64,7 @@ from verifygate import torch_names
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
 
@@ -93,7 +93,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if _is_fallback(node, function, (new, new.replace(".amp.", ".")), analysis):
                 continue
             yield Match(
-                Place(function, node),
+                Location(function, node),
                 f"`{name}` is deprecated since torch 2.4",
                 remedy=f'use `{new}` with `"{device}"` as its device type',
             )
@@ -101,12 +101,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
             new, device = torch_names.DEPRECATED_STATE[name]
             if not _is_fallback(node, function, (new,), analysis):
                 call = f'{new}("{device}"{", ..." if ".set_" in name else ""})'
-                yield Match(Place(function, node), f"`{name}` is deprecated since torch 2.4", remedy=f"use `{call}`")
+                yield Match(Location(function, node), f"`{name}` is deprecated since torch 2.4", remedy=f"use `{call}`")
 
 
 def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> bool:
     """Whether a `try`, or a condition that asks for a version, chooses between old and new interfaces around a use."""
-    around = [each.node for each in analysis.nesting.around(node, function)]
+    around = [each.node for each in analysis.enclosing.around(node, function)]
     tests = [ast.unparse(each.test) for each in around if isinstance(each, ast.If | ast.IfExp)]
     return any(isinstance(each, ast.Try) for each in around) or any(re.search(_VERSIONS, test) for test in tests)
 
@@ -114,7 +114,7 @@ def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> boo
 def _is_fallback(node: ast.expr, function: Function, new: tuple[str, ...], analysis: Analysis) -> bool:
     """Whether the other arm of the `try` or `if` around a use has what takes its place: this one is for older torch."""
     frame = analysis.evaluator.root_frame(function)
-    for each in analysis.nesting.around(node, function):
+    for each in analysis.enclosing.around(node, function):
         others: list[ast.stmt] | list[ast.expr] = []
         if isinstance(each.node, ast.Try) and each.part == "handlers":
             others = each.node.body

@@ -53,8 +53,8 @@ from collections.abc import Iterable
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
-from verifygate.static.values.domain import Known
+from verifygate.static.symbols.location import Location
+from verifygate.static.values.domain import ExternalName
 
 RULE = Rule(
     code="AMP502",
@@ -73,6 +73,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if not function.module.mentions(b"apex.amp", b"from apex import"):
             continue
         values = analysis.evaluator.values(call.func, analysis.evaluator.root_frame(function))
-        names = (value.name for value in values if isinstance(value, Known))  # beside None, where apex is not there
+        names = (
+            value.name for value in values if isinstance(value, ExternalName)
+        )  # beside None, where apex is not there
         if name := next((each for each in names if each.startswith("apex.amp.")), ""):
-            yield Match(Place(function, call), f"`{name}` is superseded by torch's own AMP")
+            yield Match(Location(function, call), f"`{name}` is superseded by torch's own AMP")

@@ -57,7 +57,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.inventory import delegates
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 
 RULE = Rule(
     code="AMP503",
@@ -75,4 +75,4 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for call, function in analysis.calls:
         name = analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))
         if delegates(name, call):
-            yield Match(Place(function, call), f"mixed precision is delegated to `{name}`")
+            yield Match(Location(function, call), f"mixed precision is delegated to `{name}`")

@@ -53,10 +53,10 @@ from collections.abc import Iterable
 
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dict_keys import Shape
+from verifygate.static.facts.dict_keys import KeySet
 from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -96,7 +96,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             key = node.slice.value
             if guarded(node, key, function):
                 continue
-            shapes = analysis.shapes.lacking(key, node.value, frame)
+            shapes = analysis.dict_keys.lacking(key, node.value, frame)
             if shapes and (flags := _flags(node, function, analysis)):
                 shapes = [shape for shape in shapes if flags <= shape.keys.keys()]  # of the others it is not read
             found = _match(node, key, shapes, function) if shapes else None
@@ -115,7 +115,7 @@ def _flags(node: ast.Subscript, function: Function, analysis: Analysis) -> set[s
     """The keys that conditions around a read ask the same dict for: `if info.get("remote"): info["address"]`."""
     asked: set[str] = set()
     read = ast.unparse(node.value)
-    tests = [test for test, holds in analysis.nesting.conditions(node, function) if holds]
+    tests = [test for test, holds in analysis.enclosing.conditions(node, function) if holds]
     while tests:
         match tests.pop():
             case ast.BoolOp(op=ast.And(), values=parts):
@@ -143,11 +143,11 @@ def _from_callers(node: ast.Subscript, key: str, function: Function, analysis: A
         return None
     if not _always_runs(node, function, analysis):
         return None
-    for site, frame in analysis.callers.entries(function):
-        if len(analysis.callers.callees(site.call, site.caller)) > 1:
+    for site, frame in analysis.call_graph.entries(function):
+        if len(analysis.call_graph.callees(site.call, site.caller)) > 1:
             continue
-        if shapes := analysis.shapes.lacking(key, node.value, frame):
-            return _match(node, key, shapes, function, Place(site.caller, site.call))
+        if shapes := analysis.dict_keys.lacking(key, node.value, frame):
+            return _match(node, key, shapes, function, Location(site.caller, site.call))
     return None
 
 
@@ -162,12 +162,12 @@ def _always_runs(node: ast.Subscript, function: Function, analysis: Analysis) ->
     """Whether nothing in the function decides if the node runs: no branch around it, no way out before it."""
     if any(each.lineno < node.lineno for kind in _EXITS for each in function.of_kind(kind)):
         return False
-    return not any(isinstance(each.node, _DECIDERS) for each in analysis.nesting.around(node, function))
+    return not any(isinstance(each.node, _DECIDERS) for each in analysis.enclosing.around(node, function))
 
 
 def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> bool:
     """Whether a derived class gives `self.name` another meaning, or unknown code writes the key into such a name."""
-    if analysis.shapes.written_elsewhere(last_name(node.value), key):
+    if analysis.dict_keys.written_elsewhere(last_name(node.value), key):
         return True
     owner = function.owner
     if owner is None or not function.parameters or _root_name(node) != function.parameters[0].arg:
@@ -181,7 +181,7 @@ def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysi
     )
 
 
-def _is_overridden(shape: Shape, function: Function, analysis: Analysis) -> bool:
+def _is_overridden(shape: KeySet, function: Function, analysis: Analysis) -> bool:
     """Whether a dict is made by a method in whose place the class that reads it has one of its own, or another may."""
     made_by, reader = shape.made_at.function, function.owner
     if made_by.owner is None or made_by.owner is reader:
@@ -207,7 +207,7 @@ def _is_one_of_many(method: Function, analysis: Analysis) -> bool:
     return any(text in file.data for file in analysis.program.sources if file.path not in known)
 
 
-def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
+def _is_filled_by_others(shape: KeySet, key: str, analysis: Analysis) -> bool:
     """Whether any file puts the key, or a computed one, into such an attribute of another, or into an imported dict.
 
     `engine.state.metrics[name] = value`: told by the text, since what fills it may have nothing to do with AMP.
@@ -232,7 +232,7 @@ def _is_filled_by_others(shape: Shape, key: str, analysis: Analysis) -> bool:
 
 
 def _match(
-    node: ast.Subscript, key: str, shapes: list[Shape], function: Function, handed_over: Place | None = None
+    node: ast.Subscript, key: str, shapes: list[KeySet], function: Function, handed_over: Location | None = None
 ) -> Match:
     keys = sorted({each for shape in shapes for each in shape.keys})
     made = [
@@ -242,9 +242,9 @@ def _match(
         made.append((handed_over, "it is handed over here"))
     where = shapes[0].made_at.function.symbol or "the module"
     return Match(
-        Place(function, node),
+        Location(function, node),
         f"`{ast.unparse(node)}` raises KeyError: the dict from `{where}` has no key '{key}'",
-        steps=(*made, (Place(function, node), f"'{key}' is read here")),
+        steps=(*made, (Location(function, node), f"'{key}' is read here")),
         details=(Detail(label="expected keys", values=tuple(keys)), Detail(label="missing key", values=(key,))),
         remedy=nearest(key, keys),
     )

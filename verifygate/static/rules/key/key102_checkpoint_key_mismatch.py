@@ -71,14 +71,14 @@ from verifygate.base.records import record
 from verifygate.model import Detail, Severity
 from verifygate.naming import speaks_of_an_optimizer
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dict_keys import Shape
+from verifygate.static.facts.dict_keys import KeySet
 from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.traversal import children
-from verifygate.static.values.domain import Frame, Made
+from verifygate.static.values.domain import ExternalResult, Frame
 
 RULE = Rule(
     code="KEY102",
@@ -103,7 +103,7 @@ class _Save:
     call: ast.Call
     function: Function
     names: frozenset[str]
-    shapes: tuple[Shape, ...] | None
+    shapes: tuple[KeySet, ...] | None
     """None where what is saved is not a dict whose keys are known."""
     bare: bool
     """What is saved is a `state_dict()` by itself: its keys are parameters."""
@@ -124,7 +124,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 call, home = found
                 reads.setdefault(call, []).append(node)
                 homes[call] = home
-        files = analysis.companions.together(function.module.path) if reads else ()
+        files = analysis.import_graph.together(function.module.path) if reads else ()
         together = {_key(node) for nodes in reads.values() for node in nodes}
         for call, nodes in reads.items():
             near = [save for save in saves if save.function.module.path in files]
@@ -139,7 +139,7 @@ def _paired(analysis: Analysis) -> Iterator[Match]:
         if gives is None or len(function.scope.names.get(given, ())) != 1:
             continue
         frame = analysis.evaluator.root_frame(gives)
-        shapes = [analysis.shapes.of(each, frame) for each in gives.returns]
+        shapes = [analysis.dict_keys.of(each, frame) for each in gives.returns]
         keys = {key for each in shapes for shape in each or () for key in shape.keys}
         reads = [node for node in function.of_kind(ast.Subscript) if ast.unparse(node.value) == given and _key(node)]
         stored = {_key(node) for node in reads if not _is_load(node)}
@@ -147,10 +147,10 @@ def _paired(analysis: Analysis) -> Iterator[Match]:
             key = _key(node)
             if key not in keys | stored and not guarded(node, key, function):
                 yield Match(
-                    Place(function, node),
+                    Location(function, node),
                     f"`{ast.unparse(node)}` raises KeyError: `{gives.name}` of this class gives no key '{key}'",
                     certain=False,
-                    steps=((Place(gives, gives.returns[0]), "the state is handed out here"),),
+                    steps=((Location(gives, gives.returns[0]), "the state is handed out here"),),
                     details=(
                         Detail(label="expected keys", values=tuple(sorted(keys))),
                         Detail(label="missing key", values=(key,)),
@@ -202,10 +202,10 @@ def _compare(
                 yield _sometimes_missing(node, key, function, lacking)
             continue
         yield Match(
-            Place(function, node),
+            Location(function, node),
             f"`{ast.unparse(node)}` raises KeyError: the project's checkpoints have no key '{key}'",
             certain=certain,
-            steps=tuple((Place(save.function, save.call), "the checkpoint is saved here") for save in tied),
+            steps=tuple((Location(save.function, save.call), "the checkpoint is saved here") for save in tied),
             details=(
                 Detail(label="expected keys", values=tuple(sorted(keys))),
                 Detail(label="missing key", values=(key,)),
@@ -240,10 +240,10 @@ def _resumes_without(save: _Save, key: str, read: set[str]) -> bool:
 
 def _sometimes_missing(node: ast.Subscript, key: str, function: Function, save: _Save) -> Match:
     kept = sorted({each for shape in save.shapes or () for each in shape.keys})
-    place = Place(save.function, save.call)
+    place = Location(save.function, save.call)
     where = f"line {place.line}" if save.function.module is function.module else f"{place.path}:{place.line}"
     return Match(
-        Place(function, node),
+        Location(function, node),
         f"`{ast.unparse(node)}` raises KeyError on the checkpoint of {where}: it has no key '{key}'",
         certain=False,
         steps=((place, "this checkpoint has an optimizer's state, and no such key"),),
@@ -272,7 +272,7 @@ def _tied(analysis: Analysis, call: ast.Call, home: Frame, saves: list[_Save]) -
 
 def _is_resumed(analysis: Analysis, call: ast.Call, home: Frame) -> bool:
     """Whether the load runs only where a setting says that a run is resumed: of several files, all are its own."""
-    conditions = analysis.nesting.conditions(call, home.function)
+    conditions = analysis.enclosing.conditions(call, home.function)
     return any(holds and re.search(r"(?i)^(?!not ).*resume", ast.unparse(test)) for test, holds in conditions)
 
 
@@ -314,15 +314,15 @@ def _handed(analysis: Analysis, call: ast.Call, function: Function) -> Iterator[
     bindings = function.scope.names.get(given.id, []) if isinstance(given, ast.Name) else []
     if [binding.kind for binding in bindings] != ["parameter"]:
         return
-    for site, bound in analysis.callers.given(given.id, function):  # type: ignore[attr-defined]
+    for site, bound in analysis.call_graph.given(given.id, function):  # type: ignore[attr-defined]
         yield site.call, site.caller, bound.expr
 
 
-def _shapes(analysis: Analysis, given: ast.expr, function: Function, frame: Frame) -> list[Shape] | None:
+def _shapes(analysis: Analysis, given: ast.expr, function: Function, frame: Frame) -> list[KeySet] | None:
     """The shapes of what a save is given, by the assignments that reach it."""
-    found: list[Shape] = []
+    found: list[KeySet] = []
     for expr in _reaching(given, given, function):
-        shapes = analysis.shapes.of(expr, frame)
+        shapes = analysis.dict_keys.of(expr, frame)
         if shapes is None:
             return None
         found += shapes
@@ -344,7 +344,7 @@ def _loaded(analysis: Analysis, node: ast.Subscript, function: Function, frame: 
         value for expr in _reaching(node.value, node, function) for value in analysis.evaluator.values(expr, frame)
     }
     only = next(iter(values)) if len(values) == 1 else None
-    return only.calls[-1] if isinstance(only, Made) and only.name == "torch.load" and only.calls else None
+    return only.calls[-1] if isinstance(only, ExternalResult) and only.name == "torch.load" and only.calls else None
 
 
 def _path(call: ast.Call, position: int) -> ast.expr | None:

@@ -78,15 +78,15 @@ from typing import TypeGuard
 from verifygate.base.records import record
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dict_keys import Shape
+from verifygate.static.facts.dict_keys import KeySet
 from verifygate.static.idioms.data_loaders import DATA_LOADERS, Loader
 from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.sites import Loop
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ClassValue, Frame, FunctionValue, Literal, Made, Object
+from verifygate.static.values.domain import ClassValue, ExternalResult, Frame, FunctionValue, Literal, Object
 
 RULE = Rule(
     code="KEY103",
@@ -157,13 +157,13 @@ def _stored(loop: ast.For, name: str) -> set[str]:
     }
 
 
-def _shapes(analysis: Analysis, loop: Loop, function: Function) -> list[Shape]:
+def _shapes(analysis: Analysis, loop: Loop, function: Function) -> list[KeySet]:
     """The shapes of the batches of a loop; nothing where any of them is not known."""
     calls = {
         value.calls[-1][0]: value.calls[-1]
-        for _, values in analysis.hot.drawn.of(loop, function)
+        for _, values in analysis.hot_loops.drawn.of(loop, function)
         for value in values
-        if isinstance(value, Made) and value.name in DATA_LOADERS and value.calls
+        if isinstance(value, ExternalResult) and value.name in DATA_LOADERS and value.calls
     }
     if len(calls) != 1:
         return []
@@ -192,13 +192,13 @@ def _method(analysis: Analysis, value: Object, name: str) -> list[Function]:
     return []
 
 
-def _returned(analysis: Analysis, makers: list[Function]) -> list[Shape]:
+def _returned(analysis: Analysis, makers: list[Function]) -> list[KeySet]:
     """The shapes of all that some functions return; nothing where one return is anything else."""
-    found: list[Shape] = []
+    found: list[KeySet] = []
     for maker in makers:
         frame = analysis.evaluator.root_frame(maker)
         for result in maker.returns:
-            shapes = analysis.shapes.of(result, frame)
+            shapes = analysis.dict_keys.of(result, frame)
             if shapes is None:
                 return []
             found += shapes
@@ -209,7 +209,7 @@ def _returned(analysis: Analysis, makers: list[Function]) -> list[Shape]:
 class _Read:
     """A key read from a batch, by the name that the batch has there."""
 
-    place: Place
+    place: Location
     node: ast.Subscript
     batch: str
     certain: bool = True
@@ -228,7 +228,7 @@ def _reads(analysis: Analysis, loop: ast.For, name: str, function: Function) -> 
     frame = analysis.evaluator.root_frame(function)
     for node in (each for statement in loop.body for each in walk(statement)):
         if _is_read(node, name):
-            yield [[_Read(Place(function, node), node, name)]]
+            yield [[_Read(Location(function, node), node, name)]]
         if not isinstance(node, ast.Call):
             continue
         if not any(isinstance(argument, ast.Name) and argument.id == name for argument in node.args):
@@ -249,8 +249,8 @@ def _reads_in(callee: Function, frame: Frame | None, name: str, certain: bool, a
             continue
         for node in callee.own_nodes:
             if _is_read(node, parameter):
-                asks = any(True for _ in analysis.held.conditions(Place(callee, node)))
-                found.append(_Read(Place(callee, node), node, parameter, certain and not asks))
+                asks = any(True for _ in analysis.path_conditions.conditions(Location(callee, node)))
+                found.append(_Read(Location(callee, node), node, parameter, certain and not asks))
     return found
 
 
@@ -260,13 +260,15 @@ def _misses(read: _Read, keys: set[str], analysis: Analysis) -> bool:
         return False
     if _is_left_out(read.place, analysis):
         return False
-    return not any(_asks_for_another(test, holds, read.batch, keys) for test, holds in analysis.held.leaves(read.place))
+    return not any(
+        _asks_for_another(test, holds, read.batch, keys) for test, holds in analysis.path_conditions.leaves(read.place)
+    )
 
 
-def _is_left_out(place: Place, analysis: Analysis) -> bool:
+def _is_left_out(place: Location, analysis: Analysis) -> bool:
     """Whether every call in sight denies what a place is held by: a mode that is left as it is, another one."""
-    tests = list(analysis.held.conditions(place))
-    entries = [entered for _, entered in analysis.callers.entries(place.function)] if tests else []
+    tests = list(analysis.path_conditions.conditions(place))
+    entries = [entered for _, entered in analysis.call_graph.entries(place.function)] if tests else []
     truth = analysis.evaluator.truth
     return bool(entries) and all(any(truth(test, each) is (not holds) for test, holds in tests) for each in entries)
 
@@ -301,7 +303,7 @@ def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.Subscript]:
     )
 
 
-def _match(read: _Read, made: Place, keys: set[str]) -> Match:
+def _match(read: _Read, made: Location, keys: set[str]) -> Match:
     return Match(
         read.place,
         f"`{ast.unparse(read.node)}` raises KeyError: the items of `{made.function.symbol}` have no key '{read.key}'",

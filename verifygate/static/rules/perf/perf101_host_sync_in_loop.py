@@ -73,7 +73,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.step_tensors import StepTensors, differentiated, names_in
 from verifygate.static.rule import FURTHER, Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.sites import Loop, Spot
+from verifygate.static.symbols.sites import Loop, ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import children
 from verifygate.torch_names import CLIP_FUNCTIONS
@@ -99,16 +99,16 @@ _ON_THE_HOST = re.compile(
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """For each loop, and each function that runs in every step, the reads on the host in it."""
-    found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[Spot, bool, bool]]] = {}
-    hot = {loop.node for loop in analysis.hot.training}
-    for loop in analysis.hot.training:
-        for spot, certain in _reads(loop.turns, StepTensors(analysis.hot, loop)):
+    found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[ProgramPoint, bool, bool]]] = {}
+    hot = {loop.node for loop in analysis.hot_loops.training}
+    for loop in analysis.hot_loops.training:
+        for spot, certain in _reads(loop.turns, StepTensors(analysis.hot_loops, loop)):
             place = (spot.place.line, spot.place.column)
             own = spot.function is loop.function
             outermost = next((each for each in spot.loops if each in hot), None) if own else None
-            read = (spot, certain, analysis.hot.is_chosen_in(loop, spot))
+            read = (spot, certain, analysis.hot_loops.is_chosen_in(loop, spot))
             found.setdefault((spot.function, outermost), {}).setdefault(place, read)
-    for turns in analysis.hot.run_by_libraries:
+    for turns in analysis.hot_loops.run_by_libraries:
         for spot, certain in _reads(turns):
             place = (spot.place.line, spot.place.column)
             found.setdefault((spot.function, None), {}).setdefault(place, (spot, certain, False))
@@ -128,7 +128,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         )
 
 
-def _reads(turns: list[Spot], tensors: StepTensors | None = None) -> Iterator[tuple[Spot, bool]]:
+def _reads(turns: list[ProgramPoint], tensors: StepTensors | None = None) -> Iterator[tuple[ProgramPoint, bool]]:
     """Reads on the host, and whether what is read is surely a tensor of the step, by what its loop makes of names."""
     for spot in turns:
         call = spot.node

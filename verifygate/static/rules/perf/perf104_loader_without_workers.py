@@ -65,8 +65,8 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.data_loaders import feeding_a_gpu
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
-from verifygate.static.values.domain import Made
+from verifygate.static.symbols.location import Location
+from verifygate.static.values.domain import ExternalResult
 
 RULE = Rule(
     code="PERF104",
@@ -86,10 +86,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if loader.constant("num_workers", default=0) != 0:
             continue
         dataset = loader.values("dataset")
-        if any(isinstance(value, Made) and value.name.endswith("TensorDataset") for value in dataset):
+        if any(isinstance(value, ExternalResult) and value.name.endswith("TensorDataset") for value in dataset):
             continue
-        place = Place(loader.function, loader.call)
-        loop = Place(feed.loop.function, feed.loop.node)
+        place = Location(loader.function, loader.call)
+        loop = Location(feed.loop.function, feed.loop.node)
         yield Match(
             place, "the DataLoader has no workers: loading and computing take turns", steps=((loop, "drawn from here"),)
         )

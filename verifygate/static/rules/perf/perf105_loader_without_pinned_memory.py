@@ -66,7 +66,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.data_loaders import feeding_a_gpu
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 
 RULE = Rule(
     code="PERF105",
@@ -84,8 +84,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for feed in feeding_a_gpu(analysis):
         if feed.asynchronous or feed.loader.constant("pin_memory", default=False) is not False:
             continue
-        place = Place(feed.loader.function, feed.loader.call)
-        loop = Place(feed.loop.function, feed.loop.node)
+        place = Location(feed.loader.function, feed.loader.call)
+        loop = Location(feed.loop.function, feed.loop.node)
         yield Match(
             place, "the DataLoader does not pin the batches that go to the GPU", steps=((loop, "drawn from here"),)
         )

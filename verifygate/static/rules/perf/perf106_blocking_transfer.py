@@ -65,7 +65,7 @@ from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.data_loaders import feeding_a_gpu
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 
 RULE = Rule(
     code="PERF106",
@@ -83,10 +83,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """The first move of a batch in each loop whose loader does not match it."""
     for feed in feeding_a_gpu(analysis):
         pinned = feed.loader.constant("pin_memory", default=False)
-        place = Place(feed.loop.function, feed.moves[0])
-        made = (Place(feed.loader.function, feed.loader.call), "the loader")
+        place = Location(feed.loop.function, feed.moves[0])
+        made = (Location(feed.loader.function, feed.loader.call), "the loader")
         if pinned is True and feed.blocking:
-            place = Place(feed.loop.function, feed.blocking[0])
+            place = Location(feed.loop.function, feed.blocking[0])
             yield Match(place, f"`{statement_text(place)}` waits, although the loader pins the batch", steps=(made,))
         elif pinned is False and feed.asynchronous:
             message = f"`{statement_text(place)}`: `non_blocking` has no effect, the loader does not pin the batch"

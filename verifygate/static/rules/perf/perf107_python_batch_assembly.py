@@ -86,8 +86,8 @@ _ASSEMBLERS = frozenset({"torch.stack", "torch.tensor", "torch.cat", "numpy.stac
 def check(analysis: Analysis) -> Iterable[Match]:
     """Assemblies in every turn; the first of each function stands for all."""
     seen = set()
-    for loop in analysis.hot.training:
-        outputs = StepTensors(analysis.hot, loop).on_device
+    for loop in analysis.hot_loops.training:
+        outputs = StepTensors(analysis.hot_loops, loop).on_device
         for spot in loop.turns:
             picked = _picked(spot.node)
             if picked is None or spot.function in seen or set(names_in(picked)) & outputs:

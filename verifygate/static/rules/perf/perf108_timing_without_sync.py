@@ -77,10 +77,10 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.clocks import reads_clock
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
-from verifygate.static.symbols.sites import Spot
+from verifygate.static.symbols.sites import ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import Frame
@@ -108,7 +108,7 @@ _OTHER_DEVICES = rb"(?i)(?<![a-z])(?:gpu|[nx]pu|mps|device(?!_type))"
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Spans from a first to a second read of a clock, in one block or a `with` in it, with GPU work and no wait."""
-    for module in analysis.hot.modules:
+    for module in analysis.hot_loops.modules:
         data = module.file.data
         if b"cuda" not in data and (not module.file.mentions_amp or _is_for_the_cpu(data)):
             continue
@@ -125,8 +125,8 @@ def _is_for_the_cpu(data: bytes) -> bool:
     return bool(re.search(_CPU_REGION, data)) and not re.search(_OTHER_DEVICES, data)
 
 
-def _starts(analysis: Analysis, function: Function, frame: Frame) -> Iterator[tuple[Spot, str]]:
-    for spot in analysis.hot.spots(function):
+def _starts(analysis: Analysis, function: Function, frame: Frame) -> Iterator[tuple[ProgramPoint, str]]:
+    for spot in analysis.hot_loops.spots(function):
         match spot.node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if reads_clock(value, frame, analysis):
                 yield spot, name
@@ -136,7 +136,7 @@ def _starts(analysis: Analysis, function: Function, frame: Frame) -> Iterator[tu
                 yield spot, name
 
 
-def _is_last_read(last: ast.Name, spot: Spot, frame: Frame, analysis: Analysis) -> bool:
+def _is_last_read(last: ast.Name, spot: ProgramPoint, frame: Frame, analysis: Analysis) -> bool:
     """Whether the end of one span begins the next: `now = time()`, what it took, and `then = now`."""
     read = reaching(last.id, spot.node, spot.function) or []
     block = spot.block[: spot.block.index(spot.statement)]
@@ -145,7 +145,7 @@ def _is_last_read(last: ast.Name, spot: Spot, frame: Frame, analysis: Analysis) 
     )
 
 
-def _span(analysis: Analysis, start: Spot, name: str, frame: Frame) -> Iterator[Match]:
+def _span(analysis: Analysis, start: ProgramPoint, name: str, frame: Frame) -> Iterator[Match]:
     """From a start to the first statement of the same block that takes the difference to it, or sets it anew."""
     between: list[ast.AST] = []
     ends: set[str] = set()
@@ -201,7 +201,7 @@ def _takes(node: ast.AST, name: str, ends: set[str], frame: Frame, analysis: Ana
     )
 
 
-def _is_told_of(start: Spot, stop: ast.Assign, difference: ast.AST) -> bool:
+def _is_told_of(start: ProgramPoint, stop: ast.Assign, difference: ast.AST) -> bool:
     """Whether a difference of two names can be that of this span: another may have bound both anew by then."""
     read = {id(start.node.value), id(stop.value)}  # type: ignore[attr-defined]
     names = {node.id for node in walk(difference) if isinstance(node, ast.Name)}
@@ -210,7 +210,7 @@ def _is_told_of(start: Spot, stop: ast.Assign, difference: ast.AST) -> bool:
     return read <= reached
 
 
-def _judge(analysis: Analysis, start: Spot, between: list[ast.AST], stop: ast.AST) -> Iterator[Match]:
+def _judge(analysis: Analysis, start: ProgramPoint, between: list[ast.AST], stop: ast.AST) -> Iterator[Match]:
     nodes = [node for statement in between for node in walk(statement)]
     if any(isinstance(node, ast.While) or (isinstance(node, ast.For) and not _over_range(node)) for node in nodes):
         return
@@ -221,9 +221,9 @@ def _judge(analysis: Analysis, start: Spot, between: list[ast.AST], stop: ast.AS
     begun = min(map(_end, works))  # who waits before anything is queued waits for nothing of it
     if any(_waits(analysis, call, start.function) for call in calls if _end(call) >= begun):
         return
-    first = Place(start.function, works[0])
+    first = Location(start.function, works[0])
     yield Match(
-        Place(start.function, stop),
+        Location(start.function, stop),
         f"the clock is read before `{ast.unparse(works[0])[:60]}` is sure to have run: nothing waits for the GPU",
         certain=_names_cuda(start.function),
         steps=((start.place, "the span begins"), (first, "this is queued and returns at once")),
@@ -242,7 +242,7 @@ def _over_range(loop: ast.For) -> bool:
 def _works(analysis: Analysis, call: ast.Call, function: Function) -> bool:
     if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
         return True
-    return bool(call.args or call.keywords) and analysis.hot.is_model(call.func, function)
+    return bool(call.args or call.keywords) and analysis.hot_loops.is_model(call.func, function)
 
 
 def _waits(analysis: Analysis, call: ast.Call, function: Function) -> bool:
@@ -276,7 +276,7 @@ def _is_asked(analysis: Analysis, call: ast.Call, function: Function) -> bool:
     """Whether a condition needs to know what a tensor holds: `if torch.isinf(norm):`."""
     if last_name(call.func) not in _ASKED_OF_TENSORS:
         return False
-    around = analysis.nesting.around(call, function)
+    around = analysis.enclosing.around(call, function)
     return any(each.part == "test" for each in around)
 
 

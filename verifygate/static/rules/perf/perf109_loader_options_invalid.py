@@ -58,7 +58,7 @@ from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.data_loaders import ABSENT, loaders
 from verifygate.static.rule import Match, Rule
-from verifygate.static.symbols.location import Place
+from verifygate.static.symbols.location import Location
 
 RULE = Rule(
     code="PERF109",
@@ -83,5 +83,5 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 continue
             if option == "persistent_workers" and value is not True:
                 continue
-            place = Place(loader.function, loader.call)
+            place = Location(loader.function, loader.call)
             yield Match(place, f"the DataLoader gets `{option}={value!r}` and no workers: it raises ValueError")

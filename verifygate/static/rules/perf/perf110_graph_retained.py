@@ -69,7 +69,7 @@ from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding, bound_targets
-from verifygate.static.symbols.sites import Spot
+from verifygate.static.symbols.sites import ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 
@@ -91,11 +91,11 @@ _FROZEN = (b"requires_grad_(False)", b"requires_grad = False", b"requires_grad=F
 def check(analysis: Analysis) -> Iterable[Match]:
     """Sums and lists of losses that outlive a turn of a hot loop."""
     seen = set()
-    for loop in analysis.hot.loops:
+    for loop in analysis.hot_loops.loops:
         if not loop.trains and loop.function.module.mentions(*_SWITCHES):
             continue
-        tensors = StepTensors(analysis.hot, loop)
-        for spot in analysis.hot.spots(loop.function):
+        tensors = StepTensors(analysis.hot_loops, loop)
+        for spot in analysis.hot_loops.spots(loop.function):
             if loop.node not in spot.loops or spot.without_gradients or spot.node in seen:
                 continue
             kept = _kept(spot.node, tensors) or _kept_inside(spot, tensors, analysis)
@@ -122,13 +122,13 @@ def _kept(node: ast.AST, tensors: StepTensors) -> str | None:
     return None
 
 
-def _kept_inside(spot: Spot, tensors: StepTensors, analysis: Analysis) -> str | None:
+def _kept_inside(spot: ProgramPoint, tensors: StepTensors, analysis: Analysis) -> str | None:
     """The object of the project that a call has add a loss to what it holds: `meter.update(loss, n)`."""
     call = spot.node
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return None
     given = [number for number, argument in enumerate(call.args) if tensors.carries(argument)]
-    methods = analysis.hot.callees(spot) if given else []
+    methods = analysis.hot_loops.callees(spot) if given else []
     for method in methods:
         names = [each.arg for each in method.parameters[0 if method.owner is None or method.is_static else 1 :]]
         if any(number < len(names) and _adds_up(names[number], method, analysis) for number in given):
@@ -146,11 +146,11 @@ def _adds_up(parameter: str, method: Function, analysis: Analysis) -> bool:
         and isinstance(spot.node.target, ast.Attribute)
         and carries(spot.node.value, frozenset({parameter}))
         and not spot.without_gradients
-        for spot in analysis.hot.spots(method)
+        for spot in analysis.hot_loops.spots(method)
     )
 
 
-def _is_of_another(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
+def _is_of_another(spot: ProgramPoint, loop: HotLoop, tensors: StepTensors) -> bool:
     """Whether the names of losses in what is kept have been given something else since the backward took them.
 
     `loss = metrics.average()`: a number.
@@ -159,13 +159,13 @@ def _is_of_another(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
     return bool(ways) and not any(graph for bindings in ways for graph in bindings)
 
 
-def _is_kept_anyway(spot: Spot, loop: HotLoop, tensors: StepTensors) -> bool:
+def _is_kept_anyway(spot: ProgramPoint, loop: HotLoop, tensors: StepTensors) -> bool:
     """Whether one of the losses has its graph behind it whichever of its assignments ran last."""
     ways = _ways(spot, loop, tensors)
     return not ways or any(all(bindings) for bindings in ways)
 
 
-def _ways(spot: Spot, loop: HotLoop, tensors: StepTensors) -> list[list[bool]]:
+def _ways(spot: ProgramPoint, loop: HotLoop, tensors: StepTensors) -> list[list[bool]]:
     """For each name of a loss in a statement: whether what may be bound to it there has a graph behind it."""
     function = loop.function
     kept = tensors.losses.intersection(names_in(spot.node))
@@ -204,13 +204,13 @@ def _adds_to(target: ast.expr, value: ast.expr) -> bool:
     return isinstance(value, ast.BinOp) and ast.unparse(target) in {ast.unparse(value.left), ast.unparse(value.right)}
 
 
-def _match(analysis: Analysis, loop: HotLoop, spot: Spot, tensors: StepTensors) -> Match | None:
+def _match(analysis: Analysis, loop: HotLoop, spot: ProgramPoint, tensors: StepTensors) -> Match | None:
     text = statement_text(spot.place)
     if loop.trains:
         message = f"`{text}` keeps the graph of every step's loss"
         certain = _is_kept_anyway(spot, loop, tensors)
         return Match(spot.place, message, severity=Severity.LOW, certain=certain, remedy="keep `loss.detach()` instead")
-    calls = analysis.hot.sites(loop.function)
+    calls = analysis.hot_loops.sites(loop.function)
     if any(call.without_gradients for call in calls):
         return None
     frozen = loop.function.module.mentions(*_FROZEN)

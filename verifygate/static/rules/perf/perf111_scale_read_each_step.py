@@ -69,7 +69,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.sites import Spot
+from verifygate.static.symbols.sites import ProgramPoint
 from verifygate.static.syntax.traversal import walk
 
 RULE = Rule(
@@ -85,8 +85,8 @@ RULE = Rule(
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Reads of a live scaler's scale in every turn that no arithmetic and no condition uses."""
-    sure: dict[Spot, HotLoop] = {spot: loop for loop in analysis.hot.training for spot in loop.turns}
-    for spot in analysis.hot.once_per_place(each for each in sure if _reads_scale(each.node, each.statement)):
+    sure: dict[ProgramPoint, HotLoop] = {spot: loop for loop in analysis.hot_loops.training for spot in loop.turns}
+    for spot in analysis.hot_loops.once_per_place(each for each in sure if _reads_scale(each.node, each.statement)):
         scaler = _scaler(spot, analysis)
         if scaler is None or scaler.kind is ScalerKind.IDLE or _is_used(spot):
             continue
@@ -109,7 +109,7 @@ def _reads_scale(node: ast.AST, statement: ast.stmt) -> bool:
     )
 
 
-def _scaler(spot: Spot, analysis: Analysis) -> Scaler | None:
+def _scaler(spot: ProgramPoint, analysis: Analysis) -> Scaler | None:
     """The scaler that is asked: by its own method, or by one of the project that hands on what the scaler's gives."""
     call = spot.node
     frame = analysis.evaluator.root_frame(spot.function)
@@ -124,7 +124,7 @@ def _scaler(spot: Spot, analysis: Analysis) -> Scaler | None:
     return None
 
 
-def _is_used(spot: Spot) -> bool:
+def _is_used(spot: ProgramPoint) -> bool:
     """Whether the value, or the name it is given, takes part in arithmetic, a condition or a result."""
     if _within(spot.node, ast.Compare | ast.BinOp | ast.Return, (spot.statement,)):
         return True

@@ -9,7 +9,7 @@ import pytest
 from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.tree import Sources
-from verifygate.static.symbols.import_graph import Companions
+from verifygate.static.symbols.import_graph import ImportGraph
 
 
 def project(imports: dict[str, set[str]]) -> Sources:
@@ -20,8 +20,8 @@ def project(imports: dict[str, set[str]]) -> Sources:
     )
 
 
-def companions_of(sources: Sources) -> Companions:
-    return Companions(sources, ImportResolver(sources))
+def companions_of(sources: Sources) -> ImportGraph:
+    return ImportGraph(sources, ImportResolver(sources))
 
 
 def reached(start: str, imports: dict[str, set[str]]) -> set[str]:
@@ -41,29 +41,29 @@ def test_a_program_is_all_that_is_imported(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311 - to have many graphs
     names = [f"file{number}" for number in range(30)]
     imports = {name: set(draw.sample(names, draw.choice((0, 0, 1, 2, 3)))) for name in names}
-    companions = companions_of(project(imports))
+    import_graph = companions_of(project(imports))
 
     for name in draw.sample(names, len(names)):
-        assert set(companions.closure(f"{name}.py")) == reached(name, imports), name
+        assert set(import_graph.closure(f"{name}.py")) == reached(name, imports), name
 
 
 def test_files_run_together_with_all_that_one_of_their_programs_imports() -> None:
-    companions = companions_of(
+    import_graph = companions_of(
         project({"train": {"net", "data"}, "test": {"net"}, "net": set(), "data": {"net"}, "x": set()})
     )
 
-    assert [sorted(files) for files in companions.programs("net.py")] == [
+    assert [sorted(files) for files in import_graph.programs("net.py")] == [
         ["net.py", "test.py"],
         ["data.py", "net.py", "train.py"],
     ]
-    together = companions.together("net.py")
+    together = import_graph.together("net.py")
     assert list(together) == ["data.py", "net.py", "test.py", "train.py"]
     assert len(together) == 4
     assert "x.py" not in together
     assert "of_another_project.py" not in together
     assert together - {"net.py"} == {"data.py", "test.py", "train.py"}
-    assert together == companions.together("net.py")
-    assert together != companions.together("data.py")
+    assert together == import_graph.together("net.py")
+    assert together != import_graph.together("data.py")
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -88,8 +88,8 @@ def test_what_a_program_loads_by_name_may_be_any_file_that_nothing_imports() -> 
             SourceFile("script.py", b"import net\nif __name__ == '__main__':\n    main()\n"),
         ]
     )
-    companions = companions_of(sources)
+    import_graph = companions_of(sources)
 
-    assert set(companions.together("train.py")) == {"train.py", "net.py"}
-    assert set(companions.with_loaded("train.py")) == {"train.py", "net.py", "plugin.py", "helper.py"}
-    assert set(companions.with_loaded("plugin.py")) == {"plugin.py", "helper.py"}
+    assert set(import_graph.together("train.py")) == {"train.py", "net.py"}
+    assert set(import_graph.with_loaded("train.py")) == {"train.py", "net.py", "plugin.py", "helper.py"}
+    assert set(import_graph.with_loaded("plugin.py")) == {"plugin.py", "helper.py"}
