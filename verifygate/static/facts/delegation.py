@@ -1,4 +1,4 @@
-"""Frameworks that run the project's modules in float16: apex, and those that take a precision."""
+"""Delegated float16: frameworks that run the project's modules in it, apex and those with a `precision` argument."""
 
 from __future__ import annotations
 

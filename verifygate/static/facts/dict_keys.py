@@ -1,4 +1,4 @@
-"""The keys a dict can have: where it is built, what is added later, and whether anything could add more unseen."""
+"""Value-set analysis of dict keys: what a dict is built with, what is stored later, and whether more may be stored."""
 
 from __future__ import annotations
 

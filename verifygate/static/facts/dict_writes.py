@@ -1,4 +1,4 @@
-"""Which of its parameters a function may put keys into: by itself, by another name, or by handing them on."""
+"""Side effects on dicts: which parameters a function may store keys into, directly, by an alias, or in a call."""
 
 from __future__ import annotations
 

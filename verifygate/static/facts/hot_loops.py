@@ -1,4 +1,4 @@
-"""Hot loops: loops of which each turn is a step of training or of evaluation, and what runs in every turn.
+"""Hot loops: loops whose iterations train or evaluate, and what runs in each iteration.
 
 A loop over epochs is not hot: what stands in it, but not in the loop over batches, runs once per epoch.
 """

@@ -1,4 +1,4 @@
-"""What a loop draws from in its turns: the loader of its batches, through `zip`, progress bars and `next`."""
+"""What a loop iterates over: the loader of its batches, through `zip`, progress bars and `next`."""
 
 from __future__ import annotations
 

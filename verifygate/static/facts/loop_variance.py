@@ -1,4 +1,4 @@
-"""What a condition of a turn asks: whether it may hold in some turns only."""
+"""Loop variance of a condition: whether it may hold in some iterations only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loss scale read in passing: through a chain of `getattr(..., None)`, or with every error swallowed.
+"""Loss-scale reads that cannot fail: through a chain of `getattr(..., None)`, or with every error swallowed.
 
 Such telemetry fails in silence. Where a link of the chain is not there (a framework was updated, precision is not what
 was thought), the scale is None, nothing is logged, and the curve that would have shown a collapse is merely absent.

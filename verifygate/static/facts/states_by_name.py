@@ -1,4 +1,4 @@
-"""States taken by the names of attributes: `for name in ("model", "optimizer"): getattr(self, name).state_dict()`."""
+"""State dicts taken by attribute name: `for name in ("model", "optimizer"): getattr(self, name).state_dict()`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names hold tensors of the step in a hot loop: on the device, and with the graph of the loss behind them."""
+"""Step-tensor propagation: names in a hot loop that hold tensors on the device, with the loss's graph behind them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Recognisers for libraries and habits, each asked for by a few rules."""
+"""Recognisers of libraries and habits, each queried by a few rules."""

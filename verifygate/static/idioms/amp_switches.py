@@ -1,4 +1,4 @@
-"""Settings that switch AMP on and off, told apart by their words: `args.use_fp16` and `self.fp16` are one setting."""
+"""AMP switches: settings that turn AMP on and off, matched by their words (`args.use_fp16`, `self.fp16`)."""
 
 from __future__ import annotations
 

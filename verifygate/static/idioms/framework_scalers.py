@@ -1,4 +1,4 @@
-"""What is done to gradients that a framework's own scaler scales, before it has unscaled them.
+"""Gradients of a framework's own scaler: what the project does to them before they are unscaled.
 
 Accelerate and Fabric scale in their `backward` and unscale in their own clips. Lightning scales in `manual_backward`
 and before the hook `on_after_backward`, and unscales in the optimizer's step, before `on_before_optimizer_step`.

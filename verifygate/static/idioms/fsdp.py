@@ -1,4 +1,4 @@
-"""Which models FSDP shards so that each rank holds a part of the gradients, and what can come in one run with that."""
+"""FSDP: which models it shards so that each rank holds a part of the gradients, and which code runs with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads of keys: whether one is guarded, and which key was meant by one that is not there."""
+"""Guards of key reads: whether a read is guarded, and which key was meant by one that does not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls advance a schedule of the learning rate."""
+"""Learning-rate schedules: which calls advance one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of an outside function that run in every turn of a loop that trains, or evaluates what its file trains."""
+"""Calls of outside functions in every iteration of a loop that trains, or that evaluates what its file trains."""
 
 from __future__ import annotations
 

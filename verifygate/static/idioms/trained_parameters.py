@@ -1,4 +1,4 @@
-"""Whether an optimizer steps the parameters of a model, as far as the source tells what it was given."""
+"""Parameters of an optimizer: whether it steps those of a model, as far as the source shows."""
 
 from __future__ import annotations
 

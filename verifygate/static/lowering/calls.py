@@ -1,4 +1,4 @@
-"""Lower a call: to the event that it is, or by inlining what it runs."""
+"""Lower a call: emit the event that it is, or inline the function that it runs."""
 
 from __future__ import annotations
 

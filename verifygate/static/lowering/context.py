@@ -1,4 +1,4 @@
-"""What the functions of lowering share: of the whole graph (`Context`), and of the function being inlined."""
+"""State of a lowering: of the whole graph (`Context`), and of the function being inlined (`Activation`)."""
 
 from __future__ import annotations
 

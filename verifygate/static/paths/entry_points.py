@@ -79,9 +79,8 @@ class Explorations:
                 continue
             is_test = root.module.file.is_test
             if nodes_left[is_test] <= 0:
-                self._not_walked(
-                    root, f"is not walked: {'the tests come' if is_test else 'the program comes'} to too much"
-                )
+                budget = "tests" if is_test else "program"
+                self._not_explored(root, f"is not explored: the budget for the {budget} is used up")
                 continue
             lowering = Lowering(root, self._roles, reach, self._frames.get(root))
             try:
@@ -96,7 +95,7 @@ class Explorations:
                     yield from self._next_step(root, reach, found)
                 self.not_followed += lowering.not_followed
             except (TooLargeError, TooManyStatesError):
-                self._not_walked(root, "has too many paths to walk whole: walked in parts")
+                self._not_explored(root, "has too many paths: the functions that it calls are explored instead")
                 explored.add(root)
                 parts = reach.parts(root, self._frames.get(root))
                 self._frames |= {part: entered for part, entered in parts.items() if part not in seen}
@@ -158,7 +157,7 @@ class Explorations:
                     yield replace(report, certain=False, path=path)
         evaluator.forget()
 
-    def _not_walked(self, root: Function, how: str) -> None:
+    def _not_explored(self, root: Function, how: str) -> None:
         place = Location(root, root.node)
         reason = f"{root.symbol or 'the module'} {how}"
         self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))

@@ -1,4 +1,4 @@
-"""What stands around a node inside its function: loops, conditions and which arm of them, contexts."""
+"""Enclosing statements of a node: the loops, branches and `with` blocks of its function that it is in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call of a function is as good as: what it returns, what a generator hands on, what a manager enters."""
+"""Summarise a call of a function: what it returns, what a generator yields, what a context manager enters."""
 
 from __future__ import annotations
 

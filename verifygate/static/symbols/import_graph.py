@@ -1,4 +1,4 @@
-"""Which files run together: an entry point and everything that it imports.
+"""The import graph: which files run together, that is an entry point and everything that it imports.
 
 The imports are read from the bytes of the files, so that asking parses nothing.
 """

@@ -1,4 +1,4 @@
-"""The project as modules, classes, functions and scopes: what is bound to which name, and where names lead.
+"""The symbol table: the project as modules, classes, functions and scopes, and where each name leads.
 
 Files are parsed once and only when something asks for them; of most files, only the definitions that are asked for.
 """

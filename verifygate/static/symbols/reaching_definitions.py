@@ -1,4 +1,4 @@
-"""Which of a name's assignments can be the one that a place in the same function sees."""
+"""Reaching definitions inside one function: which assignments of a name may give the value at a use."""
 
 from __future__ import annotations
 

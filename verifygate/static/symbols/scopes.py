@@ -1,4 +1,4 @@
-"""Which names a function, class or module binds itself, and what each of them gets."""
+"""Scopes and bindings: the names that a function, class or module binds, and what each is bound to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls and assignments of one function, each with the loops, conditions and contexts around it."""
+"""Call and assignment sites of one function, each with its enclosing loops, branches and `with` blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that a file has from others by `from x import *`."""
+"""Resolve `from module import *`: the names that a file gets from others by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the parser's trees half as large, before anything keeps them: they are most of what an analysis holds.
+"""Compact syntax trees to half their size before anything keeps them: they are most of an analysis' memory.
 
 Each node comes with a dict of its own, with room for ten names where most have six or seven. Nodes of one kind have the
 same names, so they can share them, as the instances of an ordinary class do; and what is on one line can share the

@@ -1,4 +1,4 @@
-"""Parse a file's top-level functions and classes one by one, each when somebody looks into it: few ever are.
+"""Lazy parsing: each top-level function and class of a file is parsed when its node is first read. Few ever are.
 
 What stands between them is parsed at once, and the lines that begin them tell names and places. A definition that is
 asked for anything else is parsed then, and is a plain node of the syntax tree from there on.

@@ -1,4 +1,4 @@
-"""What a `with` enters beside its items: the contexts that its body puts on an `ExitStack`.
+"""Contexts that a `with` enters through an `ExitStack`, beside its own items.
 
     with ExitStack() as stack:
         stack.enter_context(torch.autocast("cuda"))

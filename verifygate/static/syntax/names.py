@@ -1,4 +1,4 @@
-"""The last name of a dotted expression."""
+"""Names in syntax: the last name of a dotted expression."""
 
 from __future__ import annotations
 

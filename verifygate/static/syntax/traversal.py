@@ -1,4 +1,4 @@
-"""Go through syntax trees fast: only the fields that can hold nodes are looked at, so neither `ctx` nor operators.
+"""Traverse syntax trees fast: only fields that can hold nodes are read, so neither `ctx` nor operators.
 
 `ast.walk` asks every node for every field, line numbers and names among them, and costs four times as much.
 """

@@ -1,4 +1,4 @@
-"""Access paths: which object an expression names, followed through aliases, parameters and `self`.
+"""Access-path resolution: which object an expression names, through aliases, parameters and `self`.
 
 `opt = self.optimizer` in one method and `trainer.optimizer` outside have one access path, so they name one object.
 """

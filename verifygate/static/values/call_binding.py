@@ -1,4 +1,4 @@
-"""What a call hands to the parameters of a function, also through `*args` and `**kwargs` that are passed on.
+"""Call binding: match the arguments of a call to the parameters of a function, also through `*args` and `**kwargs`.
 
 What a function takes by `**kwargs` is kept under the names it was given by, and what it takes by `*args` under
 positions: neither can be the name of a parameter, so both lie beside the parameters.

@@ -1,4 +1,4 @@
-"""What the project's own calls pass to a function that is looked at by itself."""
+"""Calling contexts: the arguments that the project's own calls pass to a function that is analysed by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CallFilter that the project binds: a call of `x.view(...)` runs nothing of a project that has no `view`.
+"""Rule calls out by name: `x.view(...)` runs nothing of a project that defines no `view`.
 
 Finding out what `x` is can take a hundred questions, and most methods that a program calls are those of tensors.
 """

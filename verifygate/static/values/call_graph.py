@@ -1,4 +1,4 @@
-"""Who calls a function of the project, as far as its calls can be followed."""
+"""The call graph, backwards: which calls of the project may run a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which names the constructor of a class may be called, to look at no other calls."""
+"""Names by which a class may be constructed, so that no other call has to be evaluated."""
 
 from __future__ import annotations
 

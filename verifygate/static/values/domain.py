@@ -1,4 +1,4 @@
-"""What an expression can be: an abstract value for each way in which the source binds it.
+"""The abstract domain: the values that an expression may have, one for each way in which the source binds it.
 
 An expression may have several, as a name may be bound twice (`scaler = GradScaler() if amp else None`): each once, in
 the order in which they are found, because what hangs on that order must not differ from run to run. It is evaluated in

@@ -1,4 +1,4 @@
-"""What the parts of the evaluator ask of it: one Protocol, so that none of them imports the evaluator."""
+"""The evaluator's interface: a Protocol for the modules that evaluate parts, so that none of them imports it."""
 
 from __future__ import annotations
 

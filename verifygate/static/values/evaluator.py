@@ -1,4 +1,4 @@
-"""Find the values of expressions, and the project's function behind a call.
+"""Evaluate expressions abstractly, on demand: the values of one expression, and the functions that a call may run.
 
 Nothing is asked as often as this: kinds of nodes and of values are told by their class alone, the frequent ones first,
 and lists are built where generators would read better.

@@ -1,4 +1,4 @@
-"""What a class leaves to those that derive from it: methods that they fill in, and attributes that they set by name.
+"""Virtual dispatch: methods that subclasses override, and attributes that they set by name.
 
 `self.training_step(batch)` runs a method of a class below, and `self.workers = 0` is only a default where a class below
 fills all attributes from a file.

@@ -1,4 +1,4 @@
-"""What a parameter can be: what the call at hand gives it, what other calls do, or what its annotation promises."""
+"""Evaluate a parameter: from the call at hand, from other calls, or from its annotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an item of a tuple, a list or a dict can be that is written out somewhere."""
+"""Evaluate a subscript of a tuple, a list or a dict that is written out somewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `super()` stands for: the object at hand, with the members of the classes that come behind the method's own."""
+"""Evaluate `super()`: the object at hand, with the classes that follow the method's own in resolution order."""
 
 from __future__ import annotations
 
