@@ -185,7 +185,7 @@ def NAME(steps):
 
 @pytest.mark.slow
 def test_what_only_a_run_shows_is_asked_of_the_code_of_then(repository: Path):
-    """The tests of today show one breach in the code of then as well; another one came with the change."""
+    """The tests of today show one violation in the code of then as well; another one came with the change."""
     pytest.importorskip("torch")
     git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     (repository / "old.py").write_text(UNSEEN.replace("NAME", "before"), encoding="utf-8")

@@ -82,7 +82,7 @@ def test_correct_windows_break_nothing(windows: list[tuple[int, bool, bool]]):
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=5))
 def test_two_optimizers_share_a_scaler(windows: list[tuple[bool, bool]]):
-    """One update for both, each unscaled or not: neither optimizer's track shows a breach."""
+    """One update for both, each unscaled or not: neither optimizer's track shows a violation."""
     tracks = {"d": OptimizerState(), "g": OptimizerState()}
     for unscales_d, unscales_g in windows:
         shared = [("d", SCALED), ("d", UNSCALE)] if unscales_d else [("d", SCALED)]
@@ -135,7 +135,7 @@ def test_each_wrong_move_has_its_code(events: tuple[Event, ...], rule: str):
 
 @given(st.lists(st.sampled_from(Event), max_size=40))
 def test_any_program_can_be_walked(events: list[Event]):
-    """No order of events raises, and every breach bears a code of the scaler's family."""
+    """No order of events raises, and every violation bears a code of the scaler's family."""
     assert all(rule.startswith("AMP2") for rule in violations(*events))
 
 

@@ -70,7 +70,7 @@ def test_a_breach_has_its_line_and_its_events(probe):
     code, out, _ = probe(WRONG, "--format", "json", arguments=("--lr", "1"))
     report = json.loads(out)
     jsonschema.validate(report, json.loads((DOCS / "schemas" / "probe.schema.json").read_text()))
-    assert (code, report["outcome"]) == (1, "breaches")
+    assert (code, report["outcome"]) == (1, "violations")
     (finding,) = report["findings"]
     assert (finding["rule"], finding["path"], finding["line"]) == ("AMP201", "train.py", 13)
     assert (finding["certainty"], finding["witnesses"]) == ("certain", ["run"])
@@ -110,7 +110,7 @@ def test_a_capability_belongs_to_an_emulated_device(probe, options: tuple[str, .
 
 
 def test_the_two_spellings_are_one(probe):
-    """The old interface on the CPU: the same events, and the same breach."""
+    """The old interface on the CPU: the same events, and the same violation."""
     old = WRONG.replace('torch.autocast("cpu", dtype', "torch.cpu.amp.autocast(dtype").replace(
         'torch.amp.GradScaler("cpu", ', "torch.cpu.amp.GradScaler("
     )
@@ -128,7 +128,7 @@ def test_a_script_that_fails(probe):
 def test_a_breach_outweighs_a_failure(probe):
     code, out, _ = probe(WRONG + "raise SystemExit(5)\n")
     assert code == 1
-    assert out.splitlines()[-1] == "1 breach: the script failed: exit code 5"
+    assert out.splitlines()[-1] == "1 violation: the script failed: exit code 5"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_only_the_loop_of_the_project_is_a_finding(result: StageResult):
     assert finding.witnesses == (Witness.RUN,)
     assert [detail.values for detail in finding.details] == [("test_loop.py::test_the_wrong_loop_of_the_project",)]
     assert check(result).status is Status.FAIL
-    assert check(result).actual == "1 breach: AMP201 at loop.py:34"
+    assert check(result).actual == "1 violation: AMP201 at loop.py:34"
 
 
 def test_the_run_in_figures(result: StageResult):
@@ -149,7 +149,7 @@ def test_elsewhere_is_another_finding():
         (
             Certainty.LIKELY,
             Visit(path="loop.py", line=6, event="clip", times=4),
-            "a recorded run passed here 4 times without the breach",
+            "a recorded run passed here 4 times without the violation",
         ),
         (Certainty.LIKELY, Visit(path="loop.py", line=6, event="update", times=4), ""),
         (Certainty.LIKELY, Visit(path="other.py", line=6, event="clip", times=4), ""),

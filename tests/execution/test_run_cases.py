@@ -1,4 +1,4 @@
-"""Small programs, each run once under the recorder: every breach is found at its line, every right twin is clean."""
+"""Small programs, each run once under the recorder: every violation is found at its line, every right twin is clean."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from verifygate.execution.instruments import launch
 from verifygate.execution.order import OrderJudge
-from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
+from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import Trace, read_trace
 from verifygate.process.subject import Subject
@@ -64,7 +64,7 @@ def found(trace: Trace) -> Expected:
     judge = OrderJudge(trace)
     result: Expected = {}
     for section in trace.sections:
-        hits = [*judge.judge(section), *breaches(section, trace, whole=True)]
+        hits = [*judge.judge(section), *violations_of_the_run(section, trace, whole=True)]
         result[section.name] = {
             (each.rule, each.line) for each in findings([(section.name, hit) for hit in hits], ownership)
         }

@@ -158,7 +158,7 @@ def test_never_updated_by_the_source_and_updated_in_the_run(visits: list[tuple[i
 
 
 def test_a_breach_that_shows_later_needs_a_second_visit():
-    """`unscale_` in the middle of a window is a breach only when the next backward comes."""
+    """`unscale_` in the middle of a window is a violation only when the next backward comes."""
     fault = at_step("AMP203")
     assert names(looked_at(static(fault), ran((2, "unscale_", 1)))) == []
     assert names(looked_at(static(fault), ran((2, "unscale_", 2)))) == ["static-fault-not-seen-in-run"]
@@ -167,7 +167,7 @@ def test_a_breach_that_shows_later_needs_a_second_visit():
 def test_a_breach_that_the_source_stage_did_not_see():
     """Only where it followed all of the file."""
     seen = ran(findings=(at_step(witness=Witness.RUN),))
-    assert names(looked_at(static(), seen)) == ["run-breach-not-seen-in-source"]
+    assert names(looked_at(static(), seen)) == ["run-violation-not-seen-in-source"]
     gap = NotFollowed(path="train.py", line=1, reason="a loop over names")
     assert names(looked_at(static(not_followed=(gap,)), seen)) == []
     assert names(looked_at(static(rules=("AMP201",)), seen)) == []

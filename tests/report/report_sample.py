@@ -493,7 +493,7 @@ def report(stages: tuple[StageResult, ...] | None = None, waivers: tuple[Waiver,
             Contradiction(
                 name="static-fault-not-seen-in-run",
                 stages=("static", "execution"),
-                text="AMP201 is certain by the source | and a recorded run <b>passed</b> here without the breach",
+                text="AMP201 is certain by the source | and a recorded run <b>passed</b> here without the violation",
                 stands="the finding",
                 path=CLIP.path,
                 line=CLIP.line,

@@ -38,7 +38,7 @@ def table(*cells: str) -> list[list[str]]:
 
 
 def words(token) -> str:
-    """The text of an inline token; anything that is more than text or code is a breach."""
+    """The text of an inline token; anything that is more than text or code is a violation."""
     if token.type == "html_inline":
         assert token.content in ("<code>", "</code>")
         return ""

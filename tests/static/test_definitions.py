@@ -220,7 +220,7 @@ def test_what_stands_for_a_broken_definition_is_empty() -> None:
     ids=["documentation", "both", "a comment", "quotes in strings", "quotes in comments", "an escaped quote"],
 )
 def test_a_word_stands_in_code_unless_it_surely_stands_in_a_text(data: bytes, in_code: bool) -> None:
-    """What is taken for a text by mistake would hide a breach."""
+    """What is taken for a text by mistake would hide a violation."""
     assert SourceFile("a.py", data).in_code(b"autocast") is in_code
 
 

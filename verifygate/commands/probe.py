@@ -20,7 +20,7 @@ from verifygate.commands.progress import progress_line
 def probe(command: tuple[str, ...], emulate_cuda: bool, capability: str, fmt: str, seconds: float) -> int:
     """Record one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
 
-    Exit code 0: steps were recorded and broke no rule. 1: breaches. 2: bad input, the script failed, or NOT MEASURED.
+    Exit code 0: steps were recorded and broke no rule. 1: violations. 2: bad input, the script failed, or NOT MEASURED.
     """
     from verifygate.execution import probe_text
     from verifygate.execution.probe import parsed

@@ -15,8 +15,8 @@ from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.order import ObservedViolation, OrderJudge
-from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
+from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import Trace, read_trace
 from verifygate.execution.trace_summary import summary
@@ -107,7 +107,7 @@ def _report(
     whole = launched.completed.exit_code == 0 and not launched.completed.timed_out
     hits: list[tuple[str, ObservedViolation]] = []
     for section in trace.sections:
-        hits += [("", hit) for hit in (*judge.judge(section), *breaches(section, trace, whole=whole))]
+        hits += [("", hit) for hit in (*judge.judge(section), *violations_of_the_run(section, trace, whole=whole))]
     found = findings(hits, ownership)
     own = own_events(trace, ownership)
     seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
@@ -144,7 +144,7 @@ def _outcome(launched: Launched, seen: TraceSummary, found: bool, scrubber: Scru
             said = scrubber.text(f"{ended['error']}: {ended.get('message', '')}")
             failure += f", {said}" + (f" at {place}" if place else "")
     if found:
-        return Witnessed.BREACHES, failure or early
+        return Witnessed.VIOLATIONS, failure or early
     if failure:
         return Witnessed.FAILED, failure
     if missing := _nothing_to_judge(launched, seen):

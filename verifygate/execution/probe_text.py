@@ -11,7 +11,7 @@ SHOWN_ISLANDS = 5
 
 
 def text(report: ProbeReport) -> str:
-    """What was seen, then each breach with its place and events, then the outcome in one line."""
+    """What was seen, then each violation with its place and events, then the outcome in one line."""
     trace = report.trace
     rows = [
         ("run", f"{' '.join(report.command)} ({report.ending})"),
@@ -82,5 +82,7 @@ def _breach(finding: Finding) -> list[str]:
 
 
 def _last(report: ProbeReport) -> str:
-    words = {"breaches": counted(len(report.findings), "breach", "breaches")}.get(report.outcome, str(report.outcome))
+    words = {"violations": counted(len(report.findings), "violation", "violations")}.get(
+        report.outcome, str(report.outcome)
+    )
     return words + (f": {report.reason}" if report.reason else "")

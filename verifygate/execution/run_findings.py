@@ -1,4 +1,4 @@
-"""From breaches that a run showed to findings: whose code is at fault, and what a person reads."""
+"""From violations that a run showed to findings: whose code is at fault, and what a person reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The rules that a recorded run can see broken: what a finding of each says.
 
 Codes, names and severities are those of the static rules, which are strangers to this stage; a test holds both to
-the same. A rule that is not in this table is none of the run's: a breach of it is left to the other witnesses.
+the same. A rule that is not in this table is none of the run's: a violation of it is left to the other witnesses.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class ExecutionStage:
 
 
 def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """A breach that two runs of the tests show, one of them with CUDA emulated, is one finding: the first."""
+    """A violation that two runs of the tests show, one of them with CUDA emulated, is one finding: the first."""
     kept: dict[tuple[str, str, int], Finding] = {}
     for finding in findings:
         kept.setdefault((finding.rule, finding.path, finding.line), finding)

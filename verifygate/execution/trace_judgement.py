@@ -11,9 +11,9 @@ from verifygate.config.rule_selection import ignoring_pattern, is_selected
 from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.order import ObservedViolation, OrderJudge
-from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
+from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.session import Session
 from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
@@ -53,7 +53,7 @@ def judged(session: Session, account: Account, sources: Sources, static: StaticS
             continue  # what happened before the first test belongs to none
         tests += any(event.kind in ("autocast", "scale") for event in section.events)
         test = account.scrubber.identity(section.name)
-        found = (*judge.judge(section), *breaches(section, trace, whole=False))
+        found = (*judge.judge(section), *violations_of_the_run(section, trace, whole=False))
         # What raised in a test that passed was expected to.
         hits += [(test, hit) for hit in found if not (test in passed and (hit.shown.raised or hit.blamed.raised))]
     ownership = Ownership(sources, relative)
@@ -115,12 +115,12 @@ def _judgement(recorded: Recorded, session: Session, *, on: bool, sources: Sourc
         return Status.NOT_MEASURED, f"the recorder broke: {what}"
     if not recorded.tests:
         return Status.NOT_MEASURED, "no test ran autocast or a live scaler"
-    return Status.PASS, f"no breach in {counted(recorded.tests, 'test')} with AMP at work"
+    return Status.PASS, f"no violation in {counted(recorded.tests, 'test')} with AMP at work"
 
 
 def _named(found: Sequence[Finding]) -> str:
     shown = ", ".join(f"{each.rule} at {each.path}:{each.line}" for each in found[:5])
-    return f"{counted(len(found), 'breach', 'breaches')}: {shown}" + (
+    return f"{counted(len(found), 'violation', 'violations')}: {shown}" + (
         f" and {len(found) - 5} more" if len(found) > 5 else ""
     )
 

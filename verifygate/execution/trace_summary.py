@@ -136,7 +136,7 @@ def not_float32(trace: Trace, optimizers: Iterable[int]) -> tuple[str, ...]:
 
 
 def _remarks(events: list[Event], trace: Trace) -> list[str]:
-    """What is no breach of a rule, and still worth a word."""
+    """What is no violation of a rule, and still worth a word."""
     remarks = []
     scaler_steps = [event for event in events if event.kind == "scaler.step" and not event.raised]
     updates = [float(event.fields["scale"]) for event in events if event.kind == "update" and _has_scale(event)]

@@ -20,21 +20,21 @@ from verifygate.requirements import quality_gates
 AT_ONCE = frozenset(
     row.fault.violation for row in TRANSITIONS if row.fault and row.fault.event is row.event
 ) - frozenset(row.fault.violation for row in TRANSITIONS if row.fault and row.fault.event is not row.event)
-"""Rules whose breach shows at the statement at fault; that of any other shows at a later event."""
+"""Rules whose violation shows at the statement at fault; that of any other shows at a later event."""
 OF_A_SCALER = (Event.UNSCALE.value, Event.SCALER_STEP.value, Event.UPDATE.value)
 _CODE = re.compile(r"\b[A-Z]{3,5}\d{3}\b")
 _PRECISION = {"bf16": "bfloat16", "fp16": "float16"}
 
 
 def faults_that_ran_well(results: Results, _inputs: Inputs) -> Iterator[Contradiction]:
-    """`certain` by the source, on every path; and a recorded run went through it without the breach."""
+    """`certain` by the source, on every path; and a recorded run went through it without the violation."""
     for stage, finding in results.findings:
         by_source = finding.certainty is Certainty.CERTAIN and finding.witnesses == (Witness.STATIC,)
         if by_source and _ran_well(finding, results):
             saw = (
                 "saw the scaler updated"
                 if finding.rule == Violation.MISSING_UPDATE
-                else "passed here without the breach"
+                else "passed here without the violation"
             )
             yield Contradiction(
                 name="static-fault-not-seen-in-run",
@@ -48,7 +48,7 @@ def faults_that_ran_well(results: Results, _inputs: Inputs) -> Iterator[Contradi
 
 
 def _ran_well(finding: Finding, results: Results) -> bool:
-    """Whether a run was at the statement in a known state, and often enough for the breach to show."""
+    """Whether a run was at the statement in a known state, and often enough for the violation to show."""
     visits = [visit for trace in results.traces for visit in trace.visits]
     here = [visit for visit in visits if visit.path == finding.path]
     times = sum(
@@ -72,9 +72,9 @@ def breaches_not_read(results: Results, inputs: Inputs) -> Iterator[Contradictio
             continue
         if finding.certainty is Certainty.CERTAIN and inputs.sources.get(finding.path) is not None:
             yield Contradiction(
-                name="run-breach-not-seen-in-source",
+                name="run-violation-not-seen-in-source",
                 stages=("static", stage.stage),
-                text=f"{finding.rule} {finding.name} happened in a run, and the source stage found no breach here",
+                text=f"{finding.rule} {finding.name} happened in a run, and the source stage found no violation here",
                 stands="the finding: it happened",
                 path=finding.path,
                 line=finding.line,

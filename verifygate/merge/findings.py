@@ -40,7 +40,7 @@ def merged(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
 
 
 def _witnessed(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
-    """A breach that the source and a run both show is one finding, of the stage that read the source."""
+    """A violation that the source and a run both show is one finding, of the stage that read the source."""
     seen = [each for stage in stages for each in stage.findings if each.witnesses == (Witness.RUN,)]
     traces = [stage.details.trace for stage in stages if isinstance(stage.details, ExecutionDetails)]
     trace = next((trace for trace in traces if trace is not None), None)
@@ -119,7 +119,7 @@ def _joined(finding: Finding, seen: Finding) -> Finding:
 
 
 def _passed_by(finding: Finding, trace: TraceSummary | None) -> Finding:
-    """Says so where a run went through the statement of a likely finding, in a known state, without the breach."""
+    """Says so where a run went through the statement of a likely finding, in a known state, without the violation."""
     if trace is None or finding.certainty is not Certainty.LIKELY or finding.rule not in DONE_BY:
         return finding
     times = sum(
@@ -132,11 +132,11 @@ def _passed_by(finding: Finding, trace: TraceSummary | None) -> Finding:
     if not times:
         return finding
     words = "once" if times == 1 else f"{times} times"
-    return replace(finding, run=f"a recorded run passed here {words} without the breach")
+    return replace(finding, run=f"a recorded run passed here {words} without the violation")
 
 
 def _silences(suppression: Suppression, seen: Finding) -> bool:
-    """Whether a comment, or the settings, silence the same breach where the source shows it."""
+    """Whether a comment, or the settings, silence the same violation where the source shows it."""
     same = (suppression.rule, suppression.path) == (seen.rule, seen.path)
     return same and (suppression.line == seen.line or suppression.finding.startswith(f"{seen.path}:{seen.line} "))
 

@@ -1,4 +1,4 @@
-"""A finding: one breach of a rule, at one statement, with the path that leads to it.
+"""A finding: one violation of a rule, at one statement, with the path that leads to it.
 
 These are records of the standard library, for `verifygate check` makes them and loads no pydantic. Where one is a field
 of a model, pydantic reads and checks it like any other.
@@ -12,7 +12,7 @@ from verifygate.base.records import record
 
 
 class Severity(StrEnum):
-    """How much harm the breach does when it happens, most harm first."""
+    """How much harm the violation does when it happens, most harm first."""
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -50,7 +50,7 @@ class Applicability(StrEnum):
 
 @record(kw_only=True, guarded=True)
 class PathStep:
-    """One event on the way to a breach."""
+    """One event on the way to a violation."""
 
     __pydantic_config__ = {"extra": "forbid"}
 
@@ -72,7 +72,7 @@ class Detail:
 
 @record(kw_only=True, guarded=True)
 class Finding:
-    """One breach of one rule. The fingerprint holds no line number, so it survives edits elsewhere in the file."""
+    """One violation of one rule. The fingerprint holds no line number, so it survives edits elsewhere in the file."""
 
     __pydantic_config__ = {"extra": "forbid"}
 

@@ -15,9 +15,9 @@ class Witnessed(StrEnum):
     """What came of a probe."""
 
     CLEAN = "clean"
-    BREACHES = "breaches"
+    VIOLATIONS = "violations"
     FAILED = "failed"
-    """The script did not run to its end, and no breach was seen before."""
+    """The script did not run to its end, and no violation was seen before."""
     NOT_MEASURED = "NOT MEASURED"
     """Nothing was recorded that could be judged."""
 
@@ -40,5 +40,5 @@ class ProbeReport(Model):
 
     @property
     def exit_code(self) -> int:
-        """0 clean, 1 breaches, 2 anything else."""
-        return {Witnessed.CLEAN: 0, Witnessed.BREACHES: 1}.get(self.outcome, 2)
+        """0 clean, 1 violations, 2 anything else."""
+        return {Witnessed.CLEAN: 0, Witnessed.VIOLATIONS: 1}.get(self.outcome, 2)

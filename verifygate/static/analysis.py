@@ -28,7 +28,7 @@ from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
 from verifygate.static.paths.diagnosis import ViolationReport
-from verifygate.static.paths.entry_points import Explorations
+from verifygate.static.paths.entry_points import EntryPoints
 from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
@@ -87,7 +87,7 @@ class Analysis:
 
     @shared
     def hot_loops(self) -> HotLoops:
-        """The loops that train or evaluate, and what runs in every turn of them."""
+        """The loops that train or evaluate, and what runs in every iteration of them."""
         return HotLoops(self.roles, self.modules)
 
     @shared
@@ -173,7 +173,7 @@ class Analysis:
 
     @shared
     def _protocol(self) -> dict[str, list[ViolationReport]]:
-        explorations = Explorations(self.program, self.modules, self.roles)
+        explorations = EntryPoints(self.program, self.modules, self.roles)
         grouped: dict[str, list[ViolationReport]] = {}
         for report in explorations.violations():
             grouped.setdefault(report.violation, []).append(report)

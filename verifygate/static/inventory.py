@@ -12,7 +12,7 @@ from verifygate.sources.file import SourceFile
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts import delegation
 from verifygate.static.facts.silent_scale_reads import passive_readings
-from verifygate.static.lowering.call_events import Signals
+from verifygate.static.lowering.call_events import CallEvents
 from verifygate.static.lowering.event_graph import Backward, Signal
 from verifygate.static.values.domain import Frame
 
@@ -38,7 +38,7 @@ _NAMED = (ConstructKind.GRAD_SCALER, ConstructKind.AUTOCAST, ConstructKind.DELEG
 def constructs(analysis: Analysis) -> tuple[Construct, ...]:
     """Every piece of AMP code in the files that mention AMP, in order of place."""
     found: dict[tuple[str, int, str], Construct] = {}
-    signals = Signals(analysis.roles)
+    signals = CallEvents(analysis.roles)
     looked_at = {module.path for module in analysis.modules if _may_hold(module.file)}
     for call, function in analysis.calls:
         if function.module.path not in looked_at:
@@ -76,7 +76,7 @@ def _text(node: ast.expr) -> str:
     return " ".join(ast.unparse(node).split())[:120]
 
 
-def _kinds(call: ast.Call, frame: Frame, analysis: Analysis, signals: Signals) -> Iterator[ConstructKind]:
+def _kinds(call: ast.Call, frame: Frame, analysis: Analysis, signals: CallEvents) -> Iterator[ConstructKind]:
     name = analysis.roles.known_name(call.func, frame)
     if name in torch_names.GRAD_SCALERS:
         yield ConstructKind.GRAD_SCALER

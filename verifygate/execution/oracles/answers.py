@@ -20,7 +20,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class Blame:
-    """A breach of a rule that a run has shown."""
+    """A violation of a rule that a run has shown."""
 
     violation: Violation | None
     """None where no rule can be named."""
@@ -78,7 +78,7 @@ RAISED = {
     "Attempting to unscale FP16 gradients": Violation.HALF_PARAMETERS_WITH_SCALER,
     "_scale is None": Violation.UNSCALED_BACKWARD,
 }
-"""Part of a message of GradScaler -> the rule whose breach raises it."""
+"""Part of a message of GradScaler -> the rule whose violation raises it."""
 
 
 def blame_for_error(seen: Seen) -> tuple[Blame, ...]:

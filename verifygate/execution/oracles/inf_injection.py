@@ -131,7 +131,7 @@ def _not_injected(seen: Seen, what: str) -> Answer:
 
 
 def _blames(seen: Seen, window: _Window, guarded: bool) -> list[Blame]:
-    """Rules whose breach this window shows."""
+    """Rules whose violation this window shows."""
     found = []
     for event in window.inside:
         if event["event"] == "masked":

@@ -10,8 +10,8 @@ from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles.examine import ORDER, around, entries_of, examine
 from verifygate.execution.oracles.runs import Job, Seen, run_jobs
 from verifygate.execution.order import OrderJudge
-from verifygate.execution.run_breaches import breaches
 from verifygate.execution.run_findings import Ownership, findings
+from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import read_trace
 from verifygate.model import Finding, Status
@@ -88,6 +88,6 @@ def _recorded(runs: Sequence[Seen], root: Path, sources: Sequence[str], folder: 
         judge = OrderJudge(trace)
         whole = run.error is None and run.first("ended") is not None
         for section in trace.sections:
-            hits = [("", hit) for hit in (*judge.judge(section), *breaches(section, trace, whole=whole))]
+            hits = [("", hit) for hit in (*judge.judge(section), *violations_of_the_run(section, trace, whole=whole))]
             found |= {finding.fingerprint: finding for finding in findings(hits, ownership)}
     return tuple(sorted(found.values(), key=lambda finding: finding.order))

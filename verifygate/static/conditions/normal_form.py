@@ -133,7 +133,7 @@ def _is_scaler_class(kind: ast.expr, frame: Frame, roles: Roles) -> bool:
 
 
 def remainder_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
-    """The first or the last turn of a window, where a condition asks for it: `i % n == 0`, `(i + 1) % n == 0`."""
+    """The first or the last iteration of a window, where a condition asks for it: `i % n == 0`, `(i + 1) % n == 0`."""
     match test:
         case ast.Compare(
             left=ast.BinOp(op=ast.Mod()) as remainder, ops=[ast.Eq() | ast.NotEq() as op], comparators=[at]

@@ -9,13 +9,13 @@ from verifygate.static.values.access_paths import AccessPath
 
 
 class Remainder(NamedTuple):
-    """A window of N turns, known by a remainder: `i % N == 0` opens it, `(i + 1) % N == 0` closes it."""
+    """A window of N iterations, known by a remainder: `i % N == 0` opens it, `(i + 1) % N == 0` closes it."""
 
     text: str
     counter: AccessPath
     """What counts the iterations."""
     closes: bool
-    """It asks for the last turn of the window, and not for the first."""
+    """It asks for the last iteration of the window, and not for the first."""
 
 
 class OneOf(NamedTuple):

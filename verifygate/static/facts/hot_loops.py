@@ -32,26 +32,26 @@ _STEADY_CALLS = frozenset(
     is_bf16_supported device str int is_enabled""".split()  # noqa: SIM905
 )
 _STEADY = frozenset({"parameter", "iteration", "entry"})
-"""What is no variable of the turn: each turn goes through all that a loop inside it does."""
+"""What is no variable of the iteration: each iteration goes through all that a loop inside it does."""
 _NO_TRAINERS = ("torch.", "builtins.", "abc.", "enum.", "typing.", "collections.", "unittest.", "threading.")
 _DEPTH = 3
 
 
 @record(eq=False, frozen=False, slots=False)
 class HotLoop:
-    """A loop that trains or evaluates once per turn."""
+    """A loop that trains or evaluates once per iteration."""
 
     function: Function
     node: Loop
     trains: bool
     over_loader: bool
-    turns: list[ProgramPoint] = field(default_factory=list)
-    """What runs in every turn, in the loop and in the project's functions that it calls."""
+    iteration_points: list[ProgramPoint] = field(default_factory=list)
+    """What runs in every iteration, in the loop and in the project's functions that it calls."""
 
     @property
     def own_turns(self) -> list[ProgramPoint]:
-        """What runs in every turn and stands in the loop itself."""
-        return [spot for spot in self.turns if self.node in spot.loops]
+        """What runs in every iteration and stands in the loop itself."""
+        return [spot for spot in self.iteration_points if self.node in spot.loops]
 
 
 class HotLoops:
@@ -158,7 +158,7 @@ class HotLoops:
         return found
 
     def is_chosen_in(self, loop: HotLoop, spot: ProgramPoint) -> bool:
-        """Whether a condition on what a turn binds decides if a spot runs: at the end of a window, say."""
+        """Whether a condition on what an iteration binds decides if a spot runs: at the end of a window, say."""
         bound = _bound_in(loop.node)
         asked = (test.expr for test in spot.tests if loop.node in test.loops)
         return any(isinstance(node, ast.Name) and node.id in bound for expr in asked for node in walk(expr))
@@ -179,7 +179,7 @@ class HotLoops:
             hot.trains = hot.trains or trains
         for hot in found.values():
             if not any(inner in found for inner in walk(hot.node) if inner is not hot.node) or hot.trains:
-                hot.turns = list(self._turns(hot))
+                hot.iteration_points = list(self._turns(hot))
                 yield hot
 
     def _is_step(self, spot: ProgramPoint) -> bool:
@@ -251,7 +251,7 @@ class HotLoops:
                     return False
         return names_a_model(last_name(func))
 
-    # -- what runs in every turn -------------------------------------------------------------------------------
+    # -- what runs in every iteration -------------------------------------------------------------------------------
 
     def _turns(self, hot: HotLoop) -> Iterator[ProgramPoint]:
         bound = _bound_in(hot.node)
@@ -290,7 +290,7 @@ class HotLoops:
         return any(self.drawn.from_a_loader(loop, function) for loop in loops)
 
     def _differs(self, test: Test, bound: set[str], function: Function) -> bool:
-        """Whether a condition may hold in some turns only. One that picks the turns that step does not count."""
+        """Whether a condition may hold in some iterations only, not counting one that picks those that step."""
         if self._decides(test, function) or any(says_the_same(test, other) for other in self._deciding(function)):
             return False
         if adds_to_what_is_there(test) or gradients_there(test.expr) is not None or is_of_the_finite(test):
@@ -313,7 +313,7 @@ class HotLoops:
             nodes = [node for part in test.body for node in walk(part)]
             ends = any(self._steps_in(node, function) for node in nodes)
             self._decides_a_step[test] = ends or (
-                # What clears where the loss is no number ends no window: a count of turns must say so.
+                # What clears where the loss is no number ends no window: a count of iterations must say so.
                 any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(test.expr))
                 and any(self._clears(node, function) for node in nodes)
             )
@@ -348,7 +348,7 @@ def _may_train(module: Module) -> bool:
 
 
 def _bound_in(loop: Loop) -> set[str]:
-    """Names that a turn of the loop binds, but for variables of loops inside it: each turn goes through them all."""
+    """Names that an iteration of the loop binds, without the variables of inner loops: it has all of those."""
     nodes = tuple(walk(loop))
     bound = {target.id for target, _ in bound_targets(nodes) if isinstance(target, ast.Name)} | {
         node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)

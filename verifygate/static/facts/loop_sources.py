@@ -73,7 +73,7 @@ class LoopSources:
 
 
 def _of_turn(expr: ast.expr, own: list[str]) -> bool:
-    """Whether the variable of a loop picks what each turn draws from: its own iterator, not the next batch of one."""
+    """Whether the variable of a loop picks what each iteration draws from: an iterator of its own, not a next batch."""
     return any(isinstance(node, ast.Name) and node.id in own for node in walk(expr))
 
 
@@ -83,7 +83,7 @@ def _bound_to(expr: ast.expr, function: Function) -> Iterator[ast.expr]:
 
 
 def _counts_turns(loop: Loop, function: Function) -> bool:
-    """Whether a loop only counts its turns, also with a progress bar, and draws in its body what it goes over."""
+    """Whether a loop only counts its iterations, also with a progress bar, and draws in its body what it goes over."""
     if isinstance(loop, ast.While):
         return True
     counted = (loop.iter, *_bound_to(loop.iter, function))

@@ -16,7 +16,7 @@ _TYPE_CALLS = frozenset({"isinstance", "issubclass", "hasattr", "is_tensor"})
 def asked(test: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a condition, but for what it asks the type of, and for what it looks something up in.
 
-    The type of a value stays the same from turn to turn, and so does what a collection has keys for.
+    The type of a value stays the same from iteration to iteration, and so does what a collection has keys for.
     """
     yield test
     match test:
@@ -30,7 +30,7 @@ def asked(test: ast.AST) -> Iterator[ast.AST]:
 
 
 def adds_to_what_is_there(test: Test) -> bool:
-    """The second arm of `total = new if total is None else total + new`: every turn but the first."""
+    """The second arm of `total = new if total is None else total + new`: every iteration but the first."""
     match test.expr:
         case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return any(
@@ -54,7 +54,7 @@ def is_of_the_finite(test: Test) -> bool:
 
 
 def says_the_same(test: Test, other: Test) -> bool:
-    """Whether a condition holds only where another of the same turn does: `if last:` beside `if full or last:`."""
+    """Whether a condition holds only where another of the same iteration does: `if last:` beside `if full or last:`."""
     return test.holds is other.holds and any(ast.dump(part) == ast.dump(test.expr) for part in _ways(other))
 
 

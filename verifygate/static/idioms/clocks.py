@@ -35,7 +35,7 @@ def reads_clock(node: ast.AST, frame: Frame, analysis: Analysis) -> bool:
 def times_something(analysis: Analysis, spot: ProgramPoint) -> bool:
     """Whether a clock is read or CUDA events are recorded near a call: in its loop, or else in its function.
 
-    Not every n-th turn: what times many turns waits once, at the end of them.
+    Not every n-th iteration: what times many iterations waits once, at the end of them.
     """
     frame = analysis.evaluator.root_frame(spot.function)
     return any(

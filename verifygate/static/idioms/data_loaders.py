@@ -137,7 +137,7 @@ def feeding_a_gpu(analysis: Analysis) -> Iterator[Feed]:
 
 
 def _moves(loop: HotLoop, analysis: Analysis) -> tuple[ast.Call, ...]:
-    """Moves of what the loop draws: `.cuda(...)`, or `.to(...)` what may be a GPU, in every turn."""
+    """Moves of what the loop draws: `.cuda(...)`, or `.to(...)` what may be a GPU, in every iteration."""
     drawn = _drawn(loop)
     return tuple(
         spot.node
@@ -172,7 +172,7 @@ def _rules_out_a_gpu(test: ast.expr, holds: bool) -> bool:
 
 
 def _drawn(loop: HotLoop) -> set[str]:
-    """The names that a turn of the loop draws a batch into, and its parts: from what it goes over, or by `next`."""
+    """The names that an iteration binds to a batch and its parts: by the loop's own variables, or by `next`."""
     target = [] if isinstance(loop.node, ast.While) else walk(loop.node.target)
     drawn = {node.id for node in target if isinstance(node, ast.Name)}
     bound = [(each.id, binding.expr) for each, binding in bound_targets(tuple(walk(loop.node))) if _is_name(each)]  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from verifygate.base.records import record
 from verifygate.model import Severity
 from verifygate.protocol import Event
 from verifygate.static.analysis import Analysis
-from verifygate.static.lowering.call_events import Signals
+from verifygate.static.lowering.call_events import CallEvents
 from verifygate.static.lowering.event_graph import Signal
 from verifygate.static.rule import Match, statement_text
 from verifygate.static.symbols.location import Location
@@ -111,7 +111,7 @@ class _Search:
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._signals = Signals(analysis.roles)
+        self._signals = CallEvents(analysis.roles)
 
     def first(self, event: Event, start: ast.AST, framework: Framework, function: Function) -> ast.Call | None:
         """The first clip or reading that one run may come to, before the step and before what unscales."""

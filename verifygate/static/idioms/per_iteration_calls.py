@@ -14,7 +14,7 @@ def calls_each_turn(analysis: Analysis, known: str) -> Iterator[tuple[ProgramPoi
     """The calls, one per place, and whether each stands in a loop that trains, and not in what that calls."""
     own: dict[ProgramPoint, bool] = {}
     for loop in (*_evaluating(analysis), *analysis.hot_loops.training):
-        for spot in loop.turns:
+        for spot in loop.iteration_points:
             if isinstance(spot.node, ast.Call):
                 frame = analysis.evaluator.root_frame(spot.function)
                 if analysis.roles.known_name(spot.node.func, frame) == known:

@@ -30,7 +30,7 @@ _NO_LIMIT = 1e6
 
 
 @record
-class Meaning:
+class CallEffect:
     """The signal of a call while its scaler is on, and while it is off (`enabled` says which)."""
 
     on: Signal | Backward | ForeignBackward | None
@@ -44,13 +44,13 @@ _SIZES = torch_names.GRAD_READINGS - {"abs", "pow", "square", "histc"}
 """Those that give one number for a gradient."""
 
 
-class Signals:
+class CallEvents:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self.scaling = ScaleFlow(roles)
         self.gathered = GradientCollections()
 
-    def of_call(self, call: ast.Call, frame: Frame, guarded: bool) -> Meaning | None:
+    def of_call(self, call: ast.Call, frame: Frame, guarded: bool) -> CallEffect | None:
         """The meaning of a call, or None where it has none in the protocol. `guarded`: behind a finite check."""
         func = self.scaling.bound(call.func, frame)
         if isinstance(func, ast.Attribute):
@@ -63,24 +63,24 @@ class Signals:
 
     def _of_scaler(
         self, call: ast.Call, receiver: ast.expr, method: str, scaler: Scaler, frame: Frame, guarded: bool
-    ) -> Meaning | None:
+    ) -> CallEffect | None:
         path = self.roles.path(receiver, frame)
         presumed = scaler.kind is ScalerKind.PRESUMED
         if presumed and self._is_led_by_its_holder(receiver, frame):
-            return Meaning(None)
+            return CallEffect(None)
         event = {"unscale_": Event.UNSCALE, "step": Event.SCALER_STEP, "update": Event.UPDATE}.get(method)
         if event is None or (event is Event.SCALER_STEP and presumed and _with_closure(call)):
-            return Meaning(None)  # a scaler that takes closures has a protocol of its own; torch's refuses: AMP215
+            return CallEffect(None)  # a scaler that takes closures has a protocol of its own; torch's refuses: AMP215
         optimizer = self._first(call, "optimizer")
         if event is not Event.UPDATE and optimizer is None:
-            return Meaning(None) if not presumed else None
+            return CallEffect(None) if not presumed else None
         target = self.roles.path(optimizer, frame) if optimizer is not None and event is not Event.UPDATE else None
         direct = Signal(Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP, None, target)
         off = direct if event is Event.SCALER_STEP else None
         if scaler.kind is ScalerKind.IDLE:
-            return Meaning(off)
+            return CallEffect(off)
         sets_scale = event is Event.UPDATE and bool(call.args or call.keywords)
-        return Meaning(
+        return CallEffect(
             Signal(event, path, target, sets_scale=sets_scale, origin=scaler.origin, is_any=scaler.is_any),
             off,
             scaler.enabled,
@@ -88,7 +88,7 @@ class Signals:
 
     def _of_method(
         self, call: ast.Call, receiver: ast.expr, method: str, frame: Frame, guarded: bool
-    ) -> Meaning | None:
+    ) -> CallEffect | None:
         if method == "backward":
             return self._backward(call, receiver, frame)
         if method == "step" and (self._is_scalers_own(frame) or self._is_given_a_scaler(call, frame)):
@@ -100,24 +100,24 @@ class Signals:
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
             closure = self._first(call, "closure")
-            return Meaning(Signal(event, None, self.roles.path(receiver, frame)), closure=closure)
+            return CallEffect(Signal(event, None, self.roles.path(receiver, frame)), closure=closure)
         if method == "zero_grad" or (method in torch_names.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
             path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else None
-            return Meaning(Signal(Event.ZERO_GRAD, None, path, identifiers(receiver)))
+            return CallEffect(Signal(Event.ZERO_GRAD, None, path, identifiers(receiver)))
         if is_grad(receiver):
             if (
                 method in torch_names.NONLINEAR_GRAD_METHODS
                 or (method == "copy_" and _is_chosen(self._first(call, "src"), frame))
                 or (method in ("mul_", "div_") and self._is_measured(self._first(call, "other"), frame))
             ):
-                return Meaning(Signal(Event.CLIP, names=identifiers(receiver)))
+                return CallEffect(Signal(Event.CLIP, names=identifiers(receiver)))
             if method == "zero_":
                 zeroed = Signal(Event.ZERO_GRAD, names=identifiers(receiver))
-                return Meaning(None if _is_of_one(receiver) else zeroed)
+                return CallEffect(None if _is_of_one(receiver) else zeroed)
             if method in _SIZES and _only_normalises(call, receiver, frame):
                 return None
             if method in torch_names.GRAD_READINGS or (method == "add_" and call.args and _is_noise(call.args[0])):
-                return Meaning(Signal(Event.READ, names=identifiers(receiver)))
+                return CallEffect(Signal(Event.READ, names=identifiers(receiver)))
         if (
             method in torch_names.CLIP_METHODS
             and not _only_measures(call)
@@ -127,7 +127,7 @@ class Signals:
             if any(isinstance(value, FunctionValue) for value in self.roles.evaluator.values(call.func, frame)):
                 return None  # the project's own clip: what it does is read, not presumed
             names = identifiers(call.args[0]) if call.args and not is_number(call.args[0]) else identifiers(receiver)
-            return Meaning(Signal(Event.CLIP, names=names))
+            return CallEffect(Signal(Event.CLIP, names=names))
         return None
 
     def _zeroes_out_of_sight(self, call: ast.Call, frame: Frame) -> bool:
@@ -219,64 +219,66 @@ class Signals:
                 return ast.copy_location(whole, call)
         return call
 
-    def _of_function(self, call: ast.Call, frame: Frame) -> Meaning | None:
+    def _of_function(self, call: ast.Call, frame: Frame) -> CallEffect | None:
         call = self._completed(call, frame)
         known = self.roles.known_name(call.func, frame)
         name = known.rpartition(".")[2] or last_name(call.func)
         if name in torch_names.CLIP_FUNCTIONS and self._has_scaled_limit(call, frame):
-            return Meaning(None)  # a threshold that is scaled as well: clipping before unscale_ is right then
+            return CallEffect(None)  # a threshold that is scaled as well: clipping before unscale_ is right then
         if name in torch_names.CLIP_FUNCTIONS:
             values = self.roles.evaluator.values(call.func, frame)
             if any(isinstance(value, FunctionValue) for value in values):
                 return None
             if not known and isinstance(call.func, ast.Attribute) and _only_measures(call):
-                return Meaning(Signal(Event.READ, names=identifiers(call.func.value)))
+                return CallEffect(Signal(Event.READ, names=identifiers(call.func.value)))
             parameters = self._first(call, "parameters")
             event = Event.READ if known and _is_without_end(call) else Event.CLIP
-            return Meaning(Signal(event, names=identifiers(parameters) if parameters else frozenset()))
+            return CallEffect(Signal(event, names=identifiers(parameters) if parameters else frozenset()))
         if known == "torch.autograd.backward" and call.args:
-            return Meaning(self.backward(call.args[0], frame))
+            return CallEffect(self.backward(call.args[0], frame))
         if name in torch_names.GRAD_READINGS | torch_names.GRAD_RECORDERS:
             gathered = self.gathered.by(frame.function)
             grad = grad_held(call.func.value, gathered) if isinstance(call.func, ast.Attribute) else None
             if (grad := grad or grad_among(call, gathered)) is not None:
                 if name in _SIZES and _only_normalises(call, grad, frame):
                     return None
-                return Meaning(Signal(Event.READ, names=identifiers(grad)))
+                return CallEffect(Signal(Event.READ, names=identifiers(grad)))
         if name == "sum" and call.args and (grad := grad_squared(call.args[0])) is not None:
-            return Meaning(Signal(Event.READ, names=identifiers(grad)))
+            return CallEffect(Signal(Event.READ, names=identifiers(grad)))
         if (
             name in torch_names.LIMITING_FUNCTIONS
             and known.startswith("torch.")
             and call.args
             and is_grad(call.args[0])
         ):
-            return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
+            return CallEffect(Signal(Event.CLIP, names=identifiers(call.args[0])))
         if known == "torch.where" and call.args and _speaks_of_grad(call.args[0]):
-            return Meaning(Signal(Event.CLIP, names=identifiers(call.args[0])))
+            return CallEffect(Signal(Event.CLIP, names=identifiers(call.args[0])))
         return None
 
-    def _backward(self, call: ast.Call, receiver: ast.expr, frame: Frame) -> Meaning | None:
+    def _backward(self, call: ast.Call, receiver: ast.expr, frame: Frame) -> CallEffect | None:
         if self.roles.known_name(call.func, frame) == "torch.autograd.backward":
-            return Meaning(self.backward(call.args[0], frame)) if call.args else None
+            return CallEffect(self.backward(call.args[0], frame)) if call.args else None
         values = self.roles.evaluator.values(receiver, frame)
         if any(isinstance(value, Object | ClassValue) for value in values):
             return None
         if self._is_given_a_scaler(call, frame):
-            return Meaning(ForeignBackward())  # losses.backward(scaler): it scales what it derives
+            return CallEffect(ForeignBackward())  # losses.backward(scaler): it scales what it derives
         if call.args and isinstance(receiver, ast.Name | ast.Attribute) and "loss" not in last_name(receiver).lower():
-            return Meaning(ForeignBackward())  # accelerator.backward(loss), engine.backward(loss): another protocol
+            return CallEffect(ForeignBackward())  # accelerator.backward(loss), engine.backward(loss): another protocol
         return self._scaled_meaning(receiver, frame)
 
-    def _scaled_meaning(self, receiver: ast.expr, frame: Frame) -> Meaning:
+    def _scaled_meaning(self, receiver: ast.expr, frame: Frame) -> CallEffect:
         """A backward on an expression that calls `scale` itself is scaled only while that scaler is on."""
         scaler = self.scaling.scaler_in(receiver, frame)
         roots = self.scaling.sources(receiver, frame)
         if scaler is None:
-            return Meaning(Backward(roots))
+            return CallEffect(Backward(roots))
         if scaler.kind is ScalerKind.IDLE:
-            return Meaning(Backward(roots, idle=True))
-        return Meaning(Backward(roots, scaled=True, origin=scaler.origin), Backward(roots, idle=True), scaler.enabled)
+            return CallEffect(Backward(roots, idle=True))
+        return CallEffect(
+            Backward(roots, scaled=True, origin=scaler.origin), Backward(roots, idle=True), scaler.enabled
+        )
 
     def backward(self, root: ast.expr, frame: Frame) -> Backward:
         scaler = self.scaling.scaler_in(root, frame)

@@ -9,7 +9,7 @@ from verifygate.static.conditions.normal_form import class_chosen, definition_ch
 from verifygate.static.conditions.optional_objects import perhaps_none
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.assignments import assign_value, returned_in, store_element
-from verifygate.static.lowering.call_events import Meaning
+from verifygate.static.lowering.call_events import CallEffect
 from verifygate.static.lowering.conditionals import branch_on_enabled, lower_condition
 from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
@@ -48,7 +48,7 @@ def lower_call(call: ast.Call, here: Activation) -> None:
         _inline_one_of(callees, call, here)
 
 
-def _lower_meaning(meaning: Meaning, call: ast.Call, here: Activation) -> None:
+def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> None:
     """Emit the event of a call, on a path of its own each for a scaler that is on and one that is off."""
     if meaning.closure is not None:
         _inline_closure(meaning.closure, call, here)
@@ -65,7 +65,7 @@ def _lower_meaning(meaning: Meaning, call: ast.Call, here: Activation) -> None:
                 emit_event(meaning.off, call, here)
 
 
-def _with_receiver(meaning: Meaning, call: ast.Call, here: Activation) -> Meaning:
+def _with_receiver(meaning: CallEffect, call: ast.Call, here: Activation) -> CallEffect:
     """Complete a backward on `a if test else b`, or on what functions of the project return: as if that had a name."""
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     if receiver is None or not isinstance(meaning.on, Backward):
@@ -73,7 +73,7 @@ def _with_receiver(meaning: Meaning, call: ast.Call, here: Activation) -> Meanin
     if isinstance(receiver, ast.IfExp) and here.context.scaling.scaler_in(receiver, here.frame):
         path = AccessPath(Root("result", f"loss of line {call.lineno} in {here.frame.function.module.path}"))
         assign_value(path, receiver, call, here)
-        return Meaning(Backward(frozenset({path})))
+        return CallEffect(Backward(frozenset({path})))
     roots = meaning.on.roots | returned_in(receiver, here)
     return replace(meaning, on=replace(meaning.on, roots=roots))
 

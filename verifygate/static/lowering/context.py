@@ -11,7 +11,7 @@ from verifygate.base.records import field, record
 from verifygate.model import NotFollowed
 from verifygate.static.amp.roles import Roles
 from verifygate.static.lowering.builder import Edges, GraphBuilder
-from verifygate.static.lowering.call_events import Signals
+from verifygate.static.lowering.call_events import CallEvents
 from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
@@ -30,7 +30,7 @@ class Context:
         self.roles = roles
         self.reach = reach
         self.table = table
-        self.signals = Signals(roles)
+        self.signals = CallEvents(roles)
         self.scaling = self.signals.scaling
         self.results: dict[ast.Call, AccessPath] = {}
         """Calls that were inlined -> access path of what they return."""

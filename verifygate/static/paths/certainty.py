@@ -19,7 +19,7 @@ _SAMPLE = 50
 _SCALED_SIDE = frozenset({Gradients.SCALED, Gradients.STALE, Gradients.UNSCALED, Gradients.MIXED})
 
 
-class MayMust:
+class CertaintyAnalysis:
     """Classifies the violations that one exploration has met, by the states that arrive at each node."""
 
     def __init__(self, exploration: Exploration) -> None:

@@ -14,7 +14,7 @@ from verifygate.static.lowering.event_graph import (
     Node,
     Signal,
 )
-from verifygate.static.paths.certainty import MayMust
+from verifygate.static.paths.certainty import CertaintyAnalysis
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration, explore
 from verifygate.static.paths.path_steps import labelled
@@ -49,7 +49,7 @@ def _uses_amp(node: Node) -> bool:
 
 def _reports(exploration: Exploration) -> list[ViolationReport]:
     graph, predecessors = exploration.facts.graph, exploration.predecessors
-    may_must = MayMust(exploration)
+    may_must = CertaintyAnalysis(exploration)
     found: dict[tuple[Violation, int], ViolationReport] = {}
     for (violation, blamed), candidates in exploration.candidates.items():
         first = candidates[0]

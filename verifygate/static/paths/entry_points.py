@@ -28,7 +28,7 @@ _Location = tuple[str, int, int]
 """Path, line, column."""
 
 
-class Explorations:
+class EntryPoints:
     """The explorations from every entry point of a project."""
 
     def __init__(self, program: Program, modules: Sequence[Module], roles: Roles) -> None:

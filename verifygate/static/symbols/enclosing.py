@@ -42,7 +42,7 @@ class EnclosingNodes:
         return next((each.node for each in self.around(node, function)), None)
 
     def loops(self, node: ast.AST, function: Function) -> list[Loop]:
-        """The loops whose turns run the node, innermost first; an iterable or an `else` runs once."""
+        """The loops whose iterations run the node, innermost first; an iterable or an `else` runs once."""
         return [
             each.node
             for each in self.around(node, function)

@@ -184,5 +184,5 @@ def _exits(last: ast.stmt | None) -> bool:
 
 
 def counts(test: ast.expr) -> bool:
-    """Whether a condition picks every n-th turn."""
+    """Whether a condition picks every n-th iteration."""
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(test))

@@ -136,7 +136,7 @@ class Frame:
     enclosing: Frame | None = None
     """Frame of the function around a nested function, where that is being walked."""
     fixed: dict[str, Bound] = field(default_factory=dict)
-    """What the variables of a loop are in the turn at hand, where its turns are told apart."""
+    """What the variables of a loop are in the iteration at hand, where its iterations are told apart."""
     memo: dict[Hashable, Values] = field(default_factory=dict)
     callees: dict[ast.Call, tuple[FunctionValue, ...]] = field(default_factory=dict)
     """What is known of values, and of the functions that calls run, in this frame."""

@@ -210,13 +210,13 @@ def _evaluates(loop: HotLoop, analysis: Analysis) -> bool:
 
 
 def _spots(loop: HotLoop, analysis: Analysis) -> Iterator[ProgramPoint]:
-    """What a turn of a loop may run, in some turns or in all, and what it calls in all of them."""
+    """What an iteration of a loop may run, in some iterations or in all, and what it calls in all of them."""
     yield from (spot for spot in analysis.hot_loops.spots(loop.function) if loop.node in spot.loops)
-    yield from (spot for spot in loop.turns if spot.function is not loop.function)
+    yield from (spot for spot in loop.iteration_points if spot.function is not loop.function)
 
 
 def _losses(loop: HotLoop, analysis: Analysis) -> frozenset[str]:
-    """The names of the functions by which a turn works out its losses; `.loss` where the model gives its own."""
+    """The names of the functions by which an iteration works out its losses; `.loss` where the model gives its own."""
     found = set()
     for spot in _spots(loop, analysis):
         match spot.node:
@@ -266,7 +266,7 @@ def _sees_to_it(forward: Function, analysis: Analysis) -> bool:
 
 
 def _gives_a_loss(forward: _Forward, analysis: Analysis) -> bool:
-    """Whether what a call gives is named a loss: that is what is compared, where a turn takes outputs as well."""
+    """Whether what a call gives is named a loss: that is what is compared, where an iteration takes outputs as well."""
     outer = analysis.enclosing.parent(forward.call, forward.function)
     return isinstance(outer, ast.Assign) and any(names_a_loss(ast.unparse(target)) for target in outer.targets)
 

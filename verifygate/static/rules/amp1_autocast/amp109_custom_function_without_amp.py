@@ -175,7 +175,7 @@ def _reason(forward: Function, backward: Function, analysis: Analysis) -> str:
 
 
 def _runs_once_more(backward: Function) -> bool:
-    """Whether a backward turns gradients on and calls what the context keeps: `with enable_grad(): ctx.run(x)`."""
+    """Whether a backward iterations gradients on and calls what the context keeps: `with enable_grad(): ctx.run(x)`."""
     context = backward.parameters[0].arg if backward.parameters else ""
     regions = [
         node for node in backward.withs if any(last_name(item.context_expr) == "enable_grad" for item in node.items)

@@ -94,6 +94,7 @@ RULE = Rule(
     proof="scale-invariance",
 )
 
+# The rows of the table in verifygate/protocol.py that name CLIP_BEFORE_UNSCALE, applied by static/paths/transfer.py.
 _by_protocol = ProtocolMatch(RULE, "`{text}` clips gradients that are still multiplied by the loss scale")
 _REGISTERS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 _MULTIPLIES = re.compile(r"\.grad\b[^\n]*\.(mul|clamp|div)_?\(|\.grad\b[^\n]*\*=")

@@ -56,7 +56,7 @@ No automatic fix: it is unknown where the window should end.
 ## What it cannot see
 Optimizers that are stepped out of sight. Which of several optimizers a backward is for is not known: an `update()`
 between two steps is reported only where no backward comes between it and the second step. Where the backward is out of
-sight, an `update()` in every turn of a loop over optimizers is only likely.
+sight, an `update()` in every iteration of a loop over optimizers is only likely.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-models-losses-and-optimizers
@@ -128,7 +128,7 @@ def _in_every_turn(update: ScalerCall, analysis: Analysis) -> Iterator[Match]:
 
 
 def _goes_over_optimizers(loop: Loop, update: ScalerCall, analysis: Analysis) -> bool:
-    """Whether each turn is about one of several optimizers, and makes no gradients of its own."""
+    """Whether each iteration is about one of several optimizers, and makes no gradients of its own."""
     written = loop.iter.elts if isinstance(loop.iter, ast.Tuple | ast.List) else None
     if (written is not None and len(written) < 2) or not iterated_collections(loop, update.frame, analysis.roles):
         return False

@@ -114,7 +114,7 @@ def looks_beside(analysis: Analysis) -> bool:
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """Schedulers in the same turn as the scaler's step, or as a call of the method that steps."""
+    """Schedulers in the same iteration as the scaler's step, or as a call of the method that steps."""
     steps: dict[Function, list[ScalerCall]] = {}
     for call in analysis.scaler_calls:
         if call.method == "step" and call.optimizer is not None:
@@ -222,7 +222,7 @@ def _beside(
     sure: bool,
     only_before: bool = False,
 ) -> Iterator[Match]:
-    """A schedule in the same turn as a step; where skips are asked about, only one that goes before the step."""
+    """A schedule in the same iteration as a step; where skips are asked about, only one that goes before the step."""
     loops = _turns(node, node.func.value, function, analysis)  # type: ignore[attr-defined]
     place = Location(function, node)
     beside = [
@@ -254,7 +254,7 @@ def _turns(node: ast.Call, subject: ast.expr | None, function: Function, analysi
 
 
 def _in_one_turn(loops: list[Loop], step: ScalerCall, analysis: Analysis) -> bool:
-    """Whether each turn of the loops runs the scaler's step, once or once for each of several objectives."""
+    """Whether each iteration of the loops runs the scaler's step, once or once for each of several objectives."""
     around = _turns(step.call, _stepped(step), step.function, analysis)
     while len(loops) > len(around) and _repeats(loops[0]):
         loops = loops[1:]
@@ -274,7 +274,7 @@ def _repeats(loop: Loop) -> bool:
 
 
 def _turns_per_step(loop: Loop, function: Function, analysis: Analysis) -> bool:
-    """Whether a loop turns once a batch, and not once an epoch: by its loader, or by what it goes over."""
+    """Whether a loop iterates once per batch, and not per epoch: by its loader, or by what it goes over."""
     if isinstance(loop, ast.While):
         return False
     if re.search(_EPOCH, ast.unparse(loop.target)):
@@ -307,7 +307,7 @@ def _may_be_led_past(node: ast.Call, function: Function, steps: list[ScalerCall]
 
 
 def _in_one_block(node: ast.Call, step: ScalerCall, analysis: Analysis) -> bool:
-    """Whether both stand under the same conditions, so that one turn runs both, if there is a schedule and a scaler."""
+    """Whether both have the same path conditions: an iteration runs both, if there is a schedule and a scaler."""
     own, its = _conditions(node, step, analysis)
     return own == its
 

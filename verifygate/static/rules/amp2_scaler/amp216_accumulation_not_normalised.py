@@ -105,7 +105,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 
 def _found(analysis: Analysis) -> Iterator[Match]:
-    """Backwards of every turn in loops that step every few turns, and arms that divide what the other does not."""
+    """Backwards of each iteration in loops that step every few, and branches that divide what the other does not."""
     scales = [call for call in analysis.scaler_calls if call.method == "scale" and call.call.args]
     for step in analysis.scaler_calls:
         window = _window(step, analysis) if step.method == "step" else None
@@ -175,7 +175,7 @@ def _is_remainder(node: ast.AST) -> bool:
 
 
 def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
-    """A batch in parts: a backward in each turn of `for _ in range(N)`, or for each chunk, the step after the loop."""
+    """A batch in parts: a backward in each iteration of `for _ in range(N)` or for each chunk, then the step."""
     loops = analysis.enclosing.loops(scale.call, scale.function)
     loop = loops[0] if loops and isinstance(loops[0], ast.For) else None
     window = _parts_of(loop.iter) if loop is not None else ""
@@ -197,7 +197,7 @@ def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
 
 
 def _steps_beside(scale: ScalerCall, analysis: Analysis) -> bool:
-    """Whether a function of the project that steps by a scaler is called beside a loop, and not in its turns."""
+    """Whether a function of the project that steps by a scaler is called beside a loop, and not in its iterations."""
     stepping = {call.function for call in analysis.scaler_calls if call.method == "step"} - {scale.function}
     around = analysis.enclosing.loops(scale.call, scale.function)[1:]
     return any(
@@ -245,7 +245,7 @@ def _shifted(step: ScalerCall, scales: list[ScalerCall], analysis: Analysis) -> 
 
 
 def _counter(loop: ast.For) -> str:
-    """The variable by which `enumerate` counts the turns of a loop from 0."""
+    """The variable by which `enumerate` counts the iterations of a loop from 0."""
     for node in walk(loop.iter):
         if not isinstance(node, ast.Call) or last_name(node.func) != "enumerate":
             continue
@@ -283,7 +283,7 @@ def _is_every_turn(scale: ScalerCall, window: str, analysis: Analysis) -> bool:
 
 
 def _is_stepped_in_every_turn(scale: ScalerCall, analysis: Analysis) -> bool:
-    """Whether the first step behind a backward comes in every turn: the window is that of another optimizer."""
+    """Whether the first step behind a backward comes in every iteration: the window is that of another optimizer."""
     loops = analysis.enclosing.loops(scale.call, scale.function)
     behind = [
         call
@@ -341,7 +341,7 @@ def _divides(block: ast.AST, window: str) -> bool:
 
 
 def _is_average_of_a_log(node: ast.BinOp) -> bool:
-    """`sum(losses) / len(losses)`: of what was kept of many turns."""
+    """`sum(losses) / len(losses)`: of what was kept of many iterations."""
     match node:
         case ast.BinOp(left=ast.Call(func=ast.Name(id="sum"), args=[kept]), right=ast.Call(func=ast.Name(id="len"))):
             return isinstance(kept, ast.Name | ast.Attribute)

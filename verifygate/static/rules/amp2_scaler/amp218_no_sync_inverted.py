@@ -219,7 +219,7 @@ def _judge(
 def _is_last(test: ast.expr, holds: bool, block: ast.AST, function: Function, analysis: Analysis) -> bool:
     """Whether a condition, as it turns out there, picks the micro-batch that steps.
 
-    It does where a step stands under the same condition, and where it asks for the last turn of the loop.
+    It does where a step stands under the same condition, and where it asks for the last iteration of the loop.
     """
     if any(_same(test, holds, *fact) for fact in _step_facts(function, analysis)):
         return True
@@ -286,7 +286,7 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 
 def _same(one: ast.expr, holds: bool, other: ast.expr, other_holds: bool) -> bool:
-    """Whether two conditions are one that may change from turn to turn, and turn out alike."""
+    """Whether two conditions are one that may change from iteration to iteration, and come out alike."""
     counts = speaks_of_a_window(ast.unparse(one))
     return counts and ast.dump(one) == ast.dump(other) and holds == other_holds
 

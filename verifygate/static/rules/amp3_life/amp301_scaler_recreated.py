@@ -138,7 +138,7 @@ def _is_switched_off(place: Location, analysis: Analysis) -> bool:
 def _for_one_step(scaler: ScalerAllocation, analysis: Analysis) -> Iterator[Match]:
     """A scaler in a function that takes one step with an optimizer from outside, and that nothing in sight calls.
 
-    One step trains nothing: what calls it, a framework or what a registry gave, has to do so in every turn.
+    One step trains nothing: what calls it, a framework or what a registry gave, has to do so in every iteration.
     """
     function = scaler.function
     if not function.symbol or function.module.file.is_test or analysis.call_graph.sites(function):
@@ -210,7 +210,7 @@ def _is_built_once(scaler: ScalerAllocation, analysis: Analysis) -> bool:
 
 
 def _turns(place: Location, analysis: Analysis, calls: tuple[Location, ...]) -> Iterator[_Turn]:
-    """The loops whose every turn reaches the place, where none of what lies between begins a training of its own."""
+    """The loops whose every iteration reaches the location, if nothing between begins a training of its own."""
     function = place.function
     for loop in analysis.enclosing.loops(place.node, function):
         begins_anew, trains = _told_of(loop, function, analysis)
@@ -230,7 +230,7 @@ def _turns(place: Location, analysis: Analysis, calls: tuple[Location, ...]) -> 
 
 _Told = WeakKeyDictionary[Analysis, dict[object, tuple[bool, bool]]]
 _TOLD: _Told = WeakKeyDictionary()
-"""Loop or function -> whether an optimizer is built in it (or the loop turns once), and whether it trains.
+"""Loop or function -> whether an optimizer is built in it (or the loop has one iteration), and whether it trains.
 
 A function may make any number of scalers: it is read for the first of them."""
 
@@ -299,12 +299,12 @@ def _trains(nodes: Iterable[ast.AST], function: Function, analysis: Analysis, de
 
 
 def _ends_at_once(loop: Loop) -> bool:
-    """Whether the first turn is also the last, unless it fails: a loop that tries again."""
+    """Whether the first iteration is also the last, unless it fails: a loop that tries again."""
     return isinstance(loop.body[-1], ast.Break | ast.Return)
 
 
 def _turns_once_unless_told(turn: _Turn) -> bool:
-    """Whether the loop makes as many turns as a command-line option says, which is 1 by default."""
+    """Whether the loop makes as many iterations as a command-line option says, which is 1 by default."""
     match turn.loop:
         case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[count])) if name := last_name(count):
             option = rf"""["']--{name.replace("_", "[-_]")}["'][^)\n]*default\s*=\s*1\b"""

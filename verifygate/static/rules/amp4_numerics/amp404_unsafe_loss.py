@@ -114,7 +114,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 
 def _is_island_by_default(region: WrittenRegion, analysis: Analysis) -> bool:
-    """Whether a module's forward turns autocast off unless it is told otherwise, and no call in sight tells it."""
+    """Whether a module's forward iterations autocast off unless it is told otherwise, and no call in sight tells it."""
     function, enabled = region.function, region.region.enabled
     if function.name != "forward" or enabled is None or not isinstance(enabled.expr, ast.Name):
         return False

@@ -102,7 +102,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[ProgramPoint, bool, bool]]] = {}
     hot = {loop.node for loop in analysis.hot_loops.training}
     for loop in analysis.hot_loops.training:
-        for spot, certain in _reads(loop.turns, StepTensors(analysis.hot_loops, loop)):
+        for spot, certain in _reads(loop.iteration_points, StepTensors(analysis.hot_loops, loop)):
             place = (spot.place.line, spot.place.column)
             own = spot.function is loop.function
             outermost = next((each for each in spot.loops if each in hot), None) if own else None

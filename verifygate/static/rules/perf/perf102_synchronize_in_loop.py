@@ -77,7 +77,7 @@ RULE = Rule(
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Calls in every turn, where nothing near them is timed."""
+    """Calls in every iteration, where nothing near them is timed."""
     for spot, own in calls_each_turn(analysis, "torch.cuda.synchronize"):
         if not times_something(analysis, spot):
             yield Match(spot.place, "`torch.cuda.synchronize()` empties the queue in every step", certain=own)

@@ -75,6 +75,6 @@ RULE = Rule(
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Calls in every turn of a loop that trains, or evaluates what its file trains."""
+    """Calls in every iteration of a loop that trains, or evaluates what its file trains."""
     for spot, own in calls_each_turn(analysis, "torch.cuda.empty_cache"):
         yield Match(spot.place, "`torch.cuda.empty_cache()` runs in every step", certain=own)

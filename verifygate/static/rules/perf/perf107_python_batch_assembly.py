@@ -84,11 +84,11 @@ _ASSEMBLERS = frozenset({"torch.stack", "torch.tensor", "torch.cat", "numpy.stac
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Assemblies in every turn; the first of each function stands for all."""
+    """Assemblies in every iteration; the first of each function stands for all."""
     seen = set()
     for loop in analysis.hot_loops.training:
         outputs = StepTensors(analysis.hot_loops, loop).on_device
-        for spot in loop.turns:
+        for spot in loop.iteration_points:
             picked = _picked(spot.node)
             if picked is None or spot.function in seen or set(names_in(picked)) & outputs:
                 continue

@@ -89,7 +89,7 @@ _FROZEN = (b"requires_grad_(False)", b"requires_grad = False", b"requires_grad=F
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Sums and lists of losses that outlive a turn of a hot loop."""
+    """Sums and lists of losses that outlive an iteration of a hot loop."""
     seen = set()
     for loop in analysis.hot_loops.loops:
         if not loop.trains and loop.function.module.mentions(*_SWITCHES):
@@ -191,7 +191,7 @@ def _has_graph(binding: Binding, name: ast.Name, tensors: StepTensors, backwards
 
 
 def _rebound(loop: HotLoop) -> set[str]:
-    """Names that begin anew in a turn of the loop."""
+    """Names that begin anew in an iteration of the loop."""
     return {
         ast.unparse(target)
         for target, binding in bound_targets(tuple(walk(loop.node)))

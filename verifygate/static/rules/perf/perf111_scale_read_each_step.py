@@ -84,8 +84,10 @@ RULE = Rule(
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Reads of a live scaler's scale in every turn that no arithmetic and no condition uses."""
-    sure: dict[ProgramPoint, HotLoop] = {spot: loop for loop in analysis.hot_loops.training for spot in loop.turns}
+    """Reads of a live scaler's scale in every iteration that no arithmetic and no condition uses."""
+    sure: dict[ProgramPoint, HotLoop] = {
+        spot: loop for loop in analysis.hot_loops.training for spot in loop.iteration_points
+    }
     for spot in analysis.hot_loops.once_per_place(each for each in sure if _reads_scale(each.node, each.statement)):
         scaler = _scaler(spot, analysis)
         if scaler is None or scaler.kind is ScalerKind.IDLE or _is_used(spot):

@@ -1,4 +1,4 @@
-"""The floors of the house: who may import whom, and what a light command may load."""
+"""Layers: who may import whom, and what a light command may load."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
     return run(Path(sysconfig.get_path("scripts"), "lint-imports"), "--no-cache", cwd=root)
 
 
-def test_imports_keep_to_the_floors():
+def test_imports_keep_to_the_layers():
     """Every contract in pyproject.toml holds: the stages are strangers, torch and libcst stay where they belong."""
     checked = lint_imports(ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -13,8 +13,8 @@ REPEATED = 2
 STEPS = ("scaler.step", "optimizer.step")
 
 
-def breaches(section: Section, trace: Trace, *, whole: bool) -> Iterator[ObservedViolation]:
-    """The breaches of one section. `whole`: whether it is all of a training run, so that what it lacks is lacking."""
+def violations_of_the_run(section: Section, trace: Trace, *, whole: bool) -> Iterator[ObservedViolation]:
+    """The violations of one section. `whole`: whether it is all of a training run, so that what it lacks is lacking."""
     events = section.events
     yield from _in_regions(events)
     yield from _single(events, trace)
