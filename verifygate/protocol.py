@@ -75,11 +75,11 @@ class Traits(NamedTuple):
     needs_same_iteration: bool = False
     """It is one only within an iteration of the training loop."""
     depends_on_unscale: bool = False
-    """It turns on whether the gradients are unscaled: code that asks the scaler itself knows better than a path."""
+    """It depends on whether the gradients are unscaled: dropped on a path that asks the scaler itself for that."""
     counts_when_used: bool = False
     """The gradients become wrong by it: harmless where no step uses them."""
     about_zero_grad: bool = False
-    """Gradients are zeroed too early or never: whether that is an omission depends on what the code zeroes else."""
+    """Gradients are zeroed too early or never. It is dropped where other code on the path may zero them."""
     reads_gradients: bool = False
     """Something looks at the gradients: after a loop it sees what the last iteration left."""
     about_other_scaler: bool = False

@@ -178,7 +178,7 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: tuple[
 
 
 def test_the_rules_of_a_run_are_those_of_the_catalogue():
-    """Name, severity and remedy stand in two places, because stages are strangers; they must not part."""
+    """Name and severity are given twice, because the stages import nothing of each other; they must not differ."""
     catalogue = {code: loaded.rule for code, loaded in load_rules().items()}
     assert RULES
     for code, rule in RULES.items():

@@ -1,7 +1,7 @@
-"""The rules that a recorded run can see broken: what a finding of each says.
+"""Rules that a recorded run can show to be violated: the severity, message and remedy of a finding of each.
 
-Codes, names and severities are those of the static rules, which are strangers to this stage; a test holds both to
-the same. A rule that is not in this table is none of the run's: a violation of it is left to the other witnesses.
+The stages import nothing of each other, so the severities of the static rules are repeated here; a test compares them.
+A violation of a rule that has no row here is never reported from a run: the static rules and the oracles report it.
 """
 
 from __future__ import annotations

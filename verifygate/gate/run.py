@@ -165,7 +165,7 @@ def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], inherite
 
 
 def _findings_at(settings: Settings, commit: str) -> tuple[Finding, ...]:
-    """What the static rules of today say of the files as they were at a git."""
+    """The findings of today's static rules in the files of a git revision."""
     from verifygate.static.engine import analyse
 
     return analyse(Sources(_audited_at(settings, commit)), settings.static).findings

@@ -19,7 +19,7 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
     """Read every Python file at or below `paths`, which are relative to `root`.
 
     Folders that hold no project code (hidden ones, environments, build outputs) are skipped; a file named outright
-    is always read. With `confined`, a path that resolves outside `root` is refused. Raises UsageError.
+    is read even there, unless `exclude` matches it. With `confined`, a path that resolves outside `root` is refused. Raises UsageError.
     """
     found: dict[str, SourceFile] = {}
     unreadable: list[tuple[str, str]] = []

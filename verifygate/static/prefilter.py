@@ -1,10 +1,10 @@
-"""What the rules have to look at, told from the bytes of the files: most of a project is never parsed.
+"""Prefilter: select the files and definitions that the rules have to see, by their bytes. Most are never parsed.
 
-A file is picked for words that it names itself; because it calls a function in which AMP code stands, or derives from
-such a class, so that what it overrides runs in the midst of that code; or for what rules look for beside AMP code,
-where the project has any that it would matter to. Of a file that trains, and of a small one, rules look at everything.
-Of any other, at the body and at those top-level definitions in which a word stands, with the functions that mention
-them. What a definition leads to is parsed when something asks.
+A file is selected for one of three reasons. It contains a word of a rule. It calls a function that contains AMP code,
+or derives from a class that does: what it overrides runs inside that code. Or it contains what a rule looks for beside
+AMP code, and the project has AMP code for which that matters. Of a file that trains, and of a small one, rules see
+everything; of any other, the module's body and the top-level definitions that contain a word, with the functions that
+mention them. Whatever a definition calls is parsed when it is evaluated.
 """
 
 from __future__ import annotations

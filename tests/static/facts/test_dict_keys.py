@@ -58,4 +58,4 @@ def test_a_dict_lacks_a_key(
 def test_a_key_that_is_put_into_what_cannot_be_followed(
     name: str, key: str, written: bool, analysed: Callable[[str], Analysis]
 ) -> None:
-    assert analysed(PROGRAM.format("pass")).shapes.written_elsewhere(name, key) is written
+    assert analysed(PROGRAM.format("pass")).dict_keys.written_elsewhere(name, key) is written

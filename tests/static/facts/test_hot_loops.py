@@ -103,5 +103,5 @@ def test_what_runs_in_each_iteration(guard: str, every: bool, analysed: Callable
         """
     )
     (loop,) = analysis.hot_loops.training
-    calls = [ast.unparse(spot.node) for spot in loop.turns if isinstance(spot.node, ast.Call)]
+    calls = [ast.unparse(spot.node) for spot in loop.iteration_points if isinstance(spot.node, ast.Call)]
     assert ("shown()" in calls) is every

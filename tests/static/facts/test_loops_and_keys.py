@@ -61,7 +61,7 @@ def test_what_runs_in_each_iteration_leads_through_calls(analysed: Callable[[str
         """
     )
     (loop,) = analysis.hot_loops.training
-    calls = {ast.unparse(each.node.func) for each in loop.turns if isinstance(each.node, ast.Call)}
+    calls = {ast.unparse(each.node.func) for each in loop.iteration_points if isinstance(each.node, ast.Call)}
     assert {"step", "loss.backward", "deep"} <= calls
     assert not {"rare", "once"} & calls
 

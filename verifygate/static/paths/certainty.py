@@ -29,10 +29,10 @@ class CertaintyAnalysis:
         self.predecessors = exploration.predecessors
 
     def is_certain(self, candidates: Sequence[Candidate], path: ErrorPath) -> bool | None:
-        """Whether every feasible AMP path that reaches the statement violates the rule there, sooner or later.
+        """True: every feasible path that trains with AMP and reaches the statement violates the rule there (certain).
 
-        `candidates` are one violation of one statement; `path` leads to the first of them. None where that path may be
-        infeasible.
+        False: some path does (likely). None: the path may be infeasible, and nothing is reported. `candidates` are one
+        violation of one statement; `path` leads to the first of them.
         """
         violating = {(each.node, each.state) for each in candidates}
         nodes = {each.node for each in candidates}
@@ -92,8 +92,8 @@ class CertaintyAnalysis:
     def _counts(self, number: int, state: State, candidate: Candidate, *, midway: bool = False) -> bool:
         """Whether a state is one of a path that uses the scaler: a path that trains in FP32 proves no innocence.
 
-        Midway: and something of the window at hand has happened already. Of a backward without scale only those paths
-        count on which its own loop has zeroed the gradients: what came before the loop says nothing of its iterations.
+        `midway`: and the window at hand has begun already. At a backward of an unscaled loss a path counts only if the
+        backward's own loop has zeroed the gradients: what came before the loop says nothing about its iterations.
         """
         if not candidate.optimizer:
             return True

@@ -63,7 +63,7 @@ class EntryPoints:
         seen: set[Function] = set(queue)
         explored: set[Function] = set()
         entered: set[Function] = set()
-        """Explored whole from an entry point that adds nothing: from a second such entry point it is the same."""
+        """Functions explored whole, from an entry point that only calls them: a second such one shows nothing new."""
         most = NODES_AT_LEAST + NODES_PER_MODULE * len(self._modules)
         nodes_left = {False: most, True: max(NODES_AT_LEAST, most // SHARE_OF_TESTS)}
         while queue:

@@ -136,7 +136,7 @@ class _Transfer:
         return self._each(signal.event, served)
 
     def _targets(self, signal: Signal) -> list[AccessPath]:
-        """The optimizers whose gradients a signal is about; where that cannot be told, none that could be innocent."""
+        """The optimizers whose gradients a signal is about; of several possible ones, only if all of them violate."""
         if signal.optimizer:
             return [signal.optimizer]
         names = self.facts.alive[self.number]
