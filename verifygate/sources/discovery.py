@@ -18,8 +18,9 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "bu
 def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), *, confined: bool = True) -> Sources:
     """Read every Python file at or below `paths`, which are relative to `root`.
 
-    Folders that hold no project code (hidden ones, environments, build outputs) are skipped; a file named outright
-    is read even there, unless `exclude` matches it. With `confined`, a path that resolves outside `root` is refused. Raises UsageError.
+    Folders that hold no project code (hidden ones, environments, build outputs) are skipped; a file named outright is
+    read even there, unless `exclude` matches it. With `confined`, a path that resolves outside `root` is refused.
+    Raises UsageError.
     """
     found: dict[str, SourceFile] = {}
     unreadable: list[tuple[str, str]] = []
