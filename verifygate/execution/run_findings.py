@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from verifygate.execution.order import ObservedViolation
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.trace import Event, Frame
 from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
+from verifygate.model.fingerprint import Fingerprints
 from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
 
@@ -61,10 +61,10 @@ def findings(hits: Iterable[tuple[str, ObservedViolation]], ownership: Ownership
             continue
         frame = hit.blamed.frames[0]
         together.setdefault((hit.violation, ownership.path(frame) or "", frame.line), []).append((section, hit))
-    seen: dict[str, int] = {}
+    fingerprints = Fingerprints()
     made = []
     for (violation, path, line), same in sorted(together.items()):
-        made.append(_finding(violation, path, line, same, ownership, seen))
+        made.append(_finding(violation, path, line, same, ownership, fingerprints))
     return tuple(sorted(made, key=lambda finding: finding.order))
 
 
@@ -78,14 +78,12 @@ def _finding(
     line: int,
     same: list[tuple[str, ObservedViolation]],
     ownership: Ownership,
-    seen: dict[str, int],
+    fingerprints: Fingerprints,
 ) -> Finding:
     rule, hit = RULES[violation], next((hit for _, hit in same if hit.certain), same[0][1])
     snippet = ownership.sources.line(path, line)
     symbol = hit.blamed.frames[0].symbol
     symbol = "" if symbol == "<module>" else symbol
-    identity = "\0".join((violation, path, symbol, "run", snippet))
-    count = seen[identity] = seen.get(identity, -1) + 1
     text = snippet if len(snippet) <= 80 else f"{snippet[:77]}..."
     return Finding(
         rule=violation.value,
@@ -97,7 +95,7 @@ def _finding(
         severity=rule.severity,
         certainty=Certainty.CERTAIN if hit.certain else Certainty.LIKELY,
         message=rule.message.format(text=text),
-        fingerprint=hashlib.sha256(f"{identity}\0{count}".encode()).hexdigest()[:24],
+        fingerprint=fingerprints.next(violation, path, symbol, "run", snippet),
         remedy=rule.remedy,
         steps=_steps(hit, ownership),
         details=(_seen(same),),

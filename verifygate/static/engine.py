@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from verifygate.base.cpu_time import OFF, Timings
-from verifygate.base.digests import digest_of
 from verifygate.base.errors import UsageError
 from verifygate.base.garbage import collection_paused
 from verifygate.base.records import record
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
 from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
+from verifygate.model.fingerprint import Fingerprints, fingerprint
 from verifygate.protocol import Violation
 from verifygate.rule_codes import SuppressionProblem
 from verifygate.sources.file import SourceUnreadableError
@@ -178,13 +178,11 @@ def _switch_off(
 
 
 def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iterable[Finding]:
-    seen: dict[str, int] = {}
+    fingerprints = Fingerprints()
     for loaded, match in matches:
         rule, place = loaded.rule, match.place
         path, symbol = place.path, place.function.symbol
         text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
-        identity = "\0".join((rule.code, path, symbol, text))
-        count = seen[identity] = seen.get(identity, -1) + 1
         yield Finding(
             rule=rule.code,
             name=rule.name,
@@ -195,7 +193,7 @@ def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iter
             severity=match.severity or rule.severity,
             certainty=Certainty.CERTAIN if match.certain else Certainty.LIKELY,
             message=match.message,
-            fingerprint=digest_of(f"{identity}\0{count}")[:24],
+            fingerprint=fingerprints.next(rule.code, path, symbol, text),
             remedy=match.remedy or rule.remedy,
             steps=tuple(
                 PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
@@ -294,7 +292,6 @@ def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
 
 def _complaint(directive: suppressions.Directive, code: str, message: str) -> Finding:
     rule = load_rules()[code].rule
-    identity = f"{code}\0{directive.path}\0{directive.rule}\0{directive.reason}"
     return Finding(
         rule=code,
         name=rule.name,
@@ -306,7 +303,7 @@ def _complaint(directive: suppressions.Directive, code: str, message: str) -> Fi
         certainty=Certainty.CERTAIN,
         message=message,
         remedy=rule.remedy,
-        fingerprint=digest_of(identity)[:24],
+        fingerprint=fingerprint(code, directive.path, directive.rule, directive.reason),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import Certainty, Check, EntryPrecision, Evidence, EvidenceClass, Finding, Status, Witness
+from verifygate.model.fingerprint import fingerprint
 from verifygate.process.subject import Subject
 from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
@@ -178,7 +178,6 @@ def _finding(
     known, line = RULES[violation], blame.place[1]
     snippet = sources.line(path, line)
     run = "a run with CUDA emulated" if emulated else "a run"
-    identity = "\0".join(("oracle", violation, path, snippet))
     return Finding(
         rule=violation.value,
         name=violation.rule_name,
@@ -189,7 +188,7 @@ def _finding(
         severity=known.severity,
         certainty=Certainty.CERTAIN,
         message=f"seen in {run}: {scrubber.text(blame.message)}",
-        fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:24],
+        fingerprint=fingerprint("oracle", violation, path, snippet),
         remedy=known.remedy,
         snippet=snippet,
         witnesses=(Witness.RUN,),
