@@ -48,7 +48,7 @@ VIOLATIONS = {
     "verifygate/process/subject.py": "import verifygate.process.circle",
     "verifygate/process/circle.py": "import verifygate.process.subject",
     "verifygate/scoring.py": "import torch",
-    "verifygate/mutation/code.py": "import libcst",
+    "verifygate/mutation/editable_source.py": "import libcst",
 }
 """File -> a line at its end that a contract forbids."""
 
@@ -77,7 +77,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
         "verifygate.requirements.placed_nowhere",
         "No cycles are allowed in verifygate.process",
         "verifygate.scoring -> torch",
-        "verifygate.mutation.code -> libcst",
+        "verifygate.mutation.editable_source -> libcst",
     ],
 )
 def test_a_contract_fails(broken: str, said: str):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.requirements.symbols import MODULE, FileSymbols, Symbols
+from verifygate.requirements.symbol_digests import MODULE, FileSymbols, Symbols
 from verifygate.sources.file import SourceFile, SourceUnreadableError
 from verifygate.sources.tree import Sources
 

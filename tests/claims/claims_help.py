@@ -7,7 +7,7 @@ from textwrap import dedent
 
 from verifygate.claims.audit import audited
 from verifygate.claims.markdown import parse
-from verifygate.claims.tree import read_tree
+from verifygate.claims.text_files import read_tree
 from verifygate.model.claims import Claim, ClaimsReport
 
 REPORTS = Path(__file__).parent / "reports"

@@ -250,6 +250,17 @@ def test_an_older_device_can_be_asked_for(tmp_path: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("importer", "gaps"), [("project", ["custom kernels"]), ("torch", [])])
+def test_kernels_that_torch_imports_by_itself_are_no_gap(tmp_path: Path, importer: str, gaps: list[str]):
+    """torch's CUDA builds come with triton and import it where it is there; on a CPU they do without."""
+    (tmp_path / "triton.py").write_text("", encoding="utf-8")
+    where = "torch.__file__" if importer == "torch" else "__file__"
+    done = emulated(tmp_path, f"import torch\nexec(compile('import triton', {where}, 'exec'))\n")
+    assert done.completed.exit_code == 0, done.completed.stderr_tail
+    assert [one["feature"] for one in done.told if one["event"] == "not-emulated"] == gaps
+
+
+@pytest.mark.slow
 def test_a_real_device_is_never_hidden(tmp_path: Path):
     """Where torch sees CUDA, emulation refuses, and says so."""
     (tmp_path / "torch.py").write_text(

@@ -8,8 +8,8 @@ import pytest
 
 from verifygate.model import Check, EmulatedTest, EvidenceClass, ExecutionDetails, StageResult, Status
 from verifygate.requirements.facts import Facts
-from verifygate.requirements.outcomes import named
 from verifygate.requirements.queries import Query
+from verifygate.requirements.test_answers import named
 
 Run = Callable[..., StageResult]
 

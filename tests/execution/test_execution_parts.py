@@ -8,7 +8,7 @@ import pytest
 
 from verifygate.execution.attribution import functions
 from verifygate.execution.checks import stands_for
-from verifygate.execution.discovery import PytestConfig, find_tests, read_config
+from verifygate.execution.collected_tests import PytestConfig, find_tests, read_config
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import read_stream
 from verifygate.sources.file import SourceFile

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.execution.instruments import launch
-from verifygate.execution.trace import read_trace
+from verifygate.execution.recorded_trace import read_trace
 from verifygate.process.subject import Subject
 
 pytest.importorskip("torch")

@@ -10,10 +10,10 @@ import pytest
 
 from verifygate.execution.instruments import launch
 from verifygate.execution.order import OrderJudge
+from verifygate.execution.recorded_trace import Trace, read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.trace import Trace, read_trace
 from verifygate.process.subject import Subject
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources

@@ -9,7 +9,7 @@ import pytest
 from libcst import metadata
 
 from verifygate.fix import amp_imports
-from verifygate.fix.tree import Tree, read_module
+from verifygate.fix.concrete_tree import Tree, read_module
 
 SHAPES = b"""
 import torch

@@ -22,7 +22,7 @@ from verifygate.model import (
     TraceSummary,
     Visit,
 )
-from verifygate.model.matrix import Matrix
+from verifygate.model.matrix_document import Matrix
 from verifygate.model.schema import json_schema
 from verifygate.report.csv import COLUMNS, cell
 from verifygate.report.formats import render

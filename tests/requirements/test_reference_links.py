@@ -16,7 +16,7 @@ from verifygate.model import LinkState, Status
 from verifygate.process.subject import Subject
 from verifygate.requirements import RequirementsStage, read_lock
 from verifygate.requirements.lock import Lock, accept, written
-from verifygate.requirements.symbols import FileSymbols
+from verifygate.requirements.symbol_digests import FileSymbols
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.stage import StageContext

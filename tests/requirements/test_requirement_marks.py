@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verifygate.requirements.marks import Mark, marks, named
-from verifygate.requirements.symbols import Symbols
+from verifygate.requirements.symbol_digests import Symbols
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 

@@ -16,7 +16,7 @@ from verifygate.model import (
     Status,
     Suppression,
 )
-from verifygate.requirements.code import WRITTEN
+from verifygate.requirements.code_answers import WRITTEN
 
 EVERYTHING = {"R-CODE", "R-RULE", "R-TEST", "R-MARKED", "R-NUMBER", "R-CHECK", "architecture"}
 

@@ -15,7 +15,7 @@ from verifygate.base.cpu_time import Timings
 from verifygate.check import answer_cache
 from verifygate.check.answer_cache import CheckOutput
 from verifygate.check.settings import contents_of, judged, unconfigured
-from verifygate.config.discovery import find
+from verifygate.config.locate import find
 from verifygate.report.formats import FORMATS, check_formats, render_check
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.check import answer_cache
-from verifygate.config.discovery import lies_in
+from verifygate.config.locate import lies_in
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.torch_floor import required_torch
 from verifygate.sources.tree import Sources

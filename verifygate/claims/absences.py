@@ -10,7 +10,7 @@ from verifygate.base.counts import counted
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import CODE_SPAN, Document, Sentence
 from verifygate.claims.references import NO_TREE
-from verifygate.claims.tree import Hit, Tree
+from verifygate.claims.text_files import Hit, Tree
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
 _EVERYWHERE = (

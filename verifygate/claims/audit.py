@@ -9,14 +9,14 @@ from verifygate.base.errors import UsageError
 from verifygate.claims import (
     absences,
     agreement,
-    counts,
+    counted_lists,
     derived,
     encoding,
     equations,
+    named_symbols,
     percentages,
     references,
     scores,
-    symbols,
     tables,
     tally,
     targets,
@@ -27,12 +27,12 @@ from verifygate.claims.identity import Identity
 from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import Document, read
 from verifygate.claims.rerun import runner
-from verifygate.claims.tree import Tree, read_tree
+from verifygate.claims.text_files import Tree, read_tree
 from verifygate.model.claims import Claim, ClaimsReport, ClaimVerdict
 
-OF_THE_TEXT = (percentages, equations, scores, tables, derived, counts, tally, targets, encoding)
+OF_THE_TEXT = (percentages, equations, scores, tables, derived, counted_lists, tally, targets, encoding)
 """Extractors that need the report alone."""
-OF_THE_SOURCES = (references, symbols, absences)
+OF_THE_SOURCES = (references, named_symbols, absences)
 """Extractors that look into the source tree."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from verifygate.claims.markdown import Document, Sentence
-from verifygate.claims.tree import DATA_SUFFIXES, PROGRAM_SUFFIXES
+from verifygate.claims.text_files import DATA_SUFFIXES, PROGRAM_SUFFIXES
 
 _SUFFIX = "|".join(
     sorted((re.escape(suffix[1:]) for suffix in PROGRAM_SUFFIXES | DATA_SUFFIXES), key=len, reverse=True)

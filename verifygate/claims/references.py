@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from verifygate.claims.ledger import Ledger, short
 from verifygate.claims.markdown import CodeBlock, Document, Sentence
 from verifygate.claims.places import Place, places
-from verifygate.claims.tree import Tree, TreeFile
+from verifygate.claims.text_files import Tree, TreeFile
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
 NO_TREE = "no source tree given"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.base.counts import counted
-from verifygate.claims.tree import Tree
+from verifygate.claims.text_files import Tree
 from verifygate.process.subject import Subject, discover_interpreter
 
 SECONDS = 600.0

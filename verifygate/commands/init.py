@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from verifygate.config.discovery import CONFIG_NAME
+from verifygate.config.locate import CONFIG_NAME
 
 _TEMPLATE = """\
 # Configuration of verifygate; `verifygate docs config` explains every key.

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from verifygate.base.errors import UsageError
-from verifygate.config.discovery import find, lies_in
 from verifygate.config.documents import Document, read_toml
+from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
 from verifygate.config.torch_floor import required_torch
 from verifygate.model.base import Model

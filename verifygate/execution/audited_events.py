@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.execution.run_findings import Ownership
-from verifygate.execution.trace import Event, Section, Trace
 from verifygate.execution.trace_summary import not_float32
 from verifygate.model import OwnEvents, StepOrder
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from verifygate.execution.trace import Event, Section, Trace
+from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.protocol import Event as ProtocolEvent
 from verifygate.protocol import Gradients, OptimizerState, ScalerState, Violation, advance
 

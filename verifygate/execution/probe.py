@@ -15,10 +15,10 @@ from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.order import ObservedViolation, OrderJudge
+from verifygate.execution.recorded_trace import Trace, read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.trace import Trace, read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import EvidenceClass, TraceSummary
 from verifygate.model.probe_report import ProbeReport, Witnessed

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from verifygate.config.settings import Settings
+from verifygate.execution.collected_tests import read_config
 from verifygate.execution.copies import copy_project
-from verifygate.execution.discovery import read_config
 from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.run_findings import SEEN_IN
 from verifygate.execution.scrub import Scrubber

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from verifygate.execution.order import ObservedViolation
+from verifygate.execution.recorded_trace import Event, Frame
 from verifygate.execution.run_rules import RULES
-from verifygate.execution.trace import Event, Frame
 from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.protocol import Violation

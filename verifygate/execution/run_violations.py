@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verifygate.execution.order import ObservedViolation
-from verifygate.execution.trace import Event, Section, Trace
+from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.protocol import Violation
 
 REPEATED = 2

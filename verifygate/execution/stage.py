@@ -6,15 +6,15 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from verifygate.execution.discovery import find_tests, read_config
+from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.rerun_failed import run_again
 from verifygate.execution.run_integrity import ID as RAN
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
+from verifygate.execution.snapshot import tree_as_read
 from verifygate.execution.steps import STEPS, Watched, account_of
 from verifygate.execution.trace_judgement import recorder
-from verifygate.execution.tree import tree_as_read
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
 from verifygate.stage import StageContext, not_configured

@@ -15,8 +15,8 @@ from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.run_integrity import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
+from verifygate.execution.snapshot import Tree, tree_on_disk
 from verifygate.execution.trace_judgement import judged, trace_check
-from verifygate.execution.tree import Tree, tree_on_disk
 from verifygate.model import Check, Finding, Measurement
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git import files_at

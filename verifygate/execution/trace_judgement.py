@@ -11,11 +11,11 @@ from verifygate.config.rule_selection import ignoring_pattern, is_selected
 from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.order import ObservedViolation, OrderJudge
+from verifygate.execution.recorded_trace import read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.session import Session
-from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Severity, Status, TraceSummary
 from verifygate.sources.tree import Sources

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from verifygate.base.counts import counted
-from verifygate.execution.trace import Event, Trace
+from verifygate.execution.recorded_trace import Event, Trace
 from verifygate.model import Island, LowPrecision, ScaleChange, TraceSummary, Visit
 
 SCALES = 200

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Edits, Tree, root_name
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import calls_of, loop_around, stepped
-from verifygate.fix.tree import Edits, Tree, root_name
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.sources.tree import Sources
 

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 import libcst as cst
 from libcst import metadata
 
+from verifygate.fix.concrete_tree import Change, Edits, Tree, dotted, root_name
 from verifygate.fix.draft import CannotFixError
-from verifygate.fix.tree import Change, Edits, Tree, dotted, root_name
 from verifygate.sources.tree import Sources
 
 _Import = cst.Import | cst.ImportFrom

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Change
 from verifygate.fix.entries import entry_after
-from verifygate.fix.tree import Change
 
 
 def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from verifygate.fix.call_arguments import with_keyword
+from verifygate.fix.concrete_tree import Edits, Tree, method_call, root_name
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import loop_around
-from verifygate.fix.tree import Edits, Tree, method_call, root_name
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.sources.tree import Sources
 

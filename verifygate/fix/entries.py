@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from verifygate.fix.tree import Change
+from verifygate.fix.concrete_tree import Change
 
 _Space = cst.BaseParenthesizableWhitespace
 _TIGHT = cst.SimpleWhitespace("")

@@ -14,7 +14,7 @@ from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
 if TYPE_CHECKING:
-    from verifygate.fix.tree import Tree
+    from verifygate.fix.concrete_tree import Tree
 
 FIXES: dict[str, str] = {
     Violation.BACKWARD_IN_AUTOCAST: "verifygate.fix.leave_region",
@@ -53,6 +53,6 @@ def tree_of(file: SourceFile, *, dry: bool = False) -> Tree:
 
     Raises CannotFixError where libcst cannot read the file, or not write it back as it was.
     """
-    from verifygate.fix.tree import Tree, read_module
+    from verifygate.fix.concrete_tree import Tree, read_module
 
     return Tree(file.path, read_module(file.data), dry=dry)

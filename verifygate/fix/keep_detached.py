@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Edits, Tree, method_call
 from verifygate.fix.draft import CannotFixError, Draft
-from verifygate.fix.tree import Edits, Tree, method_call
 from verifygate.model import Applicability, Certainty, Finding, Severity
 from verifygate.sources.tree import Sources
 

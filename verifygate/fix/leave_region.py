@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Edits, Tree, dotted, method_call
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import scalers_in
-from verifygate.fix.tree import Edits, Tree, dotted, method_call
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.sources.tree import Sources
 

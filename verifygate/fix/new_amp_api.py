@@ -12,9 +12,9 @@ from libcst import metadata
 
 from verifygate.fix.amp_imports import Callee, plan_imports, torch_name
 from verifygate.fix.call_arguments import keyword, with_keyword
+from verifygate.fix.concrete_tree import Change, Edits, Tree, dotted, root_name
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import calls_of
-from verifygate.fix.tree import Change, Edits, Tree, dotted, root_name
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
 from verifygate.torch_names import DEPRECATED, DEPRECATED_STATE

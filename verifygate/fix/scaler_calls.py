@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Tree, method_call
 from verifygate.fix.draft import CannotFixError
-from verifygate.fix.tree import Tree, method_call
 
 
 def calls_of(tree: Tree, root: cst.CSTNode, method: str, receiver: str = "") -> list[cst.Call]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from verifygate.fix.call_arguments import with_keyword
+from verifygate.fix.concrete_tree import Edits, Tree, dotted
 from verifygate.fix.draft import CannotFixError, Draft
-from verifygate.fix.tree import Edits, Tree, dotted
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
 

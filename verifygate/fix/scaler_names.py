@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Tree, dotted, method_call
 from verifygate.fix.draft import CannotFixError
 from verifygate.fix.scaler_calls import scalers_in
-from verifygate.fix.tree import Tree, dotted, method_call
 
 
 def scaler_at(tree: Tree, node: cst.CSTNode) -> str:

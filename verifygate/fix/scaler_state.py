@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Edits, Tree, dotted, method_call
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.entries import entry_after
 from verifygate.fix.scaler_calls import calls_of
 from verifygate.fix.scaler_names import scaler_at
-from verifygate.fix.tree import Edits, Tree, dotted, method_call
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.sources.tree import Sources
 

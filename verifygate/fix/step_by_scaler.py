@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Change, Edits, Tree, method_call
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import calls_of, loop_around, scalers_in
-from verifygate.fix.tree import Change, Edits, Tree, method_call
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Block, Edits, Tree
 from verifygate.fix.draft import CannotFixError, Draft
 from verifygate.fix.scaler_calls import calls_of, scalers_in, stepped
-from verifygate.fix.tree import Block, Edits, Tree
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.sources.tree import Sources
 

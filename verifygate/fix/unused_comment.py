@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from verifygate.fix.concrete_tree import Edits, Tree
 from verifygate.fix.draft import CannotFixError, Draft
-from verifygate.fix.tree import Edits, Tree
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.base.errors import UsageError
-from verifygate.config.discovery import find
+from verifygate.config.locate import find
 from verifygate.config.settings import FileSettings, Settings, read_settings, unconfigured
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
 from verifygate.requirements import Specification, read_specification

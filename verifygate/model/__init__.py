@@ -62,6 +62,14 @@ if TYPE_CHECKING:
     from verifygate.model.profile import OperatorTime as OperatorTime
     from verifygate.model.profile import Profile as Profile
     from verifygate.model.profile import StepTime as StepTime
+    from verifygate.model.recorded_trace import EntryPrecision as EntryPrecision
+    from verifygate.model.recorded_trace import Island as Island
+    from verifygate.model.recorded_trace import LowPrecision as LowPrecision
+    from verifygate.model.recorded_trace import OwnEvents as OwnEvents
+    from verifygate.model.recorded_trace import ScaleChange as ScaleChange
+    from verifygate.model.recorded_trace import StepOrder as StepOrder
+    from verifygate.model.recorded_trace import TraceSummary as TraceSummary
+    from verifygate.model.recorded_trace import Visit as Visit
     from verifygate.model.report import Changes as Changes
     from verifygate.model.report import Provenance as Provenance
     from verifygate.model.report import Reason as Reason
@@ -85,14 +93,6 @@ if TYPE_CHECKING:
     from verifygate.model.stage_result import StageResult as StageResult
     from verifygate.model.stage_result import Verdict as Verdict
     from verifygate.model.static_details import StaticDetails as StaticDetails
-    from verifygate.model.trace import EntryPrecision as EntryPrecision
-    from verifygate.model.trace import Island as Island
-    from verifygate.model.trace import LowPrecision as LowPrecision
-    from verifygate.model.trace import OwnEvents as OwnEvents
-    from verifygate.model.trace import ScaleChange as ScaleChange
-    from verifygate.model.trace import StepOrder as StepOrder
-    from verifygate.model.trace import TraceSummary as TraceSummary
-    from verifygate.model.trace import Visit as Visit
 
 _NAMES = {
     "architecture": "ArchitectureTrees Branch",
@@ -118,7 +118,7 @@ _NAMES = {
     "stage_result": "Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",
-    "trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit",
+    "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

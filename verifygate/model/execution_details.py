@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from verifygate.model.base import Model, Volatile
+from verifygate.model.recorded_trace import EntryPrecision, TraceSummary
 from verifygate.model.stage_details import StageDetails
-from verifygate.model.trace import EntryPrecision, TraceSummary
 
 
 class TestOutcome(Model):

@@ -8,7 +8,7 @@ from typing import Literal
 from verifygate.model.base import Model
 from verifygate.model.check import EvidenceClass
 from verifygate.model.finding import Finding
-from verifygate.model.trace import TraceSummary
+from verifygate.model.recorded_trace import TraceSummary
 
 
 class Witnessed(StrEnum):

@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from verifygate.model.check_report import CheckReport
 from verifygate.model.claims import ClaimsReport
-from verifygate.model.matrix import Matrix
+from verifygate.model.matrix_document import Matrix
 from verifygate.model.probe_report import ProbeReport
 from verifygate.model.report import Report
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from verifygate.model import Construct
-from verifygate.mutation.code import Code
+from verifygate.mutation.editable_source import Code
 from verifygate.mutation.operators import OPERATORS, Operator, Site
 from verifygate.sources.file import SourceFile, SourceUnreadableError
 from verifygate.sources.tree import Sources

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from verifygate.mutation import gradients, regions, scalers
-from verifygate.mutation.code import Edit
+from verifygate.mutation import gradient_moves as gradients
+from verifygate.mutation import regions
+from verifygate.mutation import scaler_moves as scalers
+from verifygate.mutation.editable_source import Edit
 from verifygate.mutation.site import Site
 from verifygate.protocol import Violation
 

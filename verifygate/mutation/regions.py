@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from verifygate.model import ConstructKind as Kind
-from verifygate.mutation.code import Edit
+from verifygate.mutation.editable_source import Edit
 from verifygate.mutation.site import Site
 
 Found = Iterator[tuple[ast.stmt | ast.expr, list[Edit]]]

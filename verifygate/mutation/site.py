@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from verifygate.model import Construct, ConstructKind
-from verifygate.mutation.code import Code
+from verifygate.mutation.editable_source import Code
 from verifygate.naming import names_a_model_to_train, speaks_of_a_scaler
 
 _METHODS = {

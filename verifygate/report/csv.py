@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping
 
 from verifygate.model import Link, Report
-from verifygate.model.matrix import MatrixRow
+from verifygate.model.matrix_document import MatrixRow
 from verifygate.report.escape import plain
 from verifygate.report.matrix import matrix
 

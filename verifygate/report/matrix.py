@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from verifygate.model import EvidenceClass, Report, RequirementResult
 from verifygate.model.json_document import text_of
-from verifygate.model.matrix import Matrix, MatrixRow
+from verifygate.model.matrix_document import Matrix, MatrixRow
 from verifygate.report.view import View
 
 FILES = ("matrix.json",)

@@ -6,7 +6,7 @@ from verifygate.requirements.lock import lock_path, read_lock
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
 from verifygate.requirements.stage import RequirementsStage, gates_check
-from verifygate.requirements.trace import hold_back_dependents
+from verifygate.requirements.trace_matrix import hold_back_dependents
 
 __all__ = [
     "RequirementsStage",

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from verifygate.base.counts import counted
 from verifygate.model import ArchitectureTrees, Branch, Construct, ConstructKind, StaticDetails, Status
-from verifygate.requirements.code import (
+from verifygate.requirements.code_answers import (
     MISMATCH,
     WRITE_IT_OUT,
     WRITTEN,

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from verifygate.model import ExecutionDetails, RequirementResult
-from verifygate.requirements import code
+from verifygate.requirements import code_answers as code
 from verifygate.requirements.facts import Facts, Missing, is_test_file
 from verifygate.requirements.marks import Mark
 from verifygate.requirements.queries import QueryKind
 from verifygate.requirements.spec import Requirement
-from verifygate.requirements.symbols import Symbol, Symbols
+from verifygate.requirements.symbol_digests import Symbol, Symbols
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from verifygate.requirements.symbols import FileSymbols, Symbol, Symbols
+from verifygate.requirements.symbol_digests import FileSymbols, Symbol, Symbols
 from verifygate.sources.file import SourceFile, SourceUnreadableError
 
 _MARK = re.compile(r"#\s*requirement:\s*(?P<said>.*?)\s*$", re.IGNORECASE)

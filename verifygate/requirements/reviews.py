@@ -9,7 +9,7 @@ from __future__ import annotations
 from verifygate.model import EvidenceClass, Status
 from verifygate.requirements.facts import Answer, Cite, Facts
 from verifygate.requirements.queries import Query, ReviewQuery
-from verifygate.requirements.symbols import FileSymbols
+from verifygate.requirements.symbol_digests import FileSymbols
 from verifygate.sources.file import SourceFile, SourceUnreadableError
 from verifygate.sources.git import file_at
 

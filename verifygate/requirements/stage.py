@@ -19,11 +19,11 @@ from verifygate.requirements.calculations import calculations
 from verifygate.requirements.facts import Cite, Facts
 from verifygate.requirements.foreign import read_foreign
 from verifygate.requirements.gates import quality_gates
+from verifygate.requirements.linked_rows import linked
 from verifygate.requirements.lock import changed_since, lock_path, read_lock
-from verifygate.requirements.matrix import linked
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
-from verifygate.requirements.trace import numbered, trace, unknown_ids
+from verifygate.requirements.trace_matrix import numbered, trace, unknown_ids
 from verifygate.sources import git
 from verifygate.stage import StageContext, not_configured
 

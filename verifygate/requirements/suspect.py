@@ -20,8 +20,8 @@ from verifygate.requirements.links import Target, Tested, test_symbol
 from verifygate.requirements.lock import Accepted
 from verifygate.requirements.queries import QueryKind
 from verifygate.requirements.spec import Requirement
-from verifygate.requirements.symbols import MODULE, Symbols
-from verifygate.requirements.trace import numbered
+from verifygate.requirements.symbol_digests import MODULE, Symbols
+from verifygate.requirements.trace_matrix import numbered
 
 FRESH = (EvidenceClass.EXECUTED, EvidenceClass.EMULATED, EvidenceClass.MEASURED)
 Targets = Mapping[tuple[str, str], Target]

@@ -10,7 +10,7 @@ from oracle_programs import FAULTS, PROGRAMS, RIGHT_ONES, UNSEEN, line, program
 
 from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles.answers import Answer
-from verifygate.execution.oracles.examine import INF, SCALE, SCHEDULE, Entry, examine
+from verifygate.execution.oracles.planning import INF, SCALE, SCHEDULE, Entry, examine
 from verifygate.model import Status
 from verifygate.process.subject import Subject
 

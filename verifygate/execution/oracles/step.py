@@ -9,11 +9,11 @@ from pathlib import Path
 from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import edge_cases
 from verifygate.execution.oracles.answers import Answer, Blame
-from verifygate.execution.oracles.examine import CAPABILITY, INF, ORDER, SCALE, SCHEDULE, Entry, entries_of, examine
+from verifygate.execution.oracles.planning import CAPABILITY, INF, ORDER, SCALE, SCHEDULE, Entry, entries_of, examine
 from verifygate.execution.oracles.runs import EntryError
+from verifygate.execution.recorded_trace import read_trace
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.trace import read_trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import Certainty, Check, EntryPrecision, Evidence, EvidenceClass, Finding, Status, Witness
 from verifygate.model.fingerprint import fingerprint

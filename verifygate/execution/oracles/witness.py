@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.config.settings import OraclesSettings
-from verifygate.execution.oracles.examine import ORDER, around, entries_of, examine
+from verifygate.execution.oracles.planning import ORDER, around, entries_of, examine
 from verifygate.execution.oracles.runs import Job, Seen, run_jobs
 from verifygate.execution.order import OrderJudge
+from verifygate.execution.recorded_trace import read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.trace import read_trace
 from verifygate.model import Finding, Status
 from verifygate.process.subject import Subject
 from verifygate.sources.discovery import read_sources

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.nn import attention
 
+from ..patching.frames import caller, of_torch_or_ours
 from .gaps import Gaps
 from .objects import Device, Event, Generator, Stream, StreamContext, TensorType
 from .tensors import is_cuda
@@ -212,11 +213,22 @@ def _eager(gaps: Gaps) -> Callable[..., Any]:
 
 
 class _KernelPackages:
-    """A finder that finds nothing; it says when somebody imports a package of CUDA kernels that is there."""
+    """A finder that finds nothing; it says when the project imports a package of CUDA kernels that is there.
+
+    torch imports triton by itself, where it is installed: it goes without it on a CPU, so that is no gap.
+    """
 
     def __init__(self, gaps: Gaps) -> None:
         self._gaps = gaps
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name == "torch.utils.cpp_extension" or (name in KERNEL_PACKAGES and PathFinder.find_spec(name) is not None):
+        if name in KERNEL_PACKAGES and (_is_torch_importing() or PathFinder.find_spec(name) is None):
+            return
+        if name in (*KERNEL_PACKAGES, "torch.utils.cpp_extension"):
             self._gaps("custom kernels")
+
+
+def _is_torch_importing() -> bool:
+    """Whether torch's own code has the import statement that is being executed."""
+    importer, _ = caller(lambda path: path == __file__ or path.startswith("<"))
+    return of_torch_or_ours(importer)

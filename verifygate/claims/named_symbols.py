@@ -9,7 +9,7 @@ from verifygate.claims.ledger import Ledger
 from verifygate.claims.markdown import CODE_SPAN, Document, Sentence
 from verifygate.claims.places import PATH
 from verifygate.claims.references import NO_TREE
-from verifygate.claims.tree import Hit, Tree
+from verifygate.claims.text_files import Hit, Tree
 from verifygate.model.claims import ClaimKind, ClaimVerdict
 
 _NAME = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?P<call>\(\))?$")

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from verifygate.model import Check, Evidence, EvidenceClass, QueryResult, RequirementResult, Severity, Status
-from verifygate.requirements import code, figures, outcomes, reviews, runs
+from verifygate.requirements import code_answers as code
+from verifygate.requirements import figures, reviews
+from verifygate.requirements import run_answers as runs
+from verifygate.requirements import test_answers as outcomes
 from verifygate.requirements.facts import Answer, Cite, Facts, listed, together
 from verifygate.requirements.queries import Query, QueryKind
 from verifygate.requirements.spec import Requirement, Specification

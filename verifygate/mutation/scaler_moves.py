@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from verifygate.model import Construct
 from verifygate.model import ConstructKind as Kind
-from verifygate.mutation.code import Edit
+from verifygate.mutation.editable_source import Edit
 from verifygate.mutation.site import Site
 from verifygate.naming import names_a_schedule, speaks_of_a_scaler
 

@@ -13,8 +13,8 @@ from verifygate.requirements.lock import Lock, lock_path, words_digest
 from verifygate.requirements.marks import Mark, marks
 from verifygate.requirements.spec import Specification
 from verifygate.requirements.suspect import compared, doubts, held_back, is_shown_afresh
-from verifygate.requirements.symbols import Symbols
-from verifygate.requirements.trace import numbered
+from verifygate.requirements.symbol_digests import Symbols
+from verifygate.requirements.trace_matrix import numbered
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
 
