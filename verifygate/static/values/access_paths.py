@@ -55,16 +55,29 @@ class Step(NamedTuple):
 
 
 ANY_ELEMENT = Step("any element")
+_PATHS: dict[tuple[Root, tuple[Step, ...]], AccessPath] = {}
 
 
-class AccessPath(NamedTuple):
+class AccessPath:
     """A root and the steps from it: equal paths name one object, for as long as nothing is assigned to them.
 
-    `any element` is a summary: it stands for each element of a collection whose key is not a constant.
+    `any element` is a summary: it stands for each element of a collection whose key is not a constant. Paths are
+    hash-consed (one object for each path), so that the states of an exploration compare and hash them by identity.
     """
 
+    __slots__ = ("root", "steps")
     root: Root
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...]
+
+    def __new__(cls, root: Root, steps: tuple[Step, ...] = ()) -> AccessPath:
+        known = _PATHS.get((root, steps))
+        if known is None:
+            known = _PATHS[root, steps] = super().__new__(cls)
+            known.root, known.steps = root, steps
+        return known
+
+    def __repr__(self) -> str:
+        return f"AccessPath({self})"
 
     def __str__(self) -> str:
         return f"{self.root}{''.join(map(str, self.steps))}"
@@ -98,7 +111,7 @@ class AccessPath(NamedTuple):
     @property
     def without_home(self) -> str:
         """The path as text, without the function whose local variable it begins at: `opts[*]`."""
-        return str(self._replace(root=self.root._replace(home="")))
+        return str(AccessPath(self.root._replace(home=""), self.steps))
 
     @property
     def last_name(self) -> str:
