@@ -97,19 +97,23 @@ def as_an_earlier_version_wrote_it(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def test_a_report_of_an_earlier_version_still_matches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    """Its second definition was named by its line, `train@13`; lines added above do not part the two either."""
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with BRANCHES in train.py, and in old.json its report by an earlier version."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(BRANCHES, encoding="utf-8")
     assert main(["run", "--stage", "static", "--report-dir", "old"]) == 1
     document = as_an_earlier_version_wrote_it(json.loads((tmp_path / "old/report.json").read_text(encoding="utf-8")))
     (tmp_path / "old.json").write_text(json.dumps(document), encoding="utf-8")
-    (tmp_path / "train.py").write_text(f"# a comment\n{BRANCHES}", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_report_of_an_earlier_version_still_matches(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Its second definition was named by its line, `train@13`; lines added above do not part the two either."""
+    (project / "train.py").write_text(f"# a comment\n{BRANCHES}", encoding="utf-8")
 
     main(["run", "--stage", "static", "--report-dir", "new", "--baseline", "old.json"])
-    changes = json.loads((tmp_path / "new/report.json").read_text(encoding="utf-8"))["changes"]
+    changes = json.loads((project / "new/report.json").read_text(encoding="utf-8"))["changes"]
     assert [each["symbol"] for each in changes["open"]] == ["train", "train#2"]
     assert (changes["new"], changes["fixed"]) == ([], [])
 
@@ -118,17 +122,10 @@ def test_a_report_of_an_earlier_version_still_matches(
     assert "0 new, 2 open, 0 fixed" in capsys.readouterr().out
 
 
-def test_a_finding_that_is_gone_takes_no_other_ones_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_a_finding_that_is_gone_takes_no_other_ones_place(project: Path, capsys: pytest.CaptureFixture[str]):
     """What stood in an old report's second definition is fixed when no finding of the same line is left there."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text(BRANCHES, encoding="utf-8")
-    assert main(["run", "--stage", "static", "--report-dir", "old"]) == 1
-    document = as_an_earlier_version_wrote_it(json.loads((tmp_path / "old/report.json").read_text(encoding="utf-8")))
-    (tmp_path / "old.json").write_text(json.dumps(document), encoding="utf-8")
     head, _, second = BRANCHES.rpartition("1.0")
-    (tmp_path / "train.py").write_text(f"{head}2.0{second}", encoding="utf-8")
+    (project / "train.py").write_text(f"{head}2.0{second}", encoding="utf-8")
 
     assert main(["run", "--stage", "static", "--report-dir", "new"]) == 1
     capsys.readouterr()

@@ -1,4 +1,5 @@
-"""The stages of the gate, in the order in which they run. A new stage is one package and one line of `STAGES`.
+"""The stages of the gate, in the order in which they run. A new stage is one package and one line of `STAGES`
+(and a layer in the import contracts).
 
 All that lists stages reads this table: the choices of `--stage`, the default weights, the models of `details` in
 `report.json`, the pages of the report and the links to them, and what a requirement may refer to. It names objects by

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from verifygate.model import ExecutionDetails, RequirementResult
-from verifygate.requirements import code_answers as code
+from verifygate.requirements import code_answers
 from verifygate.requirements.facts import Facts, Missing, is_test_file
 from verifygate.requirements.marks import Mark
 from verifygate.requirements.queries import QueryKind
@@ -54,7 +54,7 @@ def targets(
     for query in requirement.verify:
         if query.kind is not QueryKind.CONSTRUCT or query.absent:
             continue
-        for construct in code.places(query, facts):
+        for construct in code_answers.places(query, facts):
             of_file = symbols.of(construct.path)
             symbol = of_file.at(construct.line) if of_file else None
             identifier = symbol.id if symbol else f"{construct.path}::{construct.symbol}"

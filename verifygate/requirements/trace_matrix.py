@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from verifygate.model import Check, Evidence, EvidenceClass, QueryResult, RequirementResult, Severity, Status
-from verifygate.requirements import code_answers as code
-from verifygate.requirements import figures, reviews
-from verifygate.requirements import run_answers as runs
-from verifygate.requirements import test_answers as outcomes
+from verifygate.requirements import code_answers, figures, reviews, run_answers, test_answers
 from verifygate.requirements.facts import Answer, Cite, Facts, listed, together
 from verifygate.requirements.queries import Query, QueryKind
 from verifygate.requirements.spec import Requirement, Specification
@@ -24,16 +21,16 @@ def answered(query: Query, requirement: Requirement, facts: Facts) -> Answer:
     """Put one query of the requirement to the evidence."""
     match query.kind:
         case QueryKind.CONSTRUCT:
-            return code.construct(query, facts)
+            return code_answers.construct(query, facts)
         case QueryKind.RULE:
-            return code.rule(query, facts)
+            return code_answers.rule(query, facts)
         case QueryKind.TEST:
-            return outcomes.named(query, facts)
+            return test_answers.named(query, facts)
         case QueryKind.MARKED_TESTS:
             assert query.marked_tests is not None  # noqa: S101 - the kind says so
-            return outcomes.marked(requirement.id, query.marked_tests, facts)
+            return test_answers.marked(requirement.id, query.marked_tests, facts)
         case QueryKind.RUN:
-            return runs.run(query, facts)
+            return run_answers.run(query, facts)
         case QueryKind.MEASUREMENT:
             return figures.measurement(query, facts)
         case QueryKind.CHECK:
@@ -103,11 +100,13 @@ def _traced(requirement: Requirement, specification: Specification, facts: Facts
         status=status,
         queries=tuple(queries),
         code=_once(item for answer in answers for item in answer.code),
-        tests=_once((*(item for answer in answers for item in answer.tests), *outcomes.marking(requirement.id, facts))),
+        tests=_once(
+            (*(item for answer in answers for item in answer.tests), *test_answers.marking(requirement.id, facts))
+        ),
         foreign=_once(
             (
                 *(item for answer in answers for item in answer.foreign),
-                *outcomes.told(facts.marked.get(requirement.id, ())),
+                *test_answers.told(facts.marked.get(requirement.id, ())),
             )
         ),
         measurements=_once(item for answer in answers for item in answer.measurements),
@@ -158,7 +157,7 @@ def _check(traced: _Traced) -> Check:
 
 def unknown_ids(specification: Specification, facts: Facts) -> tuple[tuple[str, ...], Check]:
     """Ids that tests name and the specification does not: such a mark proves nothing for anybody."""
-    found = outcomes.unknown({requirement.id for requirement in specification.spec.requirements}, facts)
+    found = test_answers.unknown({requirement.id for requirement in specification.spec.requirements}, facts)
     cites = tuple(
         Cite(
             test.kind,
