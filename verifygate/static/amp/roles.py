@@ -104,10 +104,15 @@ class Roles:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.paths = AccessPaths(evaluator)
+        self._objects = AccessPaths(evaluator, flow_sensitive=True)
 
     def path(self, expr: ast.expr, frame: Frame) -> AccessPath:
-        """The access path of an expression: which object it names."""
+        """The access path of an expression: the variable, or what it is the only name of."""
         return self.paths.of(expr, frame)
+
+    def object(self, expr: ast.expr, frame: Frame) -> AccessPath:
+        """The object that an expression names where it stands: also by a variable that named another one before."""
+        return self._objects.of(expr, frame)
 
     # -- roles -------------------------------------------------------------------------------------------------
 

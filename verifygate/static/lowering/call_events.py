@@ -64,7 +64,7 @@ class CallEvents:
     def _of_scaler(
         self, call: ast.Call, receiver: ast.expr, method: str, scaler: Scaler, frame: Frame, guarded: bool
     ) -> CallEffect | None:
-        path = self.roles.path(receiver, frame)
+        path = self.roles.object(receiver, frame)
         presumed = scaler.kind is ScalerKind.PRESUMED
         if presumed and self._is_led_by_its_holder(receiver, frame):
             return CallEffect(None)
@@ -74,7 +74,7 @@ class CallEvents:
         optimizer = self._first(call, "optimizer")
         if event is not Event.UPDATE and optimizer is None:
             return CallEffect(None) if not presumed else None
-        target = self.roles.path(optimizer, frame) if optimizer is not None and event is not Event.UPDATE else None
+        target = self.roles.object(optimizer, frame) if optimizer is not None and event is not Event.UPDATE else None
         direct = Signal(Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP, None, target)
         off = direct if event is Event.SCALER_STEP else None
         if scaler.kind is ScalerKind.IDLE:
@@ -100,9 +100,9 @@ class CallEvents:
         if method == "step" and self.roles.is_optimizer(receiver, frame):
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
             closure = self._first(call, "closure")
-            return CallEffect(Signal(event, None, self.roles.path(receiver, frame)), closure=closure)
+            return CallEffect(Signal(event, None, self.roles.object(receiver, frame)), closure=closure)
         if method == "zero_grad" or (method in torch_names.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
-            path = self.roles.path(receiver, frame) if self.roles.is_optimizer(receiver, frame) else None
+            path = self.roles.object(receiver, frame) if self.roles.is_optimizer(receiver, frame) else None
             return CallEffect(Signal(Event.ZERO_GRAD, None, path, identifiers(receiver)))
         if is_grad(receiver):
             if (

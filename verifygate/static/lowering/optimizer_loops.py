@@ -35,11 +35,11 @@ def iterated_collections(loop: Loop, frame: Frame, roles: Roles) -> list[AccessP
             for node in subscripts
             if isinstance(node.slice, ast.Name) and node.slice.id in keys and _is_element(node, frame, roles)
         ]
-    return list(dict.fromkeys(roles.path(part, frame) for part in parts))
+    return list(dict.fromkeys(roles.object(part, frame) for part in parts))
 
 
 def _is_element(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False) -> bool:
-    return roles.path(expr, frame).ends_in_any_element and (stepped or roles.is_optimizer(expr, frame))
+    return roles.object(expr, frame).ends_in_any_element and (stepped or roles.is_optimizer(expr, frame))
 
 
 @lru_cache(maxsize=128)  # a loop is resolved again from each call of its function

@@ -13,7 +13,7 @@ from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Frame, Items, Object, given_field
+from verifygate.static.values.domain import Frame, Items, Literal, Object, given_field
 from verifygate.static.values.evaluation import Evaluation
 
 _PURE = ast.Name | ast.Attribute | ast.Subscript
@@ -153,10 +153,14 @@ def variable(function: Function, name: str) -> AccessPath:
 
 
 class AccessPaths:
-    """Resolves expressions to access paths."""
+    """Resolves expressions to access paths.
 
-    def __init__(self, evaluator: Evaluation) -> None:
+    `flow_sensitive`: a variable that is bound several times names what the definition names that reaches the use.
+    """
+
+    def __init__(self, evaluator: Evaluation, *, flow_sensitive: bool = False) -> None:
         self._evaluator = evaluator
+        self._flow_sensitive = flow_sensitive
 
     def of(self, expr: ast.expr, frame: Frame, aliases: int = 0) -> AccessPath:
         """The access path of an expression: equal for two expressions that name one object."""
@@ -167,10 +171,8 @@ class AccessPaths:
                 return self._of_name(expr, frame, aliases)
             case ast.Attribute():
                 return self._of_attribute(expr, frame, aliases)
-            case ast.Subscript(slice=ast.Constant(value=key)):
-                return self.of(expr.value, frame, aliases).element(key)
             case ast.Subscript():
-                return self.of(expr.value, frame, aliases).any_element()
+                return self._of_subscript(expr, frame, aliases)
             case ast.Call():
                 arguments = [self.of(argument, frame, aliases + 1) for argument in expr.args]
                 return self.of(expr.func, frame, aliases).called(arguments)
@@ -186,12 +188,33 @@ class AccessPaths:
         bindings, home = found
         function = home.function
         own = variable(function, expr.id)
-        if len(bindings) != 1 and bindings[0].kind == "parameter":  # `optimizer = Wrapper(optimizer)`
-            last = reaching(expr.id, expr, function)
-            bindings = bindings[:1] if last == bindings[:1] else bindings
+        if len(bindings) != 1:
+            bindings = self._alias_at(expr, function, bindings) or bindings
         if len(bindings) != 1 and not iterate_over_the_same(bindings):
             return own
         return self._bound(bindings[0], home, own, aliases)
+
+    def _alias_at(self, expr: ast.Name, function: Function, bindings: list[Binding]) -> list[Binding] | None:
+        """The one definition that reaches a use of a variable that is bound several times, if it is an alias.
+
+        Of a variable as such only a parameter is (`optimizer = Wrapper(optimizer)`): a condition on it is not about
+        what it was bound to.
+        """
+        is_alias = _is_alias if self._flow_sensitive else _is_parameter
+        if not isinstance(expr.ctx, ast.Load) or not any(map(is_alias, bindings)):
+            return None
+        last = reaching(expr.id, expr, function)
+        return last if last is not None and len(last) == 1 and is_alias(last[0]) else None
+
+    def _of_subscript(self, expr: ast.Subscript, frame: Frame, aliases: int) -> AccessPath:
+        holder = self.of(expr.value, frame, aliases)
+        if isinstance(expr.slice, ast.Constant):
+            return holder.element(expr.slice.value)
+        if self._flow_sensitive and isinstance(expr.slice, ast.Name):
+            match self._evaluator.values(expr.slice, frame):
+                case (Literal(value=str() as key),):  # `key` of a wrapper's `step(key)` that was passed "generator"
+                    return holder.element(key)
+        return holder.any_element()
 
     def _bound(self, binding: Binding, home: Frame, own: AccessPath, aliases: int) -> AccessPath:
         """The path of what one binding gives a name, whose own path is `own`."""
@@ -257,7 +280,16 @@ class AccessPaths:
             return None
         if isinstance(binding.expr, ast.Attribute) and binding.expr.attr == name:
             return None  # `self.optimizer = other.optimizer`: there, the same holds
-        return binding.expr, self._evaluator.root_frame(owner)
+        return binding.expr, self._evaluator.defining_frame(owner, value.made, value.call)
+
+
+def _is_parameter(binding: Binding) -> bool:
+    return binding.kind == "parameter"
+
+
+def _is_alias(binding: Binding) -> bool:
+    """Whether a binding gives a name what another expression names already; a parameter is its argument."""
+    return binding.kind == "parameter" or (binding.kind == "value" and isinstance(binding.expr, _PURE))
 
 
 _NONE = AccessPath(Root("outside", "None"))

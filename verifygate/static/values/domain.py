@@ -140,6 +140,8 @@ class Frame:
     memo: dict[Hashable, Values] = field(default_factory=dict)
     callees: dict[ast.Call, tuple[FunctionValue, ...]] = field(default_factory=dict)
     """What is known of values, and of the functions that calls run, in this frame."""
+    constructed: dict[tuple[ast.Call, Function], Frame] = field(default_factory=dict)
+    """Allocation site in this frame, and its constructor -> the frame of the constructor as entered from there."""
 
     @property
     def depth(self) -> int:
@@ -149,6 +151,7 @@ class Frame:
         """Let go of what is known: values hold frames, and those what they know."""
         self.memo.clear()
         self.callees.clear()
+        self.constructed.clear()
 
     def entered(self, function: Function) -> bool:
         """Whether the function is already being walked, here or in a caller."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding
-from verifygate.static.values.domain import Frame, FunctionValue, Values
+from verifygate.static.values.domain import Bound, Frame, FunctionValue, Values
 
 
 class Evaluation(Protocol):
@@ -30,5 +30,7 @@ class Evaluation(Protocol):
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None: ...
 
     def root_frame(self, function: Function) -> Frame: ...
+
+    def defining_frame(self, method: Function, made: Class | None, call: Bound | None) -> Frame: ...
 
     def module_frame(self, module: Module) -> Frame: ...

@@ -126,7 +126,7 @@ class Evaluator:
             found = self._evaluate(expr, frame)
         finally:
             self._busy.discard(key)
-        result = tuple(found) if len(found) == 1 else tuple(dict.fromkeys(found)) or _NOTHING_KNOWN
+        result = tuple(found) if len(found) == 1 else _distinct(found) or _NOTHING_KNOWN
         if self.cuts == cuts or not self._busy or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
         return result
@@ -280,7 +280,8 @@ class Evaluator:
                 return [ExternalName(f"{base.name}.{name}")]
             case Object() | ClassValue():
                 made = base.made if isinstance(base, Object) else None
-                found = self._member(self.linearised(base.made), name, Bound(base_expr, frame), made)
+                call = base.call if isinstance(base, Object) else None
+                found = self._member(self.linearised(base.made), name, Bound(base_expr, frame), made, call)
                 methods = self._overrides.of(base, name)
                 return [*found, *(FunctionValue(method, Bound(base_expr, frame)) for method in methods)]
             case ModuleValue():
@@ -294,8 +295,10 @@ class Evaluator:
                 return [value for bases, this, made in asked for value in self._member(bases, name, this, made)]
         return _NOTHING_KNOWN
 
-    def _member(self, bases: tuple[Class, ...], name: str, receiver: Bound, made: Class | None) -> Sequence[Value]:
-        """What the classes have by a name; `made` is the class of the object, where one is asked."""
+    def _member(
+        self, bases: tuple[Class, ...], name: str, receiver: Bound, made: Class | None, call: Bound | None = None
+    ) -> Sequence[Value]:
+        """What the classes have by a name; `made` is the class of the object, where one is asked, `call` made it."""
         found: list[Value] = []
         bound = False
         for base in bases:
@@ -307,7 +310,7 @@ class Evaluator:
                 return [*found, *(self._called(value, READ, receiver.frame) if is_read else (value,))]
             for binding, owner in base.attributes.get(name, ()):
                 bound = True
-                home = self.heirs_frame(owner, made) if owner else self.module_frame(base.module)
+                home = self.defining_frame(owner, made, call) if owner else self.module_frame(base.module)
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
                     home = receiver.frame
                 found += self.given_by(binding, home)
@@ -315,6 +318,22 @@ class Evaluator:
                 if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made or base)):
                     found.append(UNKNOWN)  # a default: a dataclass's constructor, or a loop over names, may set it
         return found if bound else _NOTHING_KNOWN
+
+    def defining_frame(self, method: Function, made: Class | None, call: Bound | None) -> Frame:
+        """The frame in which a method assigned an attribute of an object: the constructor's as the object's call ran it.
+
+        So what two objects of a class were given is told apart by their allocation sites.
+        """
+        if call is None or made is None or not isinstance(call.expr, ast.Call) or method.symbol.split(".")[-1] != "__init__":
+            return self.heirs_frame(method, made)
+        if method is not next((each.methods["__init__"] for each in self.linearised(made) if "__init__" in each.methods), None):
+            return self.heirs_frame(method, made)
+        key = (call.expr, method)
+        if (frame := call.frame.constructed.get(key)) is None:
+            frame = self.enter(FunctionValue(method, call), call.expr, call.frame) or self.heirs_frame(method, made)
+            frame.receiver_class = made
+            call.frame.constructed[key] = frame
+        return frame
 
     def linearised(self, made: Class) -> tuple[Class, ...]:
         """The class and the project's classes it derives from, in method resolution order."""
@@ -446,3 +465,13 @@ class Evaluator:
         methods = (base.methods.get(name) for name in names for base in self.linearised(made))
         if method := next(filter(None, methods), None):
             found.setdefault(method, FunctionValue(method, receiver))
+
+
+def _distinct(found: Sequence[Value]) -> Values:
+    """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
+    first: dict[Value, Value] = {}
+    for value in found:
+        known = first.setdefault(value, value)
+        if known.__class__ is Object and known.call is not value.call:  # type: ignore[attr-defined]
+            first[value] = Object(value.made)  # type: ignore[attr-defined]
+    return tuple(first.values())
