@@ -110,7 +110,7 @@ def frame(analysed: Callable[[str], Analysis]) -> tuple[Analysis, Frame]:
         ("scaler", ["ExternalResult torch.amp.GradScaler"]),
         ("Child", ["ClassValue Child"]),
         ("child", ["Object Child"]),
-        ("child.width", [5]),  # of any object of the class: others may be built elsewhere
+        ("child.width", [5]),  # by the call that allocates it
         ("child.kind", ["base"]),
         ("child.size", [7]),
         ("child.name", ["function Child.name"]),

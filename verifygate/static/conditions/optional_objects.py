@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from verifygate.base.records import replace
 from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.normal_form import is_kept
 from verifygate.static.symbols.program import Function
@@ -101,9 +102,9 @@ def _bindings(expr: ast.expr, frame: Frame, roles: Roles, aliases: int = 0) -> _
     evaluator = roles.evaluator
     if isinstance(expr, ast.Attribute):
         match evaluator.values(expr.value, frame):
-            case [Object(made=made)]:
+            case [Object(made=made, call=call)]:
                 return [
-                    (binding, Frame(owner, receiver=Bound(expr.value, frame), receiver_class=made))
+                    (binding, _on_receiver(evaluator.defining_frame(owner, made, call), Bound(expr.value, frame)))
                     for each in evaluator.linearised(made)
                     for binding, owner in each.attributes.get(expr.attr, ())
                     if owner is not None
@@ -117,6 +118,11 @@ def _bindings(expr: ast.expr, frame: Frame, roles: Roles, aliases: int = 0) -> _
         if home.function.node is home.function.module.tree:
             return [(each, home) for each in bindings]
     return []
+
+
+def _on_receiver(frame: Frame, receiver: Bound) -> Frame:
+    """The frame in which an object was given its attributes, with the object named as it is here."""
+    return replace(frame, receiver=receiver, memo={}, callees={}, constructed={})
 
 
 def _is_settled(condition: Bound, roles: Roles) -> bool:

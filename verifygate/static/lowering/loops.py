@@ -87,7 +87,7 @@ def _lower_unrolled(node: _For, iterations: list[dict[str, Bound]], here: Activa
         assign(node.target, None, node, here)
     with builder.loop(), here.inside(loop):
         for variables in iterations:
-            frame = replace(here.frame, memo={}, fixed=here.frame.fixed | variables)
+            frame = replace(here.frame, memo={}, callees={}, constructed={}, fixed=here.frame.fixed | variables)
             inside = Activation(frame, here.context, here.returns, here.loops, here.finite_checks, here.result)
             lower_body(node.body, inside)
             builder.pending, loop.continues = builder.pending + loop.continues, []

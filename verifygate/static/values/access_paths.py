@@ -13,11 +13,13 @@ from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Frame, Items, Literal, Object, given_field
+from verifygate.static.values.domain import Bound, ExternalResult, Frame, Items, Literal, Object, given_field
 from verifygate.static.values.evaluation import Evaluation
 
 _PURE = ast.Name | ast.Attribute | ast.Subscript
 _MAX_ALIASES = 12
+_MAX_CONTEXT = 3
+"""Call sites that tell allocations at one site apart."""
 
 
 class Root(NamedTuple):
@@ -173,6 +175,8 @@ class AccessPaths:
                 return self._of_attribute(expr, frame, aliases)
             case ast.Subscript():
                 return self._of_subscript(expr, frame, aliases)
+            case ast.Call() if self._is_allocation(expr, frame) or self._makes_a_tool(expr, frame):
+                return _allocated(expr, frame)
             case ast.Call():
                 arguments = [self.of(argument, frame, aliases + 1) for argument in expr.args]
                 return self.of(expr.func, frame, aliases).called(arguments)
@@ -225,11 +229,27 @@ class AccessPaths:
             return variable(home.function.module.body, binding.target) if imported else own
         if binding.kind == "value" and isinstance(binding.expr, _PURE):
             return self.of(binding.expr, home, aliases + 1)
+        if binding.kind == "value" and isinstance(binding.expr, ast.Call) and self._is_allocation(binding.expr, home):
+            return _allocated(binding.expr, home)
         if binding.kind == "item":
             return self._of_item(binding, binding.expr, home, own, aliases)
         if binding.kind in ("iteration", "entry") and isinstance(binding.expr, _PURE):
             return self.of(binding.expr, home, aliases + 1).any_element()
         return own
+
+    def _is_allocation(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether a call makes an object that is told apart by its allocation site: of a class of the project."""
+        match self._evaluator.values(call, frame):
+            case (Object(call=Bound(expr=made)),):
+                return made is call
+        return False
+
+    def _makes_a_tool(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether a call makes an optimizer or a scaler: each call another one."""
+        match self._evaluator.values(call, frame):
+            case (ExternalResult(name=name, calls=[(made, _), *_]),):
+                return made is call and name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
+        return False
 
     def _of_item(self, binding: Binding, unpacked: ast.expr, home: Frame, own: AccessPath, aliases: int) -> AccessPath:
         """The path of one name of several that a tuple is unpacked to."""
@@ -290,6 +310,16 @@ def _is_parameter(binding: Binding) -> bool:
 def _is_alias(binding: Binding) -> bool:
     """Whether a binding gives a name what another expression names already; a parameter is its argument."""
     return binding.kind == "parameter" or (binding.kind == "value" and isinstance(binding.expr, _PURE))
+
+
+def _allocated(call: ast.Call, frame: Frame) -> AccessPath:
+    """The path of an object by its allocation site, in its calling context: the calls that lead to its function."""
+    sites = [f"{frame.function.key}:{call.lineno}:{call.col_offset}"]
+    caller: Frame | None = frame
+    while caller is not None and caller.call is not None and len(sites) < _MAX_CONTEXT:
+        sites.append(f"{caller.call.lineno}:{caller.call.col_offset}")
+        caller = caller.caller
+    return AccessPath(Root("result", f"{last_name(call.func)}(...)", " < ".join(sites)))
 
 
 _NONE = AccessPath(Root("outside", "None"))

@@ -410,13 +410,19 @@ class Evaluator:
         """What `getattr` gives where the source tells the names and the project the attributes; else nothing."""
         names = {value.value for value in self.values(call.args[1], frame) if isinstance(value, Literal)}
         bases = [value for value in self.values(call.args[0], frame) if isinstance(value, Object)] if names else []
-        found = [
-            value
-            for base in bases
-            for name in sorted(map(str, names))
-            for value in self.attribute(base, name, call.args[0], frame)
-        ]
-        return [*found, *(value for each in call.args[2:] for value in self.values(each, frame))] if found else []
+        default = [value for each in call.args[2:] for value in self.values(each, frame)]
+        found: list[Value] = []
+        for base in bases:
+            for name in sorted(map(str, names)):
+                known = self.attribute(base, name, call.args[0], frame)
+                found += default if default and UNKNOWN in known and self._is_without(base, name) else known
+        return found if not default or all(each.__class__ is FunctionValue for each in found) else [*found, *default]
+
+    def _is_without(self, value: Object, name: str) -> bool:
+        """Whether an object surely lacks an attribute: no class of it, all of which are in sight, has it or makes it."""
+        classes = self.linearised(value.made)
+        own = any(name in each.methods or name in each.attributes or "__getattr__" in each.methods for each in classes)
+        return not own and self.outside_bases(value.made) <= {"builtins.object", "abc.ABC"}
 
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
         """A frame for the function as this call enters it; None where it is being walked already (recursion)."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from verifygate.static.symbols.program import Class
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.values.call_contexts import CallContexts
 from verifygate.static.values.domain import (
@@ -38,7 +39,7 @@ class Parameters:
         first = function.parameters[0].arg if function.parameters else ""
         if function.owner is not None and name == first and not function.is_static:
             if frame.receiver_class is not None:
-                return [Object(frame.receiver_class)]
+                return [self._receiver(frame, frame.receiver_class)]
             if frame.receiver is not None:
                 return self._evaluator.values(frame.receiver.expr, frame.receiver.frame)
             return [Object(function.owner)]
@@ -56,6 +57,14 @@ class Parameters:
         ):
             return [*self._passed(name, frame), *promised]
         return promised
+
+    def _receiver(self, frame: Frame, made: Class) -> Object:
+        """The object that a method runs on; by its allocation site, where the call at hand tells it."""
+        if frame.receiver is not None:
+            match self._evaluator.values(frame.receiver.expr, frame.receiver.frame):
+                case (Object() as value,) if value.made is made:
+                    return value
+        return Object(made)
 
     def _passed(self, name: str, frame: Frame) -> Iterator[Value]:
         """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
