@@ -32,6 +32,10 @@ class Event(StrEnum):
     """A direct step that a hand-written test for inf and NaN guards."""
     UPDATE = "update"
     ZERO_GRAD = "zero_grad"
+    WRITE = "gradients written by hand"
+    """`p.grad = old - p.data`: numbers that no scaler has multiplied."""
+    ASSIGN = "gradients assigned from elsewhere"
+    """Gradients that were kept, or come of another function: of which scale, is not known."""
     READ = "gradients read"
     """A norm, a histogram or another measure of the gradients that is not linear in them, or noise added to them."""
 
@@ -49,6 +53,7 @@ class Gradients(StrEnum):
     UNSCALED = "unscaled"
     MIXED = "scaled and unscaled mixed"
     SPENT = "spent by a step"
+    WRITTEN = "written by hand"
 
 
 class ScalerState(StrEnum):
@@ -196,7 +201,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.SCALED_BACKWARD, _G.PLAIN, to=_G.MIXED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
     _row(_E.SCALED_BACKWARD, _G.SPENT, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED),
     _row(_E.SCALED_BACKWARD, _G.CLEARED, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
-    _row(_E.SCALED_BACKWARD, _G.MIXED),
+    _row(_E.SCALED_BACKWARD, (_G.MIXED, _G.WRITTEN), to=_G.MIXED),
     _row(_E.SCALED_BACKWARD, to=_G.SCALED),
     # A backward without scale is right as long as no scaler ever divides what it made.
     _row(_E.PLAIN_BACKWARD, (_G.SCALED, _G.STALE), to=_G.MIXED, breaks=_V.UNSCALED_BACKWARD),
@@ -204,6 +209,9 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.PLAIN_BACKWARD, _G.SPENT, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED),
     _row(_E.PLAIN_BACKWARD, _G.CLEARED, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
     _row(_E.PLAIN_BACKWARD, to=_G.PLAIN),
+    # What a hand writes is in place of what was there: no scaler has multiplied it.
+    _row(_E.WRITE, to=_G.WRITTEN),
+    _row(_E.ASSIGN, to=_G.UNKNOWN),
     # unscale_ divides once per window, and only what a scaled backward made in this window.
     _row(_E.UNSCALE, _G.MIXED, _S.UNSCALED),  # the backward between the two was the fault
     _row(_E.UNSCALE, None, _S.UNSCALED, to=_G.UNSCALED, breaks=_V.UNSCALE_TWICE),
@@ -212,6 +220,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         _E.UNSCALE, _G.SCALED, _S.STEPPED, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.MISSING_UPDATE, by=_E.SCALER_STEP
     ),
     _row(_E.UNSCALE, None, _S.STEPPED, then=_S.UNSCALED, breaks=_V.UNSCALE_TWICE),
+    _row(_E.UNSCALE, _G.WRITTEN, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.UNSCALED_BACKWARD, by=_E.WRITE),
     _row(_E.UNSCALE, _G.PLAIN, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
     _row(_E.UNSCALE, _G.STALE, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
     _row(_E.UNSCALE, _G.UNSCALED, _S.READY, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
@@ -225,6 +234,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.CLIP),
     # scaler.step unscales what is not unscaled yet, skips on inf, and may come once per window.
     _row(_E.SCALER_STEP, None, _S.STEPPED, to=_G.SPENT, breaks=_V.MISSING_UPDATE, by=_E.SCALER_STEP),
+    _row(_E.SCALER_STEP, _G.WRITTEN, to=_G.SPENT, then=_S.STEPPED, breaks=_V.UNSCALED_BACKWARD, by=_E.WRITE),
     _row(_E.SCALER_STEP, _G.PLAIN, to=_G.SPENT, then=_S.STEPPED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
     _row(_E.SCALER_STEP, _G.STALE, to=_G.SPENT, then=_S.STEPPED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
     # it does not remember that they are unscaled, and divides a second time

@@ -12,6 +12,8 @@ from verifygate import torch_names
 from verifygate.base.records import record, replace
 from verifygate.naming import names_a_scaler, names_a_scheduler, names_an_optimizer
 from verifygate.static.amp.constructor_arguments import argument, autocast_enabled, built_at, scaler_enabled
+from verifygate.static.amp.gradient_flow import GradientFlows
+from verifygate.static.amp.parameter_sets import ParameterSets
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
@@ -105,6 +107,8 @@ class Roles:
         self.evaluator = evaluator
         self.paths = AccessPaths(evaluator)
         self._objects = AccessPaths(evaluator, flow_sensitive=True)
+        self.parameters = ParameterSets(evaluator, self._objects)
+        self.flows = GradientFlows(evaluator, self.parameters)
 
     def path(self, expr: ast.expr, frame: Frame) -> AccessPath:
         """The access path of an expression: the variable, or what it is the only name of."""

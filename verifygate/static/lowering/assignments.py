@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from verifygate.base.records import replace
-from verifygate.static.lowering.call_events import of_grad_assignment
 from verifygate.static.lowering.conditionals import branch_on_enabled, lower_condition
 from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
@@ -48,7 +47,8 @@ def assign(
         for index, part in enumerate(target.elts):
             assign(part, value.elts[index] if parallel else value, node, here, augments=augments)  # type: ignore[union-attr]
         return
-    if event := of_grad_assignment(target, value, augments=augments):
+    signals, guarded = here.context.signals, here.finite_checks > 0
+    if event := signals.of_grad_assignment(target, value, here.frame, augments=augments, guarded=guarded):
         emit_event(event, node, here)
         return
     if isinstance(target, ast.Subscript) and value is not None:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import ast
 
 from verifygate import torch_names
-from verifygate.base.records import record
+from verifygate.base.records import record, replace
 from verifygate.protocol import Event
 from verifygate.static.amp.gradient_collections import GradientCollections, grad_among, grad_held, grad_squared, is_grad
+from verifygate.static.amp.gradient_flow import GradientFlow
+from verifygate.static.amp.parameter_sets import ParameterSet
 from verifygate.static.amp.roles import Roles, Scaler, ScalerKind, identifiers
 from verifygate.static.amp.scale_flow import ScaleFlow
-from verifygate.static.lowering.event_graph import Backward, ForeignBackward, Signal
+from verifygate.static.lowering.event_graph import Backward, Deferred, ForeignBackward, Signal
+from verifygate.static.lowering.gradient_writes import (
+    is_limited,
+    is_noise,
+    is_of_one,
+    meaning_of_write,
+    names_in,
+    speaks_of_grad,
+)
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_none, is_number, walk
 from verifygate.static.values.domain import (
@@ -103,21 +113,33 @@ class CallEvents:
             return CallEffect(Signal(event, None, self.roles.object(receiver, frame)), closure=closure)
         if method == "zero_grad" or (method in torch_names.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
             path = self.roles.object(receiver, frame) if self.roles.is_optimizer(receiver, frame) else None
-            return CallEffect(Signal(Event.ZERO_GRAD, None, path, identifiers(receiver)))
+            return CallEffect(
+                Signal(
+                    Event.ZERO_GRAD,
+                    None,
+                    path,
+                    identifiers(receiver),
+                    parameters=self.module_parameters(receiver, frame),
+                )
+            )
         if is_grad(receiver):
             if (
                 method in torch_names.NONLINEAR_GRAD_METHODS
-                or (method == "copy_" and _is_chosen(self._first(call, "src"), frame))
+                or (method == "copy_" and self._copies_limited(self._first(call, "src"), frame))
                 or (method in ("mul_", "div_") and self._is_measured(self._first(call, "other"), frame))
             ):
-                return CallEffect(Signal(Event.CLIP, names=identifiers(receiver)))
+                return CallEffect(
+                    Signal(Event.CLIP, names=identifiers(receiver), parameters=self.whose(receiver, frame))
+                )
             if method == "zero_":
-                zeroed = Signal(Event.ZERO_GRAD, names=identifiers(receiver))
-                return CallEffect(None if _is_of_one(receiver) else zeroed)
+                zeroed = Signal(Event.ZERO_GRAD, names=identifiers(receiver), parameters=self.whose(receiver, frame))
+                return CallEffect(None if is_of_one(receiver) else zeroed)
             if method in _SIZES and _only_normalises(call, receiver, frame):
                 return None
-            if method in torch_names.GRAD_READINGS or (method == "add_" and call.args and _is_noise(call.args[0])):
-                return CallEffect(Signal(Event.READ, names=identifiers(receiver)))
+            if method in torch_names.GRAD_READINGS or (method == "add_" and call.args and is_noise(call.args[0])):
+                return CallEffect(
+                    Signal(Event.READ, names=identifiers(receiver), parameters=self.whose(receiver, frame))
+                )
         if (
             method in torch_names.CLIP_METHODS
             and not _only_measures(call)
@@ -129,6 +151,25 @@ class CallEvents:
             names = identifiers(call.args[0]) if call.args and not is_number(call.args[0]) else identifiers(receiver)
             return CallEffect(Signal(Event.CLIP, names=names))
         return None
+
+    # -- whose gradients ---------------------------------------------------------------------------------------
+
+    def listed(self, parameters: ast.expr, frame: Frame) -> Deferred[ParameterSet | None]:
+        """The parameters that an expression lists."""
+        return Deferred(lambda: self.roles.parameters.of(parameters, frame))
+
+    def module_parameters(self, module: ast.expr, frame: Frame) -> Deferred[ParameterSet | None]:
+        """The parameters of a module."""
+        return Deferred(lambda: self.roles.parameters.of_module(module, frame))
+
+    def whose(self, grad: ast.expr, frame: Frame) -> Deferred[ParameterSet | None]:
+        """The parameters that a gradient is of: `p` of `p.grad.data`, which may go through all that a loop is over."""
+        holders = [node.value for node in walk(grad) if isinstance(node, ast.Attribute) and node.attr == "grad"]
+        return self.listed(holders[0], frame) if holders else Deferred(lambda: None)
+
+    def _flow(self, loss: ast.expr, frame: Frame) -> Deferred[GradientFlow | None]:
+        """Whose parameters a backward from a loss reaches."""
+        return Deferred(lambda: self.roles.flows.of(loss, frame))
 
     def _zeroes_out_of_sight(self, call: ast.Call, frame: Frame) -> bool:
         """Whether an outside step is passed a flag to zero the gradients: `first_step(zero_grad=True)`."""
@@ -201,6 +242,24 @@ class CallEvents:
                     queue += [each.expr for each in bound if each.kind in ("value", "changed") and each.expr]
         return sizes == 1
 
+    def _copies_limited(self, source: ast.expr | None, frame: Frame) -> bool:
+        """Whether what a gradient is overwritten with depends on its size, here or where it was defined."""
+        bound = self.scaling.bound(source, frame) if source is not None else None
+        return bound is not None and is_limited(bound, frame)
+
+    def of_grad_assignment(
+        self, target: ast.expr, value: ast.expr | None, frame: Frame, *, augments: bool, guarded: bool
+    ) -> Signal | None:
+        """The meaning of assigning to `.grad`, or to a part of it."""
+        event = meaning_of_write(target, value, frame, self.scaling, augments=augments, guarded=guarded)
+        if event is None and value is not None and is_grad(target) and not augments:
+            factors = [node for node in walk(value) if isinstance(node, ast.BinOp)]
+            if any(self._is_measured(part, frame) for each in factors for part in (each.left, each.right)):
+                event = Event.CLIP
+        if event is None:
+            return None
+        return Signal(event, names=names_in(target), parameters=self.whose(target, frame))
+
     def _has_scaled_limit(self, call: ast.Call, frame: Frame) -> bool:
         """Whether the limit of a clip is computed from the scale: it grows with the gradients."""
         given = (*call.args, *(word.value for word in call.keywords))
@@ -231,9 +290,10 @@ class CallEvents:
                 return None
             if not known and isinstance(call.func, ast.Attribute) and _only_measures(call):
                 return CallEffect(Signal(Event.READ, names=identifiers(call.func.value)))
-            parameters = self._first(call, "parameters")
             event = Event.READ if known and _is_without_end(call) else Event.CLIP
-            return CallEffect(Signal(event, names=identifiers(parameters) if parameters else frozenset()))
+            if (listed := self._first(call, "parameters")) is None:
+                return CallEffect(Signal(event))
+            return CallEffect(Signal(event, names=identifiers(listed), parameters=self.listed(listed, frame)))
         if known == "torch.autograd.backward" and call.args:
             return CallEffect(self.backward(call.args[0], frame))
         if name in torch_names.GRAD_READINGS | torch_names.GRAD_RECORDERS:
@@ -252,7 +312,7 @@ class CallEvents:
             and is_grad(call.args[0])
         ):
             return CallEffect(Signal(Event.CLIP, names=identifiers(call.args[0])))
-        if known == "torch.where" and call.args and _speaks_of_grad(call.args[0]):
+        if known == "torch.where" and call.args and speaks_of_grad(call.args[0]):
             return CallEffect(Signal(Event.CLIP, names=identifiers(call.args[0])))
         return None
 
@@ -271,19 +331,19 @@ class CallEvents:
     def _scaled_meaning(self, receiver: ast.expr, frame: Frame) -> CallEffect:
         """A backward on an expression that calls `scale` itself is scaled only while that scaler is on."""
         scaler = self.scaling.scaler_in(receiver, frame)
-        roots = self.scaling.sources(receiver, frame)
+        plain = Backward(self.scaling.sources(receiver, frame), flow=self._flow(receiver, frame))
         if scaler is None:
-            return CallEffect(Backward(roots))
+            return CallEffect(plain)
+        idle = replace(plain, idle=True)
         if scaler.kind is ScalerKind.IDLE:
-            return CallEffect(Backward(roots, idle=True))
-        return CallEffect(
-            Backward(roots, scaled=True, origin=scaler.origin), Backward(roots, idle=True), scaler.enabled
-        )
+            return CallEffect(idle)
+        return CallEffect(replace(plain, scaled=True, origin=scaler.origin), idle, scaler.enabled)
 
     def backward(self, root: ast.expr, frame: Frame) -> Backward:
         scaler = self.scaling.scaler_in(root, frame)
         origin = scaler.origin if scaler is not None else None
-        return Backward(self.scaling.sources(root, frame), scaled=scaler is not None, origin=origin)
+        roots = self.scaling.sources(root, frame)
+        return Backward(roots, scaled=scaler is not None, origin=origin, flow=self._flow(root, frame))
 
     @staticmethod
     def _first(call: ast.Call, keyword: str) -> ast.expr | None:
@@ -292,30 +352,8 @@ class CallEvents:
         return next((word.value for word in call.keywords if word.arg == keyword), None)
 
 
-def of_grad_assignment(target: ast.expr, value: ast.expr | None, *, augments: bool) -> Signal | None:
-    """The meaning of `p.grad = None` (a zero_grad), `p.grad[torch.isnan(p.grad)] = 0` (a clip), `p.grad += noise`."""
-    if value is not None and is_grad(target) and _is_noise(value) and (augments or _speaks_of_grad(value)):
-        return Signal(Event.READ, names=identifiers(target))
-    if isinstance(target, ast.Subscript) and is_grad(target.value) and _speaks_of_grad(target.slice):
-        return Signal(Event.CLIP, names=identifiers(target.value))
-    if not (isinstance(target, ast.Attribute) and target.attr == "grad"):
-        return None
-    if is_none(value) and not _is_of_one(target):
-        return Signal(Event.ZERO_GRAD, names=identifiers(target.value))
-    return None
-
-
 def _clips(value: Value) -> bool:
     return isinstance(value, Partial) and value.name.rpartition(".")[2] in torch_names.CLIP_FUNCTIONS
-
-
-def _is_of_one(grad: ast.expr) -> bool:
-    """Whether a gradient is that of one parameter, known by its path: `self.codes.grad.zero_()` holds that one still.
-
-    A name may be the variable of a loop over all of them.
-    """
-    held = [node.value for node in walk(grad) if isinstance(node, ast.Attribute) and node.attr == "grad"]
-    return bool(held) and all(isinstance(each, ast.Attribute) for each in held)
 
 
 def _only_normalises(call: ast.Call, grad: ast.expr, frame: Frame) -> bool:
@@ -351,27 +389,6 @@ def _with_closure(call: ast.Call) -> bool:
     named = next((word.value for word in call.keywords if word.arg == "closure"), None)
     given = named or (call.args[1] if len(call.args) > 1 else None)
     return given is not None and not is_none(given)
-
-
-def _is_chosen(expr: ast.expr | None, frame: Frame) -> bool:
-    """Whether its size chooses what a gradient is overwritten with: `torch.where(grad_norm < limit, grad, clipped)`."""
-    bound = frame.function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
-    for each in (expr, *(binding.expr for binding in bound)):
-        match each:
-            case ast.Call(args=[ast.Compare() as test, *_]) if last_name(each.func) == "where":
-                return any("grad" in name.lower() for name in identifiers(test))
-    return False
-
-
-def _speaks_of_grad(expr: ast.expr) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in walk(expr))
-
-
-def _is_noise(expr: ast.expr) -> bool:
-    return any(
-        isinstance(node, ast.Call) and last_name(node.func) in ("randn_like", "randn", "rand_like", "rand", "normal")
-        for node in walk(expr)
-    )
 
 
 def _only_measures(call: ast.Call) -> bool:

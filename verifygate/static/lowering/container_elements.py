@@ -50,7 +50,8 @@ def mapping_elements(holder: ast.expr, frame: Frame, roles: Roles) -> list[tuple
         pairs = [(ast.Constant(word.arg), word.value) for word in node.keywords if word.arg is not None]
         pairs = pairs if len(pairs) == len(node.keywords) and not node.args else []
     else:
-        pairs = [(key, value) for key, value in zip(node.keys, node.values, strict=True) if isinstance(key, ast.Constant)]
+        written = zip(node.keys, node.values, strict=True)
+        pairs = [(key, value) for key, value in written if isinstance(key, ast.Constant)]
         pairs = pairs if len(pairs) == len(node.values) else []
     return [
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from verifygate.protocol import Event
+from verifygate.static.amp.parameter_sets import ParameterSet
 from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.event_graph import Backward, ForeignBackward, Signal
 from verifygate.static.syntax.names import last_name
@@ -21,17 +22,26 @@ def emit_event(event: Signal | Backward | ForeignBackward, node: ast.AST, here: 
             graph.scalers.add(event.scaler)
         if event.optimizer and event.optimizer not in graph.optimizers:
             graph.optimizers[event.optimizer] = _module_names(node, here)
+            graph.parameters[event.optimizer] = _parameters(node, here)
     here.builder.emit(event, node, here.frame)
 
 
 def _module_names(node: ast.AST, here: Activation) -> frozenset[str]:
     """Names of the modules whose parameters the optimizer of a call holds."""
-    if not isinstance(node, ast.Call):
-        return frozenset()
-    candidates = [node.args[0]] if node.args else []
-    if isinstance(node.func, ast.Attribute):
-        candidates.append(node.func.value)
     names: frozenset[str] = frozenset()
-    for candidate in candidates:
+    for candidate in _candidates(node):
         names |= here.roles.optimizer_names(candidate, here.frame)
     return names
+
+
+def _parameters(node: ast.AST, here: Activation) -> ParameterSet | None:
+    """The parameters that the optimizer of a call updates."""
+    found = (here.roles.parameters.of_optimizer(each, here.frame) for each in _candidates(node))
+    return next(filter(None, found), None)
+
+
+def _candidates(node: ast.AST) -> list[ast.expr]:
+    """Which parts of a call may be the optimizer: `scaler.step(optimizer)`, `optimizer.step()`."""
+    if not isinstance(node, ast.Call):
+        return []
+    return [*node.args[:1], *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]

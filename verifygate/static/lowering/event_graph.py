@@ -5,16 +5,41 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Set
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.base.records import field, record
 from verifygate.protocol import Event
+from verifygate.static.amp.gradient_flow import GradientFlow
+from verifygate.static.amp.parameter_sets import ParameterSet
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
+
+T = TypeVar("T")
+
+
+class Deferred(Generic[T]):
+    """A fact that is worked out when it is first asked for: few ever are."""
+
+    __slots__ = ("_find", "_found")
+
+    def __init__(self, find: Callable[[], T]) -> None:
+        self._find: Callable[[], T] | None = find
+
+    @property
+    def value(self) -> T:
+        if self._find is not None:
+            self._found = self._find()
+            self._find = None
+        return self._found
+
+
+_NO_SET: Deferred[ParameterSet | None] = Deferred(lambda: None)
+_NO_FLOW: Deferred[GradientFlow | None] = Deferred(lambda: None)
 
 
 @record
@@ -33,6 +58,8 @@ class Signal:
     """Identifies the scaler that unscales or steps, where that is known."""
     is_any: bool = False
     """That scaler may be one of several, which other names may mean as well."""
+    parameters: Deferred[ParameterSet | None] = field(default=_NO_SET, compare=False)
+    """Whose gradients it is about, where it names no optimizer."""
 
 
 @record
@@ -47,6 +74,8 @@ class Backward:
     """The scaler that scales it is off on this path."""
     origin: ScalerOrigin | None = None
     """Identifies that scaler, where that is known."""
+    flow: Deferred[GradientFlow | None] = field(default=_NO_FLOW, compare=False)
+    """Whose parameters it reaches."""
 
 
 @record
@@ -155,6 +184,8 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     optimizers: dict[AccessPath, frozenset[str]] = field(default_factory=dict)
     """Optimizer -> names of the modules whose parameters it holds."""
+    parameters: dict[AccessPath, ParameterSet | None] = field(default_factory=dict)
+    """Optimizer -> the parameters that it updates, where the source tells."""
     scalers: set[AccessPath] = field(default_factory=set)
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""

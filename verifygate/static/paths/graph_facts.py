@@ -10,6 +10,7 @@ from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Signal
 from verifygate.static.paths.condition_liveness import implied, killed, live, next_iterations
 from verifygate.static.paths.finite_checks import queries_gradients
+from verifygate.static.paths.parameter_relations import ParameterRelations, parameter_relations
 from verifygate.static.paths.scaler_attribution import scaled_by
 from verifygate.static.values.access_paths import AccessPath
 
@@ -38,6 +39,7 @@ class GraphFacts:
     next_iterations: Mapping[Predicate, Predicate]
     switches: Mapping[AccessPath, Predicate]
     """Variable -> the condition that tests nothing but it."""
+    relations: ParameterRelations
     rebound: Mapping[int, list[AccessPath]]
     """Node with an assignment -> the optimizers whose names mean another from there on."""
 
@@ -47,9 +49,11 @@ def graph_facts(graph: Graph) -> GraphFacts:
     kills = killed(graph)
     tested = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
     scalers, of_several = _scalers(graph)
+    alive = graph.optimizers_in_scope()
     return GraphFacts(
         graph=graph,
-        alive=graph.optimizers_in_scope(),
+        alive=alive,
+        relations=parameter_relations(graph, alive),
         scalers=scalers,
         of_several=of_several,
         scaled_by=scaled_by(graph),

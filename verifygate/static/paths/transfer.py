@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from verifygate.base.records import record
 from verifygate.protocol import Event, Fault, Gradients, ScalerState, Violation, advance
+from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.lowering.event_graph import (
     Assign,
     Backward,
@@ -18,19 +19,24 @@ from verifygate.static.lowering.event_graph import (
 )
 from verifygate.static.paths.condition_liveness import counts
 from verifygate.static.paths.graph_facts import GraphFacts
+from verifygate.static.paths.parameter_relations import Reached
 from verifygate.static.paths.scaler_attribution import attributed, is_by_other_scaler, served_by
 from verifygate.static.paths.states import PathNode, RegionSpan, State, decided
 from verifygate.static.paths.typestate import (
     IterationState,
+    Leftover,
     Typestate,
     advanced,
     iterated,
     passed_over,
+    shared,
     weakly_advanced,
 )
 from verifygate.static.values.access_paths import AccessPath
 
 _STEPS = frozenset({Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
+_REPLACING = frozenset({Event.ZERO_GRAD, Event.WRITE, Event.ASSIGN})
+"""Of some of an optimizer's parameters, these leave the others as they are."""
 
 
 @record(eq=False)
@@ -125,7 +131,7 @@ class _Transfer:
 
     def _signal(self, signal: Signal) -> State:
         if signal.event is not Event.UPDATE:
-            return self._each(signal.event, self._targets(signal))
+            return self._shared(signal, self._each(signal.event, self._targets(signal)))
         facts, optimizers = self.facts, dict(self.state.optimizers)
         served = served_by(signal, self.state.optimizers, facts.scalers, facts.of_several)
         queried = [name for name in served if name in facts.scalers]
@@ -135,16 +141,36 @@ class _Transfer:
             self._meet(Violation.MISPLACED_UPDATE, queried[0])
         return self._each(signal.event, served)
 
+    def _shared(self, signal: Signal, after: State) -> State:
+        """After an event of one optimizer: those that share parameters with it, and those whose loss it ends."""
+        optimizer, event = signal.optimizer, signal.event
+        if optimizer is None:
+            partly = [n for n, each in self.facts.relations.about[self.number].items() if each is Overlap.SOME]
+            changed = dict.fromkeys(partly, Overlap.SOME) if event in _REPLACING else {}
+        else:
+            changed = dict(self.facts.relations.shared[optimizer])
+        optimizers = []
+        for name, typestate in after.optimizers:
+            following = shared(typestate, event, changed[name]) if name in changed else typestate
+            if event in _STEPS and following.leftover is not None and optimizer in following.leftover.trained:
+                following = following._replace(leftover=following.leftover._replace(is_over=True))
+            optimizers.append((name, following))
+        return after._replace(optimizers=tuple(optimizers))
+
     def _targets(self, signal: Signal) -> list[AccessPath]:
         """The optimizers whose gradients a signal is about; of several possible ones, only if all of them violate."""
         if signal.optimizer:
             return [signal.optimizer]
-        names = self.facts.alive[self.number]
-        if len(names) == 1:
+        about, alive = self.facts.relations.about[self.number], self.facts.alive[self.number]
+        known = (Overlap.WITHIN,) if signal.event in _REPLACING else (Overlap.WITHIN, Overlap.SOME)
+        if sure := [name for name in alive if about[name] in known]:
+            return sure
+        names = [name for name in alive if about[name] is Overlap.UNKNOWN]
+        if len(names) <= 1:
             return names
-        shared = {name: len(self.facts.graph.optimizers[name] & signal.names) for name in names}
-        if most := max(shared.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
-            names = [name for name in names if shared[name] == most]
+        named = {name: len(self.facts.graph.optimizers[name] & signal.names) for name in names}
+        if most := max(named.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
+            names = [name for name in names if named[name] == most]
             if len(names) == 1 or len({name.last_name for name in names}) > 1:
                 return names  # else two objects of a kind, or one that went by another name while it was made
         if signal.event in (Event.CLIP, Event.READ):
@@ -165,20 +191,32 @@ class _Transfer:
         return after
 
     def _reached(self, event: Event) -> State:
-        """A backward: the only optimizer there is gets its gradients, each of several may get them."""
+        """A backward: the only optimizer there is gets its gradients, of several those that its loss depends on.
+
+        Where the source does not tell which those are, each may get some.
+        """
         alive = self.facts.alive[self.number]
         if len(alive) == 1:
             return self._each(event, alive)
-        state, never_zeroed = self.state, self.facts.never_zeroed
-        reached = {name for name, each in state.optimizers if name in alive and self._is_own_iteration(name, each)}
-        for name, typestate in state.optimizers:
-            if name in reached and typestate.state.gradients is Gradients.SPENT and name in never_zeroed:
-                self._meet(Violation.ZERO_GRAD_MISPLACED, name)
-        optimizers = tuple(
-            (name, weakly_advanced(each, event, self.number) if name in reached and each.touched else each)
-            for name, each in state.optimizers
-        )
-        return state._replace(optimizers=optimizers)
+        reached, optimizers = self.facts.relations.reached[self.number], []
+        for name, typestate in self.state.optimizers:
+            how = reached.get(name)
+            if how is not None and self._is_own_iteration(name, typestate):
+                typestate = self._after_one_of_several(name, typestate, event, how)
+            optimizers.append((name, typestate))
+        return self.state._replace(optimizers=tuple(optimizers))
+
+    def _after_one_of_several(self, name: AccessPath, typestate: Typestate, event: Event, how: Reached) -> Typestate:
+        if typestate.state.gradients is Gradients.SPENT and name in self.facts.never_zeroed:
+            self._meet(Violation.ZERO_GRAD_MISPLACED, name)
+        left = typestate.leftover
+        if left is not None and left.is_over and how.used and not how.feeding:
+            self._meet(Violation.ZERO_GRAD_MISPLACED, name)
+            return weakly_advanced(typestate, event, self.number)._replace(leftover=None)
+        if how.used and not how.feeding:
+            return self._advanced(name, typestate, event, aimed=False)
+        after = weakly_advanced(typestate, event, self.number) if typestate.touched else typestate
+        return after._replace(leftover=Leftover(self.number, how.feeding)) if how.feeding else after
 
     def _each(self, event: Event, names: list[AccessPath]) -> State:
         """Advance each of these optimizers."""

@@ -7,11 +7,16 @@ from functools import cache
 from typing import NamedTuple
 
 from verifygate.protocol import Event, Fault, Gradients, OptimizerState, ScalerState, Violation, advance
+from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.lowering.event_graph import Iterate, IterationPart
 from verifygate.static.values.access_paths import AccessPath
 
-_BLAMED = frozenset({Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD})
+_BLAMED = frozenset(
+    {Event.WRITE, Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD}
+)
+_OVERWRITING = frozenset({Event.WRITE, Event.ASSIGN})
+_SHARED = frozenset({Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP, Event.ZERO_GRAD})
 _SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
 
 
@@ -23,6 +28,16 @@ class IterationState(StrEnum):
     OVER = "over"
     NONE = "none"
     """It is not among the elements that the loop iterates over."""
+
+
+class Leftover(NamedTuple):
+    """Gradients of a loss that other parameters were trained by, through these: a generator's, in a discriminator."""
+
+    backward: int
+    trained: frozenset[AccessPath]
+    """The optimizers that the loss is for."""
+    is_over: bool = False
+    """One of them has stepped since."""
 
 
 class Typestate(NamedTuple):
@@ -38,6 +53,8 @@ class Typestate(NamedTuple):
     """They were zeroed, by a call that names this optimizer, and no backward has come since."""
     iteration: IterationState | None = None
     """In a loop over the collection that it is an element of: whether its iteration has come."""
+    leftover: Leftover | None = None
+    """Gradients that the loss of another optimizer has left in its parameters."""
     scales: frozenset[ScalerOrigin | None] = frozenset()
     """The scalers of the backwards since they were zeroed or used, where scalers can be told apart."""
 
@@ -68,6 +85,7 @@ def advanced(before: Typestate, event: Event, number: int, *, aimed: bool) -> tu
         weak=before.weak and event not in _SETTLING,
         emptied=emptied,
         iteration=before.iteration,
+        leftover=None if event in _SETTLING or event in _OVERWRITING else before.leftover,
         scales=frozenset() if event in _SETTLING else before.scales,
     )
     return following, fault
@@ -90,7 +108,22 @@ def weakly_advanced(before: Typestate, event: Event, number: int) -> Typestate:
         gradients = Gradients.SCALED if scaled else Gradients.PLAIN
     after = OptimizerState(gradients, before.state.scaler)
     provenance = _provenance(before, after, event, number)
-    return before._replace(state=after, provenance=provenance, weak=True, emptied=False)
+    weak = before.weak or gradients is not before.state.gradients  # what was surely there is there still
+    return before._replace(state=after, provenance=provenance, weak=weak, emptied=False)
+
+
+def shared(before: Typestate, event: Event, overlap: Overlap) -> Typestate:
+    """An event of another optimizer that shares parameters: what this one's gradients hold then is not known.
+
+    But for a zero_grad of all of them.
+    """
+    if before.state.gradients in (Gradients.NONE, Gradients.UNKNOWN) or event not in _SHARED:
+        return before
+    if event is Event.ZERO_GRAD and overlap is Overlap.WITHIN:
+        gradients = Gradients.NONE
+    else:
+        gradients = Gradients.UNKNOWN
+    return before._replace(state=before.state._replace(gradients=gradients), leftover=None, weak=True)
 
 
 def _provenance(

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import ast
+import typing
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
@@ -25,7 +26,7 @@ _MAX_CONTEXT = 3
 class Root(NamedTuple):
     """The object that an access path begins at."""
 
-    kind: Literal["local", "receiver", "outside", "expression", "result", "flag"]
+    kind: typing.Literal["local", "receiver", "outside", "expression", "result", "flag"]
     """A variable; `self` of a method that no call in sight enters; a builtin or a constant; an expression that names
     nothing, known by its location; what a call returns, known by the call site; a flag that no source has."""
     name: str
@@ -41,7 +42,7 @@ class Root(NamedTuple):
 class Step(NamedTuple):
     """One step from an object to another."""
 
-    kind: Literal["attribute", "element", "any element", "call"]
+    kind: typing.Literal["attribute", "element", "any element", "call"]
     name: str = ""
     """The attribute; the constant key, as Python writes it; the arguments of the call."""
 

@@ -320,13 +320,14 @@ class Evaluator:
         return found if bound else _NOTHING_KNOWN
 
     def defining_frame(self, method: Function, made: Class | None, call: Bound | None) -> Frame:
-        """The frame in which a method assigned an attribute of an object: the constructor's as the object's call ran it.
+        """The frame in which a method gave an object an attribute: its constructor's, as the allocation entered it.
 
         So what two objects of a class were given is told apart by their allocation sites.
         """
-        if call is None or made is None or not isinstance(call.expr, ast.Call) or method.symbol.split(".")[-1] != "__init__":
+        if call is None or made is None or not isinstance(call.expr, ast.Call):
             return self.heirs_frame(method, made)
-        if method is not next((each.methods["__init__"] for each in self.linearised(made) if "__init__" in each.methods), None):
+        constructors = (each.methods.get("__init__") for each in self.linearised(made))
+        if method is not next(filter(None, constructors), None):
             return self.heirs_frame(method, made)
         key = (call.expr, method)
         if (frame := call.frame.constructed.get(key)) is None:
@@ -419,7 +420,7 @@ class Evaluator:
         return found if not default or all(each.__class__ is FunctionValue for each in found) else [*found, *default]
 
     def _is_without(self, value: Object, name: str) -> bool:
-        """Whether an object surely lacks an attribute: no class of it, all of which are in sight, has it or makes it."""
+        """Whether an object surely lacks an attribute: its classes are all in sight, and none has it or makes it."""
         classes = self.linearised(value.made)
         own = any(name in each.methods or name in each.attributes or "__getattr__" in each.methods for each in classes)
         return not own and self.outside_bases(value.made) <= {"builtins.object", "abc.ABC"}
@@ -478,6 +479,6 @@ def _distinct(found: Sequence[Value]) -> Values:
     first: dict[Value, Value] = {}
     for value in found:
         known = first.setdefault(value, value)
-        if known.__class__ is Object and known.call is not value.call:  # type: ignore[attr-defined]
-            first[value] = Object(value.made)  # type: ignore[attr-defined]
+        if isinstance(known, Object) and isinstance(value, Object) and known.call is not value.call:
+            first[value] = Object(value.made)
     return tuple(first.values())

@@ -1,0 +1,243 @@
+"""Gradient flow: whose parameters a backward reaches, by the modules that are called on the way to its loss.
+
+    fake = generator(noise)
+    loss = criterion(discriminator(fake), real)    # reaches both; with fake.detach() the discriminator alone
+
+A call that is not followed is assumed to pass gradients from its arguments to its result, as losses do.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from verifygate.base.records import record, replace
+from verifygate.static.amp.parameter_sets import Overlap, ParameterSet, ParameterSets
+from verifygate.static.symbols.generators import handed_back
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.symbols.scopes import Binding
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import children, walk
+from verifygate.static.values.domain import Bound, ExternalName, Frame, FunctionValue, Object
+from verifygate.static.values.evaluator import Evaluator
+
+_CUTS = frozenset({"detach", "item", "tolist", "numpy", "float", "int", "len", "str", "bool"})
+_NO_GRAD = frozenset({"no_grad", "inference_mode"})
+_MAX_DEPTH = 16
+_Sets = frozenset[ParameterSet]
+_COMPREHENSION = ast.ListComp | ast.GeneratorExp | ast.SetComp
+
+
+@record
+class GradientFlow:
+    """What a backward from a value reaches."""
+
+    must: _Sets = frozenset()
+    """Modules whose parameters get gradients, whatever else happens."""
+    may: _Sets = frozenset()
+    is_complete: bool = True
+    """Nothing but these gets any."""
+    feeds: frozenset[tuple[ParameterSet, ParameterSet]] = frozenset()
+    """The output of the first is an input of the second."""
+
+    def __or__(self, other: GradientFlow) -> GradientFlow:
+        """Of a value that is made of two."""
+        return GradientFlow(
+            self.must | other.must,
+            self.may | other.may,
+            self.is_complete and other.is_complete,
+            self.feeds | other.feeds,
+        )
+
+    def reaches(self, parameters: ParameterSet | None) -> bool | None:
+        """Whether it reaches some of these parameters; None where the source does not tell."""
+        if parameters is None or not parameters.roots:
+            return None
+        if any(_touches(parameters, each) for each in self.must):
+            return True
+        if self.is_complete and all(parameters.overlap(each) is Overlap.NONE for each in self.may):
+            return False
+        return None
+
+    def fed_by(self, parameters: ParameterSet, others: ParameterSet) -> bool:
+        """Whether these parameters work on what others have made."""
+        return any(_touches(others, before) and _touches(parameters, after) for before, after in self.feeds)
+
+
+_NOTHING = GradientFlow()
+_UNKNOWN = GradientFlow(is_complete=False)
+
+
+def _touches(parameters: ParameterSet, module: ParameterSet) -> bool:
+    """Whether calling a module uses some of these parameters: it is one of them, holds one, or is a part of one."""
+    return any(mine.is_below(root) or root.is_below(mine) for mine in parameters.roots for root in module.roots)
+
+
+def _either(flows: Iterable[GradientFlow]) -> GradientFlow:
+    """Of a value that is one of several."""
+    found = list(flows)
+    if not found:
+        return _UNKNOWN
+    whole = found[0]
+    for each in found[1:]:
+        whole = replace(whole | each, must=whole.must & each.must)
+    return whole
+
+
+def _all(flows: Iterable[GradientFlow]) -> GradientFlow:
+    whole = _NOTHING
+    for each in flows:
+        whole |= each
+    return whole
+
+
+class GradientFlows:
+    def __init__(self, evaluator: Evaluator, parameters: ParameterSets) -> None:
+        self._evaluator = evaluator
+        self._parameters = parameters
+
+    def of(self, expr: ast.expr, frame: Frame, depth: int = 0) -> GradientFlow:
+        """What a backward from the value of an expression reaches."""
+        if depth > _MAX_DEPTH:
+            return _UNKNOWN
+        match expr:
+            case ast.Constant():
+                return _NOTHING
+            case ast.Name():
+                return self._of_name(expr, frame, depth + 1)
+            case ast.Attribute(attr="data" | "shape" | "grad"):
+                return _NOTHING
+            case ast.Attribute():
+                return self._of_attribute(expr, frame, depth + 1)
+            case ast.Call():
+                return self._of_call(expr, frame, depth + 1)
+            case ast.IfExp():
+                return _either(self.of(each, frame, depth + 1) for each in (expr.body, expr.orelse))
+            case ast.Subscript() | ast.Starred() | ast.Await() | ast.NamedExpr():
+                return self.of(expr.value, frame, depth + 1)
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+                return self._of_comprehension(expr, frame, depth + 1)
+            case ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List() | ast.Dict():
+                parts = [each for each in children(expr) if isinstance(each, ast.expr)]
+                return _all(self.of(each, frame, depth + 1) for each in parts)
+            case ast.Compare() | ast.JoinedStr():
+                return _NOTHING
+        return _UNKNOWN
+
+    def _of_name(self, expr: ast.Name, frame: Frame, depth: int) -> GradientFlow:
+        found = self._evaluator.lookup(expr.id, frame)
+        if found is None:
+            return _NOTHING
+        bindings, home = found
+        if len(bindings) > 1 and home is frame:
+            here = reaching(expr.id, expr, home.function)
+            grown = [each for each in here or () if each.kind == "changed"]
+            bindings = bindings if grown else here or bindings
+            if grown:  # `loss += more`: all that was added
+                return replace(_all(self._given(each, home, depth) for each in bindings), must=frozenset()) | _all(
+                    self._given(each, home, depth) for each in grown
+                )
+        return _either(self._given(each, home, depth) for each in bindings)
+
+    def _given(self, binding: Binding, home: Frame, depth: int) -> GradientFlow:
+        """What flows from what one binding gives a name."""
+        if _is_without_gradient(binding.node, home.function):
+            return _NOTHING
+        match binding.kind:
+            case "value" | "item" | "changed" if binding.expr is not None:
+                return self.of(binding.expr, home, depth)
+            case "parameter":
+                given = home.arguments.get(binding.node.arg)  # type: ignore[attr-defined]
+                return self.of(given.expr, given.frame, depth) if given is not None else _UNKNOWN
+            case "iteration" | "entry" | "index" if binding.expr is not None:
+                source = self.of(binding.expr, home, depth)
+                return source if source.may else _NOTHING  # a batch of data
+        return _UNKNOWN
+
+    def _of_attribute(self, expr: ast.Attribute, frame: Frame, depth: int) -> GradientFlow:
+        """Of a field of a result (`outputs.loss`), or of an object that keeps what it computed (`self.fake`)."""
+        flows = []
+        for value in self._evaluator.values(expr.value, frame):
+            if not isinstance(value, Object):
+                continue
+            for made in self._evaluator.linearised(value.made):
+                for binding, owner in made.attributes.get(expr.attr, ()):
+                    if owner is not None and not _is_without_value(binding):
+                        home = _on(Frame(owner), frame, expr.value)
+                        flows.append(self._given(binding, home, depth))
+        if flows:
+            return replace(_either(flows), must=frozenset()) if len(flows) > 1 else flows[0]
+        return self.of(expr.value, frame, depth)
+
+    def _of_comprehension(self, expr: _COMPREHENSION, frame: Frame, depth: int) -> GradientFlow:
+        return self.of(expr.elt, frame, depth) | _all(self.of(each.iter, frame, depth) for each in expr.generators)
+
+    def _of_call(self, call: ast.Call, frame: Frame, depth: int) -> GradientFlow:
+        name = last_name(call.func)
+        if name in _CUTS:
+            return _NOTHING
+        given = (*call.args, *(word.value for word in call.keywords))
+        inputs = _all(self.of(each, frame, depth) for each in given)
+        if name in ("scale", "checkpoint"):
+            called = [each for each in given if name == "checkpoint" and each is call.args[0]]
+            return inputs | _all(self._of_module(each, inputs, frame) for each in called)
+        values = self._evaluator.values(call.func, frame)
+        if values and all(isinstance(value, FunctionValue) for value in values):
+            return _either(self._of_callee(value, call, inputs, frame, depth) for value in values)  # type: ignore[arg-type]
+        if all(isinstance(value, ExternalName) for value in values):
+            return inputs  # a function of torch
+        if isinstance(call.func, ast.Attribute) and not any(isinstance(each, Object) for each in values):
+            held = self._evaluator.values(call.func.value, frame)
+            if not any(isinstance(each, Object) for each in held):
+                flow = self.of(call.func.value, frame, depth)
+                if flow.may or isinstance(call.func.value, ast.Call | ast.BinOp):
+                    return flow | inputs  # a method of a tensor
+        return inputs | self._of_module(call.func, inputs, frame)
+
+    def _of_callee(
+        self, callee: FunctionValue, call: ast.Call, inputs: GradientFlow, frame: Frame, depth: int
+    ) -> GradientFlow:
+        """What flows from what a function of the project returns."""
+        if _forbids_gradients(callee.function):
+            return _NOTHING
+        entered = self._evaluator.enter(callee, call, frame)
+        results = handed_back(callee.function)
+        if entered is None or not results:
+            return inputs | _UNKNOWN
+        return _either(self.of(each, entered, depth) for each in results)
+
+    def _of_module(self, module: ast.expr, inputs: GradientFlow, frame: Frame) -> GradientFlow:
+        """What flows from a module's output, beside its inputs."""
+        own = self._parameters.of_module(module, frame)
+        if own is None:
+            return _UNKNOWN
+        sets = frozenset({own})
+        return GradientFlow(sets, sets, feeds=frozenset((each, own) for each in inputs.must))
+
+
+def _on(frame: Frame, caller: Frame, receiver: ast.expr) -> Frame:
+    return replace(frame, receiver=Bound(receiver, caller), receiver_class=frame.function.owner)
+
+
+def _is_without_value(binding: Binding) -> bool:
+    return binding.expr is None or isinstance(binding.expr, ast.Constant)
+
+
+def _forbids_gradients(function: Function) -> bool:
+    decorators = getattr(function.node, "decorator_list", ())
+    return any(last_name(each.func if isinstance(each, ast.Call) else each) in _NO_GRAD for each in decorators)
+
+
+def _is_without_gradient(node: ast.AST, function: Function) -> bool:
+    """Whether a statement stands under `torch.no_grad()`."""
+    if _forbids_gradients(function):
+        return True
+    for each in function.of_kind(ast.With):
+        if any(_is_no_grad(item.context_expr) for item in each.items) and any(part is node for part in walk(each)):
+            return True
+    return False
+
+
+def _is_no_grad(context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and last_name(context.func) in _NO_GRAD

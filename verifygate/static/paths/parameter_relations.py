@@ -1,0 +1,125 @@
+"""Relations between parameter sets in one event graph: whose gradients each event is about.
+
+Optimizers share parameters or not; a clip, a zero_grad or a hand-written gradient is about all of an optimizer's
+parameters or some; a backward reaches them or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from verifygate.base.records import record
+from verifygate.protocol import Event
+from verifygate.static.amp.gradient_flow import GradientFlow
+from verifygate.static.amp.parameter_sets import Overlap
+from verifygate.static.lowering.event_graph import Backward, Graph, Signal
+from verifygate.static.values.access_paths import AccessPath
+
+_STEPS = frozenset({Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
+
+
+@record(eq=False)
+class Reached:
+    """What one backward does to the gradients of one optimizer, of several that it may be about."""
+
+    surely: bool
+    used: bool
+    """A step of the optimizer may follow before a zero_grad: the gradients are meant for it."""
+    feeding: frozenset[AccessPath] = frozenset()
+    """Optimizers of what its parameters work on in this loss: of the generator, for the discriminator's."""
+
+
+@record(eq=False)
+class ParameterRelations:
+    shared: Mapping[AccessPath, Mapping[AccessPath, Overlap]]
+    """Optimizer -> each other one that shares parameters with it, and how many of its they are."""
+    about: Mapping[int, Mapping[AccessPath, Overlap]]
+    """Node with a signal that names no optimizer -> how many of each optimizer's parameters it is about."""
+    reached: Mapping[int, Mapping[AccessPath, Reached]]
+    """Node with a backward -> the optimizers whose parameters it reaches, or may reach."""
+
+
+def parameter_relations(graph: Graph, alive: Mapping[int, list[AccessPath]]) -> ParameterRelations:
+    """Work out the relations of a graph; `alive` are the optimizers that can be meant at each node."""
+    about = {
+        number: {name: _about(node.payload, graph, name) for name in alive[number]}
+        for number, node in enumerate(graph.nodes)
+        if isinstance(node.payload, Signal) and node.payload.optimizer is None and number in alive
+    }
+    reached = {
+        number: _reached(node.payload.flow.value, number, graph, alive[number], about)
+        for number, node in enumerate(graph.nodes)
+        if isinstance(node.payload, Backward) and len(alive.get(number, ())) > 1
+    }
+    return ParameterRelations(_shared(graph), about, reached)
+
+
+def _shared(graph: Graph) -> dict[AccessPath, dict[AccessPath, Overlap]]:
+    found: dict[AccessPath, dict[AccessPath, Overlap]] = {}
+    for name in graph.optimizers:
+        own = graph.parameters.get(name)
+        overlaps = {
+            other: own.overlap(graph.parameters.get(other))
+            for other in graph.optimizers
+            if own is not None and other != name
+        }
+        found[name] = {other: each for other, each in overlaps.items() if each in (Overlap.WITHIN, Overlap.SOME)}
+    return found
+
+
+def _about(signal: Signal, graph: Graph, optimizer: AccessPath) -> Overlap:
+    own = signal.parameters.value
+    return own.overlap(graph.parameters.get(optimizer)) if own is not None else Overlap.UNKNOWN
+
+
+def _reached(
+    flow: GradientFlow | None,
+    number: int,
+    graph: Graph,
+    names: list[AccessPath],
+    about: Mapping[int, Mapping[AccessPath, Overlap]],
+) -> dict[AccessPath, Reached]:
+    found = {}
+    for name in names:
+        parameters = graph.parameters.get(name)
+        reaches = flow.reaches(parameters) if flow is not None else None
+        if reaches is False:
+            continue
+        surely = reaches is True and not name.is_summary
+        used = surely and _is_used(number, name, graph, about)
+        feeding = frozenset(
+            other
+            for other in names
+            if surely and flow is not None and other != name and (theirs := graph.parameters.get(other)) is not None
+            if parameters is not None and flow.fed_by(parameters, theirs) and not flow.fed_by(theirs, parameters)
+        )
+        found[name] = Reached(surely, used, feeding)
+    return found
+
+
+def _is_used(
+    backward: int, optimizer: AccessPath, graph: Graph, about: Mapping[int, Mapping[AccessPath, Overlap]]
+) -> bool:
+    """Whether some way leads from a backward to a step of an optimizer, and past no zero_grad of its gradients."""
+    ahead, seen = [backward], {backward}
+    while ahead:
+        for successor, _ in graph.nodes[ahead.pop()].successors:
+            if successor in seen:
+                continue
+            seen.add(successor)
+            signal = graph.nodes[successor].payload
+            if isinstance(signal, Signal):
+                if signal.event in _STEPS and signal.optimizer == optimizer:
+                    return True
+                if signal.event is Event.ZERO_GRAD and _may_zero(signal, successor, optimizer, about):
+                    continue
+            ahead.append(successor)
+    return False
+
+
+def _may_zero(
+    signal: Signal, number: int, optimizer: AccessPath, about: Mapping[int, Mapping[AccessPath, Overlap]]
+) -> bool:
+    if signal.optimizer is not None:
+        return signal.optimizer == optimizer or signal.optimizer.is_summary
+    return about.get(number, {}).get(optimizer, Overlap.UNKNOWN) is not Overlap.NONE
