@@ -265,21 +265,21 @@ class CallEvents:
         given = (*call.args, *(word.value for word in call.keywords))
         return any(self.scaling.reaches_scale(each, frame) for each in given)
 
-    def _completed(self, call: ast.Call, frame: Frame) -> ast.Call:
-        """The call that a call of a `partial` makes: what that was given, and then what this gives.
+    def _completed(self, call: ast.Call, frame: Frame) -> tuple[ast.Call, Frame]:
+        """The call that a call of a `partial` makes, and the frame of its first arguments: those of the partial.
 
         A setting may choose between partials that all clip, or None, whose call raises: `build_clipper(config)`.
         """
         values = self.roles.evaluator.values(call.func, frame)
         there = [value for value in values if not (isinstance(value, Literal) and value.value is None)]
         match there:
-            case [Partial(calls=((made, _),)), *others] if not others or all(map(_clips, there)):
+            case [Partial(calls=((made, home),)), *others] if not others or all(map(_clips, there)):
                 whole = ast.Call(made.func, [*made.args, *call.args], [*made.keywords, *call.keywords])
-                return ast.copy_location(whole, call)
-        return call
+                return ast.copy_location(whole, call), home if made.args else frame
+        return call, frame
 
     def _of_function(self, call: ast.Call, frame: Frame) -> CallEffect | None:
-        call = self._completed(call, frame)
+        call, home = self._completed(call, frame)
         known = self.roles.known_name(call.func, frame)
         name = known.rpartition(".")[2] or last_name(call.func)
         if name in torch_names.CLIP_FUNCTIONS and self._has_scaled_limit(call, frame):
@@ -293,7 +293,7 @@ class CallEvents:
             event = Event.READ if known and _is_without_end(call) else Event.CLIP
             if (listed := self._first(call, "parameters")) is None:
                 return CallEffect(Signal(event))
-            return CallEffect(Signal(event, names=identifiers(listed), parameters=self.listed(listed, frame)))
+            return CallEffect(Signal(event, names=identifiers(listed), parameters=self.listed(listed, home)))
         if known == "torch.autograd.backward" and call.args:
             return CallEffect(self.backward(call.args[0], frame))
         if name in torch_names.GRAD_READINGS | torch_names.GRAD_RECORDERS:

@@ -15,7 +15,6 @@ from verifygate.static.syntax.traversal import children, is_none, walk
 from verifygate.static.values.domain import Frame
 
 _WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict", "data", "detach", "clone"})
-_LIMITS = torch_names.LIMITING_FUNCTIONS | torch_names.NONLINEAR_GRAD_METHODS | {"minimum", "sign"}
 _FILLS = frozenset({"zeros_like", "zeros", "full_like", "ones_like"})
 
 
@@ -46,12 +45,14 @@ def meaning_of_write(
 
 
 def is_limited(value: ast.expr, frame: Frame) -> bool:
-    """Whether the size of a gradient decides what it is replaced by: `torch.where(norm < limit, p.grad, clipped)`."""
+    """Whether the size of a gradient decides what it is replaced by: `torch.where(norm < limit, p.grad, clipped)`.
+
+    A call that is an event by itself, as `torch.clamp(p.grad)`, is not counted a second time.
+    """
     for node in walk(value):
-        if isinstance(node, ast.Call) and last_name(node.func) in _LIMITS:
-            return True
-        if isinstance(node, ast.Call) and last_name(node.func) == "where" and node.args:
-            return _size_decides(node.args[0], frame)
+        match node:
+            case ast.Call(func=func, args=[test, *_]) if last_name(func) == "where" and not speaks_of_grad(test):
+                return _size_decides(test, frame)
     return False
 
 

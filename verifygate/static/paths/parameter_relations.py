@@ -42,7 +42,7 @@ class ParameterRelations:
 def parameter_relations(graph: Graph, alive: Mapping[int, list[AccessPath]]) -> ParameterRelations:
     """Work out the relations of a graph; `alive` are the optimizers that can be meant at each node."""
     about = {
-        number: {name: _about(node.payload, graph, name) for name in alive[number]}
+        number: _about(node.payload, graph, alive[number])
         for number, node in enumerate(graph.nodes)
         if isinstance(node.payload, Signal) and node.payload.optimizer is None and number in alive
     }
@@ -67,9 +67,15 @@ def _shared(graph: Graph) -> dict[AccessPath, dict[AccessPath, Overlap]]:
     return found
 
 
-def _about(signal: Signal, graph: Graph, optimizer: AccessPath) -> Overlap:
+def _about(signal: Signal, graph: Graph, names: list[AccessPath]) -> dict[AccessPath, Overlap]:
+    """How many parameters of each optimizer an event is about: of any, where it is about none that is known."""
     own = signal.parameters.value
-    return own.overlap(graph.parameters.get(optimizer)) if own is not None else Overlap.UNKNOWN
+    if own is None:
+        return dict.fromkeys(names, Overlap.UNKNOWN)
+    found = {name: Overlap.WITHIN if name in own.roots else own.overlap(graph.parameters.get(name)) for name in names}
+    if all(each is Overlap.NONE for each in found.values()):
+        return dict.fromkeys(names, Overlap.UNKNOWN)
+    return found
 
 
 def _reached(

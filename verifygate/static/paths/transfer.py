@@ -198,7 +198,7 @@ class _Transfer:
         alive = self.facts.alive[self.number]
         if len(alive) == 1:
             return self._each(event, alive)
-        reached, optimizers = self.facts.relations.reached[self.number], []
+        reached, optimizers = self.facts.relations.reached.get(self.number, {}), []
         for name, typestate in self.state.optimizers:
             how = reached.get(name)
             if how is not None and self._is_own_iteration(name, typestate):
@@ -210,7 +210,8 @@ class _Transfer:
         if typestate.state.gradients is Gradients.SPENT and name in self.facts.never_zeroed:
             self._meet(Violation.ZERO_GRAD_MISPLACED, name)
         left = typestate.leftover
-        if left is not None and left.is_over and how.used and not how.feeding:
+        is_left = left is not None and left.is_over and name not in self.facts.never_zeroed
+        if is_left and how.used and not how.feeding:
             self._meet(Violation.ZERO_GRAD_MISPLACED, name)
             return weakly_advanced(typestate, event, self.number)._replace(leftover=None)
         if how.used and not how.feeding:

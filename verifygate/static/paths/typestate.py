@@ -119,10 +119,8 @@ def shared(before: Typestate, event: Event, overlap: Overlap) -> Typestate:
     """
     if before.state.gradients in (Gradients.NONE, Gradients.UNKNOWN) or event not in _SHARED:
         return before
-    if event is Event.ZERO_GRAD and overlap is Overlap.WITHIN:
-        gradients = Gradients.NONE
-    else:
-        gradients = Gradients.UNKNOWN
+    is_zeroed = event is Event.ZERO_GRAD and overlap is Overlap.WITHIN
+    gradients = Gradients.NONE if is_zeroed else Gradients.UNKNOWN
     return before._replace(state=before.state._replace(gradients=gradients), leftover=None, weak=True)
 
 
