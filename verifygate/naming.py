@@ -57,6 +57,15 @@ def reports_a_loss(name: str) -> bool:
     return re.search(r"(?i)scale|log_loss|meter|print|track", name) is not None
 
 
+# -- steps -----------------------------------------------------------------------------------------------------------
+
+
+@_named
+def speaks_of_a_skip(text: str) -> bool:
+    """A number or a flag that decides whether a step is left out: `grad_norm`, `skipped`."""
+    return re.search(r"norm|skip", text.lower()) is not None
+
+
 # -- models ----------------------------------------------------------------------------------------------------------
 
 

@@ -195,6 +195,9 @@ _G, _S, _E, _V = Gradients, ScalerState, Event, Violation
 
 TRANSITIONS: tuple[Transition, ...] = (
     # A backward adds scaled gradients to whatever is there.
+    # nothing is there to mix with: the next unscale_ raises, and a step would use them as they are
+    _row(_E.SCALED_BACKWARD, (_G.NONE, _G.CLEARED), _S.UNSCALED, to=_G.SCALED),
+    _row(_E.SCALED_BACKWARD, _G.SCALED, _S.UNSCALED),
     _row(_E.SCALED_BACKWARD, None, _S.UNSCALED, to=_G.MIXED, breaks=_V.UNSCALE_MID_ACCUMULATION, by=_E.UNSCALE),
     _row(_E.SCALED_BACKWARD, _G.UNSCALED, to=_G.MIXED, breaks=_V.UNSCALE_MID_ACCUMULATION, by=_E.UNSCALE),
     _row(_E.SCALED_BACKWARD, _G.STALE, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
@@ -225,6 +228,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.UNSCALE, _G.STALE, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
     _row(_E.UNSCALE, _G.UNSCALED, _S.READY, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
     _row(_E.UNSCALE, _G.UNKNOWN_CLIPPED, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.CLIP_BEFORE_UNSCALE, by=_E.CLIP),
+    _row(_E.UNSCALE, _G.CLEARED, then=_S.UNSCALED, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
     _row(_E.UNSCALE, to=_G.UNSCALED, then=_S.UNSCALED),
     # A clip compares a norm with a threshold: the scale must be out of it, and the step still ahead.
     _row(_E.CLIP, (_G.SCALED, _G.STALE), breaks=_V.CLIP_BEFORE_UNSCALE),
@@ -234,6 +238,15 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.CLIP),
     # scaler.step unscales what is not unscaled yet, skips on inf, and may come once per window.
     _row(_E.SCALER_STEP, None, _S.STEPPED, to=_G.SPENT, breaks=_V.MISSING_UPDATE, by=_E.SCALER_STEP),
+    _row(
+        _E.SCALER_STEP,
+        (_G.SCALED, _G.STALE),
+        _S.UNSCALED,
+        to=_G.SPENT,
+        then=_S.STEPPED,
+        breaks=_V.UNSCALE_MID_ACCUMULATION,
+        by=_E.UNSCALE,
+    ),
     _row(_E.SCALER_STEP, _G.WRITTEN, to=_G.SPENT, then=_S.STEPPED, breaks=_V.UNSCALED_BACKWARD, by=_E.WRITE),
     _row(_E.SCALER_STEP, _G.PLAIN, to=_G.SPENT, then=_S.STEPPED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
     _row(_E.SCALER_STEP, _G.STALE, to=_G.SPENT, then=_S.STEPPED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from functools import lru_cache
 
 from verifygate.base.records import replace
 from verifygate.static.lowering.conditionals import branch_on_enabled, lower_condition
@@ -10,6 +12,7 @@ from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
 from verifygate.static.lowering.event_emission import emit_event
 from verifygate.static.lowering.event_graph import Assign, Sources
+from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
@@ -145,11 +148,28 @@ def _assigned(
 
 
 def _is_switch(target: ast.expr, value: ast.expr, here: Activation) -> bool:
-    """Whether an assigned value may decide later on if AMP is on, or tells what one of several optimizers did.
+    """Whether an assigned value may decide later on if AMP is on, if a step is left out, or what an optimizer did.
 
     Only such facts are worth a path of their own.
     """
-    if here.builder.collections and isinstance(value, ast.Constant) and isinstance(value.value, bool):
-        return True
+    if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        return bool(here.builder.collections) or ast.unparse(target) in _flags(here.frame.function)
     name = last_name(target).lower()
     return any(word in name for word in _SWITCH_WORDS) or bool(here.roles.scaler(target, here.frame))
+
+
+@lru_cache(maxsize=256)
+def _flags(function: Function) -> frozenset[str]:
+    """The variables and attributes that a function sets several times, and that a condition tests and nothing else."""
+    tests = [node.test for kind in (ast.If, ast.IfExp, ast.While) for node in function.of_kind(kind)]
+    found = set()
+    while tests:
+        match tests.pop():
+            case ast.BoolOp(values=parts):
+                tests += parts
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                tests.append(inner)
+            case (ast.Name() | ast.Attribute()) as flag:
+                found.add(ast.unparse(flag))
+    set_by = Counter(ast.unparse(target) for node in function.of_kind(ast.Assign) for target in node.targets)
+    return frozenset(flag for flag in found if set_by[flag] > 1)

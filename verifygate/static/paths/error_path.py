@@ -9,11 +9,15 @@ from typing import NamedTuple
 
 from verifygate.protocol import Event
 from verifygate.static.conditions.predicates import Fact
-from verifygate.static.lowering.event_graph import Backward, Branch, Graph, Signal
+from verifygate.static.lowering.event_graph import Assign, Backward, Branch, Graph, Signal
 from verifygate.static.paths.finite_checks import queries_finite, queries_norm
 from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
+
+
+USES = (Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
+"""What uses gradients, or begins to."""
 
 
 class Choice(NamedTuple):
@@ -52,6 +56,11 @@ class ErrorPath:
         positions = (index for index, number in enumerate(self.numbers[:before]) if self._is_backward(number))
         return max(positions, default=None)
 
+    def last_use(self, before: int) -> int:
+        """The position of the last unscale_ or step before another position; 0 without one."""
+        positions = (index for index, number in enumerate(self.numbers[:before]) if self.event(number) in USES)
+        return max(positions, default=0)
+
     def _is_backward(self, number: int) -> bool:
         return isinstance(self.graph.nodes[number].payload, Backward)
 
@@ -73,14 +82,26 @@ class ErrorPath:
 
     def choices(self, start: int = 0) -> set[Choice]:
         """The decisions that may differ between iterations; finite checks come out as they come out."""
+        decisions = (
+            (self.numbers[at], fact) for at, fact in self.decisions_at() if at >= start and not self._follows(at, fact)
+        )
         return {
             self.choice(number, fact)
-            for number, fact in self.decisions(start)
+            for number, fact in decisions
             if self._varies(fact)
             and not fact[0].loop
             and not self._stays_in_the_loop(number, fact)
             and not self.checks_finite(number)
         }
+
+    def _follows(self, position: int, fact: Fact) -> bool:
+        """Whether a decision follows from an earlier one: it is on a flag that the path has set to a constant."""
+        flag = fact[0].variable
+        for number in reversed(self.numbers[:position]) if flag is not None else ():
+            payload = self.graph.nodes[number].payload
+            if isinstance(payload, Assign) and payload.target == flag:
+                return payload.truth is not None
+        return False
 
     def choice(self, number: int, fact: Fact) -> Choice:
         """What a decision counts as."""
@@ -103,7 +124,7 @@ class ErrorPath:
 
     def checks_norm(self, number: int, fact: Fact) -> bool:
         """Whether a condition that may differ between iterations queries how large the gradients are."""
-        return self._varies(fact) and queries_norm(self.graph.nodes[number].place.node)
+        return self._varies(fact) and queries_norm(self.graph.nodes[number].place)
 
     # -- beside the path ---------------------------------------------------------------------------------------
 

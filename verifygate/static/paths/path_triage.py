@@ -13,14 +13,13 @@ import re
 
 from verifygate.protocol import Event, Violation
 from verifygate.static.lowering.event_graph import Backward
-from verifygate.static.paths.error_path import ErrorPath
+from verifygate.static.paths.error_path import USES, ErrorPath
 from verifygate.static.paths.finite_checks import queries_finite_result, queries_gradients, queries_scaler
 from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 
 _COUNTS = r"(?i) Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step"
 _STEPS = (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
-_USES = (Event.UNSCALE, *_STEPS)
 _ZEROES = r"(?i)(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\("
 
 
@@ -53,15 +52,16 @@ def _guard_past_update(path: ErrorPath, violation: Violation) -> int | None:
     """The last check for inf and NaN since what is blamed that led past an update."""
     # where the scaler has stepped, a condition on the norm or on `skipped` led past no step
     stepped = violation.traits.blames_earlier
+    since = path.since if path.blamed != path.shown else path.last_use(path.since)
     guards = [
         number
-        for number, fact in path.decisions(path.since)
+        for number, fact in path.decisions(since)
         if path.checks_finite(number) or (not stepped and path.checks_norm(number, fact))
     ]
     guards = [
         number
         for number in guards
-        if not _raises(path.graph.nodes[number].place) and path.reaches_update(path.branches(number, path.since)[1])
+        if not _raises(path.graph.nodes[number].place) and path.reaches_update(path.branches(number, since)[1])
     ]
     return guards[-1] if guards else None
 
@@ -127,7 +127,7 @@ def _is_never_zeroed(path: ErrorPath) -> bool:
 def _left_zeroing_loop(path: ErrorPath) -> bool:
     """Whether a way out of the loop passes by the zero_grad of each iteration: most often the end of training."""
     inside = set(path.loops(path.shown))
-    uses = [index for index, number in enumerate(path.numbers[:-1]) if path.event(number) in _USES]
+    uses = [index for index, number in enumerate(path.numbers[:-1]) if path.event(number) in USES]
     since = path.numbers[uses[-1] :] if uses else []
     missed = [inside.difference(path.loops(number)) for number in since]
     if not missed or missed[0] or all(len(each) <= 1 for each in missed):
@@ -144,8 +144,8 @@ def _nothing_uses_gradients(path: ErrorPath) -> bool:
             event = path.event(successor)
             if event is Event.ZERO_GRAD:
                 return True
-            used = used or event in _USES
-            if event not in _USES and successor not in seen:
+            used = used or event in USES
+            if event not in USES and successor not in seen:
                 seen.add(successor)
                 ahead.append(successor)
     return not used
