@@ -152,8 +152,9 @@ def _is_switch(target: ast.expr, value: ast.expr, here: Activation) -> bool:
 
     Only such facts are worth a path of their own.
     """
-    if isinstance(value, ast.Constant) and isinstance(value.value, bool):
-        return bool(here.builder.collections) or ast.unparse(target) in _flags(here.frame.function)
+    is_constant = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+    if is_constant and (here.builder.collections or ast.unparse(target) in _flags(here.frame.function)):
+        return True
     name = last_name(target).lower()
     return any(word in name for word in _SWITCH_WORDS) or bool(here.roles.scaler(target, here.frame))
 
@@ -161,7 +162,7 @@ def _is_switch(target: ast.expr, value: ast.expr, here: Activation) -> bool:
 @lru_cache(maxsize=256)
 def _flags(function: Function) -> frozenset[str]:
     """The variables and attributes that a function sets several times, and that a condition tests and nothing else."""
-    tests = [node.test for kind in (ast.If, ast.IfExp, ast.While) for node in function.of_kind(kind)]
+    tests = [node.test for node in function.of_kind(ast.If)] + [node.test for node in function.of_kind(ast.While)]
     found = set()
     while tests:
         match tests.pop():

@@ -19,7 +19,7 @@ from verifygate.static.lowering.control_transfers import (
     lower_try,
 )
 from verifygate.static.lowering.dispatch import lower_expression
-from verifygate.static.lowering.event_graph import Graph
+from verifygate.static.lowering.event_graph import Graph, Pass
 from verifygate.static.lowering.generators import lower_yield
 from verifygate.static.lowering.inlining import lower_function
 from verifygate.static.lowering.loops import lower_for, lower_while
@@ -41,11 +41,19 @@ def _lower_assert(node: ast.Assert, here: Activation) -> None:
 
 
 def _lower_comprehension(expr: _Comprehension, here: Activation) -> None:
-    """Lower a comprehension as if it had one element; its conditions hold no events."""
-    for generator in expr.generators:
-        lower_expression(generator.iter, here)
-    for part in (expr.key, expr.value) if isinstance(expr, ast.DictComp) else (expr.elt,):
-        lower_expression(part, here)
+    """Lower a comprehension to a cycle, as a loop over what its first generator is over."""
+    builder = here.builder
+    lower_expression(expr.generators[0].iter, here)
+    with builder.collapsible():
+        head = builder.emit(Pass(), expr, here.frame)
+        with builder.loop():
+            for generator in expr.generators:
+                if generator is not expr.generators[0]:
+                    lower_expression(generator.iter, here)
+                assign(generator.target, None, expr, here)
+            for part in (expr.key, expr.value) if isinstance(expr, ast.DictComp) else (expr.elt,):
+                lower_expression(part, here)
+            builder.connect(builder.pending, head)
 
 
 def _skip(_node: ast.AST, _here: Activation) -> None:

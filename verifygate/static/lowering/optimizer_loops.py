@@ -23,19 +23,26 @@ _FILTERED = ast.ListComp | ast.SetComp | ast.GeneratorExp
 def iterated_collections(loop: Loop, frame: Frame, roles: Roles) -> list[AccessPath]:
     """The collections of optimizers of which each iteration of the loop is about one element.
 
-    It is by the variable of the loop (`for o in optimizers`), or by what it is the key of (`optimizers[name]`).
+    It is by the variable of the loop (`for o in optimizers`), or by what it is the key of (`optimizers[name]`), also
+    where the key is worked out of it (`optimizers[str(axis)]`): then no two iterations are taken to share one.
     """
     names = [part for part in walk(loop.target) if isinstance(part, ast.Name)]
     keys = {name.id for name in names}
     stepped, subscripts = _stepped(loop)
+    bound = {node.value for node in walk(loop) if isinstance(node, ast.Assign) and _binds_one_of(stepped, node)}
     parts: list[ast.expr] = [name for name in names if _is_element(name, frame, roles, name.id in stepped)]
     if not parts:
         parts = [
             node
             for node in subscripts
-            if isinstance(node.slice, ast.Name) and node.slice.id in keys and _is_element(node, frame, roles)
+            if any(isinstance(part, ast.Name) and part.id in keys for part in walk(node.slice))
+            and _is_element(node, frame, roles, node in bound)
         ]
     return list(dict.fromkeys(roles.object(part, frame) for part in parts))
+
+
+def _binds_one_of(names: set[str], node: ast.Assign) -> bool:
+    return any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
 
 
 def _is_element(expr: ast.expr, frame: Frame, roles: Roles, stepped: bool = False) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from verifygate.protocol import Event, Gradients, ScalerState
-from verifygate.static.lowering.event_graph import Backward
+from verifygate.static.lowering.event_graph import Backward, Branch
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration
 from verifygate.static.paths.necessity import Necessity
@@ -41,6 +41,8 @@ class CertaintyAnalysis:
         ]
         if self._may_be_infeasible(candidates[0], path, others):
             return None
+        if isinstance(self.nodes[path.shown].payload, Branch):
+            return False  # a run may meet no inf
         if not any(self._counts(*each, candidates[0]) for each in others):
             return True
         innocent = [each for each in others if self._counts(*each, candidates[0], midway=True)]

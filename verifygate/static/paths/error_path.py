@@ -15,8 +15,8 @@ from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
 
-
-USES = (Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
+STEPS = (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
+USES = (Event.UNSCALE, *STEPS)
 """What uses gradients, or begins to."""
 
 
@@ -145,6 +145,25 @@ class ErrorPath:
                 seen |= following
                 ahead += following
         return False
+
+    def steps_ahead(self, number: int) -> bool:
+        """Whether a way leads from a node to a step, and past no zero_grad and no other backward."""
+        ahead, seen = [number], {number}
+        while ahead:
+            for successor, _ in self.graph.nodes[ahead.pop()].successors:
+                event = self.event(successor)
+                if event in STEPS:
+                    return True
+                if successor not in seen and event is not Event.ZERO_GRAD and not self._is_backward(successor):
+                    seen.add(successor)
+                    ahead.append(successor)
+        return False
+
+    def steps_in_loop_of(self, number: int) -> bool:
+        """Whether some step stands in the innermost loop around a node."""
+        innermost = self.loops(number)[-1:]
+        steps = (node for each, node in enumerate(self.graph.nodes) if self.event(each) in STEPS)
+        return any(set(innermost) <= set(node.loops) for node in steps)
 
     # -- iterations --------------------------------------------------------------------------------------------
 

@@ -48,6 +48,22 @@ def queries_finite_result(place: Location) -> bool:
     return not _names_finite(ast.unparse(place.node)) and queries_finite(place)
 
 
+def raises(place: Location) -> bool:
+    """Whether a check raises where it strikes: whatever comes after it has been led past nothing."""
+    return any(
+        place.node in walk(each.test) and isinstance(each.body[-1], ast.Raise) and not each.orelse
+        for each in place.function.of_kind(ast.If)
+    )
+
+
+def raises_on_overflow(node: Node) -> bool:
+    """Whether a branch raises where gradients are inf; one that asks for NaN alone does not see an overflow."""
+    if not queries_gradients(node) or not raises(node.place):
+        return False
+    texts = [ast.unparse(each) for each in _sources(node.place.node, node.place.function)]
+    return any(word in text for text in texts for word in ("isfinite", "isinf"))
+
+
 @lru_cache(maxsize=2048)
 def _asks_of_finite(test: ast.AST, function: Function) -> bool:
     called = (function.module.functions.get(name) for name in _names(test))

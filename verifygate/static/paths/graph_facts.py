@@ -9,7 +9,7 @@ from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Signal
 from verifygate.static.paths.condition_liveness import implied, killed, live, next_iterations
-from verifygate.static.paths.finite_checks import queries_gradients
+from verifygate.static.paths.finite_checks import queries_gradients, raises_on_overflow
 from verifygate.static.paths.parameter_relations import ParameterRelations, parameter_relations
 from verifygate.static.paths.scaler_attribution import scaled_by
 from verifygate.static.values.access_paths import AccessPath
@@ -31,6 +31,8 @@ class GraphFacts:
     never_zeroed: Set[AccessPath]
     queries_gradients: bool
     """Some branch asks whether gradients are finite."""
+    raising: Set[int]
+    """Branches that raise where gradients are not finite."""
     kills: Sequence[frozenset[Predicate]]
     """Node -> the conditions that read what it assigns."""
     live: Sequence[frozenset[Predicate]]
@@ -59,6 +61,7 @@ def graph_facts(graph: Graph) -> GraphFacts:
         scaled_by=scaled_by(graph),
         never_zeroed=graph.never_zeroed(),
         queries_gradients=any(map(queries_gradients, graph.nodes)),
+        raising={n for n, node in enumerate(graph.nodes) if raises_on_overflow(node)},
         kills=kills,
         live=live(graph, kills),
         implied=implied(graph),

@@ -12,14 +12,13 @@ import ast
 import re
 
 from verifygate.protocol import Event, Violation
-from verifygate.static.lowering.event_graph import Backward
-from verifygate.static.paths.error_path import USES, ErrorPath
-from verifygate.static.paths.finite_checks import queries_finite_result, queries_gradients, queries_scaler
+from verifygate.static.lowering.event_graph import Backward, Branch
+from verifygate.static.paths.error_path import STEPS, USES, ErrorPath
+from verifygate.static.paths.finite_checks import queries_finite_result, queries_gradients, queries_scaler, raises
 from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 
 _COUNTS = r"(?i) Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step"
-_STEPS = (Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP)
 _ZEROES = r"(?i)(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\("
 
 
@@ -61,7 +60,7 @@ def _guard_past_update(path: ErrorPath, violation: Violation) -> int | None:
     guards = [
         number
         for number in guards
-        if not _raises(path.graph.nodes[number].place) and path.reaches_update(path.branches(number, since)[1])
+        if not raises(path.graph.nodes[number].place) and path.reaches_update(path.branches(number, since)[1])
     ]
     return guards[-1] if guards else None
 
@@ -75,15 +74,11 @@ def _skipping_guard(path: ErrorPath) -> tuple[Violation | None, int]:
             for until in (None, path.numbers[since]):  # the update may be behind another optimizer's backward
                 if path.reaches_update(others, until) and not path.reaches_update(taken, until):
                     return Violation.SKIP_GUARD_BREAKS_SCALER, number
+            if path.event(path.shown) is Event.ZERO_GRAD and path.steps_ahead(path.shown):
+                return Violation.SKIP_GUARD_BREAKS_SCALER, path.shown  # the scaler finds no inf, and never backs off
+    if isinstance(path.graph.nodes[path.shown].payload, Branch):
+        return Violation.SKIP_GUARD_BREAKS_SCALER, path.shown
     return None, path.blamed
-
-
-def _raises(place: Location) -> bool:
-    """Whether a check raises where it strikes: whatever comes after it has been led past nothing."""
-    return any(
-        place.node in walk(each.test) and isinstance(each.body[-1], ast.Raise) and not each.orelse
-        for each in place.function.of_kind(ast.If)
-    )
 
 
 # -- zero_grad -------------------------------------------------------------------------------------------------------
@@ -107,7 +102,7 @@ def _leads_past_the_blamed(path: ErrorPath, guard: int, since: int) -> bool:
     _, ahead = path.branches(guard, since)
     seen = {path.blamed}
     while ahead := ahead - seen:
-        if any(path.event(number) in _STEPS for number in ahead):
+        if any(path.event(number) in STEPS for number in ahead):
             return True
         seen |= ahead
         ahead = {successor for number in ahead for successor, _ in path.graph.nodes[number].successors}
@@ -154,6 +149,8 @@ def _nothing_uses_gradients(path: ErrorPath) -> bool:
 def _wipes_accumulation(path: ErrorPath) -> bool:
     """Whether a zero_grad of every iteration throws away what an accumulation counts on.
 
+    The step comes behind a count in the same loop, or behind the loop.
+
     A zero_grad further out drops the rest of an epoch, one behind a check a bad batch, one in a handler what an error
     left: on purpose.
     """
@@ -164,6 +161,8 @@ def _wipes_accumulation(path: ErrorPath) -> bool:
     if len(loops) != 1 or not all(loops) or any(path.checks_finite(number) for number, _ in path.decisions(wiped)):
         return False
     choices = path.choices(wiped)
+    if not choices:
+        return not path.steps_in_loop_of(path.shown) and path.steps_ahead(path.shown)
     return len(choices) == 1 and bool(re.search(_COUNTS, next(iter(choices)).text))
 
 

@@ -11,6 +11,7 @@ from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.lowering.event_graph import (
     Assign,
     Backward,
+    Branch,
     Enter,
     ForeignBackward,
     Iterate,
@@ -100,6 +101,8 @@ class _Transfer:
                 return state._replace(regions=(*state.regions, active), span=span)
             case Leave():
                 return state._replace(regions=state.regions[:-1], span=state.span if state.regions[1:] else None)
+            case Branch() if self.number in self.facts.raising:
+                self._raise_on_overflow()
             case Assign() as assign:
                 return self._assign(assign)
             case Iterate() as member:
@@ -110,6 +113,13 @@ class _Transfer:
     def _meet(self, violation: Violation, optimizer: AccessPath | None, blamed: int | None = None) -> None:
         at_fault = self.number if blamed is None else blamed
         self.candidates.append(Candidate(violation, at_fault, self.number, self.state, optimizer))
+
+    def _raise_on_overflow(self) -> None:
+        """A check that ends the run where gradients of a live scaler are inf: as they are while it finds its scale."""
+        for name, typestate in self.state.optimizers:
+            gradients, scaler = typestate.state
+            if gradients is Gradients.SCALED or (gradients, scaler) == (Gradients.UNSCALED, ScalerState.UNSCALED):
+                self._meet(Violation.SKIP_GUARD_BREAKS_SCALER, name)
 
     # -- autocast regions --------------------------------------------------------------------------------------
 

@@ -36,20 +36,6 @@ def of_the_loss(model, optimizer, loader, loss_fn):
         scaler.update()
 
 
-def ends(model, optimizer, loader, loss_fn):
-    scaler = torch.amp.GradScaler("cuda")
-    for inputs, targets in loader:
-        optimizer.zero_grad()
-        with torch.autocast("cuda", dtype=torch.float16):
-            loss = loss_fn(model(inputs), targets)
-        scaler.scale(loss).backward()
-        grad_norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
-        if not torch.isfinite(grad_norm):
-            raise FloatingPointError
-        scaler.step(optimizer)
-        scaler.update()
-
-
 def told(model, optimizer, loader, loss_fn, is_odd):
     """The check leads past nothing."""
     scaler = torch.amp.GradScaler("cuda")
