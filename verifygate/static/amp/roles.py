@@ -183,23 +183,28 @@ class Roles:
         return not known and (names_an_optimizer(name) or names_an_optimizer(self._collection_name(expr, frame)))
 
     def may_step_by_a_scaler(self, expr: ast.expr, frame: Frame) -> bool:
-        """Whether an optimizer may come from where it cannot be followed to, and the project has a class for such.
+        """Whether an optimizer comes from where it cannot be followed to, and the program has a class for such.
 
-        What a framework hands out for an optimizer steps by the scaler that the framework keeps to itself.
+        What a framework hands out for an optimizer steps by the scaler that the framework keeps to itself. A class in
+        a file that no program loads together with this one makes no object that gets here.
         """
         is_unknown = any(isinstance(value, Unknown) for value in self.evaluator.values(expr, frame))
-        return is_unknown and self.is_optimizer(expr, frame) and self._has_optimizers_that_scale
+        if not is_unknown or not self.is_optimizer(expr, frame) or not self._optimizers_that_scale:
+            return False
+        together = self.evaluator.program.import_graph.together(frame.function.module.path)
+        return any(made.module.path in together for made in self._optimizers_that_scale)
 
     @cached_property
-    def _has_optimizers_that_scale(self) -> bool:
-        """Whether a class of optimizers of the project's own hands its step on to a scaler."""
-        return any(
-            self._steps_by_a_scaler(made)
+    def _optimizers_that_scale(self) -> list[Class]:
+        """The classes of optimizers of the project's own that hand their step on to a scaler."""
+        return [
+            made
             for module in self.evaluator.modules
             if module.mentions(b"caler") and module.mentions(b"Optimizer")
             for made in module.classes.values()
             if any(base.startswith("torch.optim.") for base in self.evaluator.outside_bases(made))
-        )
+            if self._steps_by_a_scaler(made)
+        ]
 
     def _steps_by_a_scaler(self, made: Class) -> bool:
         """Whether the class has a `step` of its own, which hands on to a scaler."""
