@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
 
 from verifygate.base.records import record, replace
 from verifygate.static.amp.parameter_sets import Overlap, ParameterSet, ParameterSets
@@ -24,7 +25,11 @@ from verifygate.static.values.evaluator import Evaluator
 
 _CUTS = frozenset({"detach", "item", "tolist", "numpy", "float", "int", "len", "str", "bool"})
 _NO_GRAD = frozenset({"no_grad", "inference_mode"})
-_MAX_DEPTH = 16
+_MAX_DEPTH = 24
+_MAX_CALLS = 4
+"""Calls of the project's functions that are followed into each other."""
+_MAX_STEPS = 3_000
+"""Expressions looked at for one loss; what is beyond them counts as unknown."""
 _Sets = frozenset[ParameterSet]
 _COMPREHENSION = ast.ListComp | ast.GeneratorExp | ast.SetComp
 
@@ -96,11 +101,28 @@ class GradientFlows:
     def __init__(self, evaluator: Evaluator, parameters: ParameterSets) -> None:
         self._evaluator = evaluator
         self._parameters = parameters
+        self._known: dict[tuple[ast.expr, Frame], GradientFlow] = {}
+        self._depth = 0
+        """How deep the frame is in which the loss stands."""
+
+    def of_loss(self, loss: ast.expr, frame: Frame) -> GradientFlow:
+        """What a backward from a loss reaches."""
+        self._known.clear()
+        self._depth = frame.depth
+        return self.of(loss, frame)
 
     def of(self, expr: ast.expr, frame: Frame, depth: int = 0) -> GradientFlow:
-        """What a backward from the value of an expression reaches."""
-        if depth > _MAX_DEPTH:
+        """What a backward from the value of an expression reaches; nothing more, where that is being asked already."""
+        key = (expr, frame)
+        if (known := self._known.get(key)) is not None:
+            return known
+        if depth > _MAX_DEPTH or len(self._known) > _MAX_STEPS:
             return _UNKNOWN
+        self._known[key] = _NOTHING
+        flow = self._known[key] = self._evaluate(expr, frame, depth)
+        return flow
+
+    def _evaluate(self, expr: ast.expr, frame: Frame, depth: int) -> GradientFlow:
         match expr:
             case ast.Constant():
                 return _NOTHING
@@ -177,14 +199,17 @@ class GradientFlows:
         name = last_name(call.func)
         if name in _CUTS:
             return _NOTHING
+        values = self._evaluator.values(call.func, frame)
+        callees = [value for value in values if isinstance(value, FunctionValue)]
+        if callees and len(callees) == len(values) and frame.depth - self._depth < _MAX_CALLS:
+            return _either(self._of_callee(value, call, frame, depth) for value in callees)
         given = (*call.args, *(word.value for word in call.keywords))
         inputs = _all(self.of(each, frame, depth) for each in given)
+        if callees:
+            return inputs | _UNKNOWN
         if name in ("scale", "checkpoint"):
             called = [each for each in given if name == "checkpoint" and each is call.args[0]]
             return inputs | _all(self._of_module(each, inputs, frame) for each in called)
-        values = self._evaluator.values(call.func, frame)
-        if values and all(isinstance(value, FunctionValue) for value in values):
-            return _either(self._of_callee(value, call, inputs, frame, depth) for value in values)  # type: ignore[arg-type]
         if all(isinstance(value, ExternalName) for value in values):
             return inputs  # a function of torch
         if isinstance(call.func, ast.Attribute) and not any(isinstance(each, Object) for each in values):
@@ -195,16 +220,14 @@ class GradientFlows:
                     return flow | inputs  # a method of a tensor
         return inputs | self._of_module(call.func, inputs, frame)
 
-    def _of_callee(
-        self, callee: FunctionValue, call: ast.Call, inputs: GradientFlow, frame: Frame, depth: int
-    ) -> GradientFlow:
+    def _of_callee(self, callee: FunctionValue, call: ast.Call, frame: Frame, depth: int) -> GradientFlow:
         """What flows from what a function of the project returns."""
         if _forbids_gradients(callee.function):
             return _NOTHING
         entered = self._evaluator.enter(callee, call, frame)
         results = handed_back(callee.function)
         if entered is None or not results:
-            return inputs | _UNKNOWN
+            return _UNKNOWN
         return _either(self.of(each, entered, depth) for each in results)
 
     def _of_module(self, module: ast.expr, inputs: GradientFlow, frame: Frame) -> GradientFlow:
@@ -231,12 +254,14 @@ def _forbids_gradients(function: Function) -> bool:
 
 def _is_without_gradient(node: ast.AST, function: Function) -> bool:
     """Whether a statement stands under `torch.no_grad()`."""
-    if _forbids_gradients(function):
-        return True
-    for each in function.of_kind(ast.With):
-        if any(_is_no_grad(item.context_expr) for item in each.items) and any(part is node for part in walk(each)):
-            return True
-    return False
+    return node in _under_no_grad(function) or _forbids_gradients(function)
+
+
+@lru_cache(maxsize=512)
+def _under_no_grad(function: Function) -> frozenset[ast.AST]:
+    """The nodes of a function that stand under `torch.no_grad()`."""
+    blocks = [each for each in function.of_kind(ast.With) if any(_is_no_grad(item.context_expr) for item in each.items)]
+    return frozenset(node for block in blocks for node in walk(block))
 
 
 def _is_no_grad(context: ast.expr) -> bool:

@@ -169,7 +169,7 @@ class CallEvents:
 
     def _flow(self, loss: ast.expr, frame: Frame) -> Deferred[GradientFlow | None]:
         """Whose parameters a backward from a loss reaches."""
-        return Deferred(lambda: self.roles.flows.of(loss, frame))
+        return Deferred(lambda: self.roles.flows.of_loss(loss, frame))
 
     def _zeroes_out_of_sight(self, call: ast.Call, frame: Frame) -> bool:
         """Whether an outside step is passed a flag to zero the gradients: `first_step(zero_grad=True)`."""
