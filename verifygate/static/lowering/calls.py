@@ -14,10 +14,11 @@ from verifygate.static.lowering.conditionals import branch_on_enabled, lower_con
 from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
 from verifygate.static.lowering.event_emission import emit_event
-from verifygate.static.lowering.event_graph import Backward
+from verifygate.static.lowering.event_graph import Backward, Escape
 from verifygate.static.lowering.inlining import inline
+from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath, Root
-from verifygate.static.values.domain import FunctionValue
+from verifygate.static.values.domain import ExternalName, ExternalResult, FunctionValue, Unknown, Value
 from verifygate.static.values.overrides import is_left_open
 
 _ADDING_METHODS = ("append", "extend", "add")
@@ -29,7 +30,11 @@ def lower_call(call: ast.Call, here: Activation) -> None:
     for argument in (*call.args, *(word.value for word in call.keywords)):
         lower_expression(argument, here)
     context = here.context
-    if not here.builder.pending or not context.reach.names.may_mean(call):
+    if not here.builder.pending:
+        return
+    if _is_given_a_scaler(call, here):
+        here.builder.emit(Escape(), call, here.frame)
+    if not context.reach.names.may_mean(call):
         return
     meaning = context.signals.of_call(call, here.frame, here.finite_checks > 0)
     if meaning is not None:
@@ -46,6 +51,29 @@ def lower_call(call: ast.Call, here: Activation) -> None:
     ]
     if callees:
         _inline_one_of(callees, call, here)
+
+
+def _is_given_a_scaler(call: ast.Call, here: Activation) -> bool:
+    """Whether a call that cannot be followed is given a scaler. (A scaler has a name that says so; it decides nothing.)"""
+    given = [each for each in (*call.args, *(word.value for word in call.keywords)) if _may_name_a_scaler(each)]
+    if not any(here.roles.scaler(each, here.frame) for each in given):
+        return False
+    values = here.roles.evaluator.values(call.func, here.frame)
+    return all(isinstance(value, Unknown | ExternalResult) or _is_foreign(value) for value in values)
+
+
+def _may_name_a_scaler(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Name | ast.Attribute) and "scal" in last_name(expr).lower()
+
+
+def _is_foreign(value: Value) -> bool:
+    """Whether a value is a function of a library other than torch and Python's own."""
+    return isinstance(value, ExternalName) and value.name.partition(".")[0] not in (
+        "torch",
+        "builtins",
+        "copy",
+        "typing",
+    )
 
 
 def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> None:

@@ -84,6 +84,11 @@ class ForeignBackward:
 
 
 @record
+class Escape:
+    """A call that is not followed is given a scaler: what it does with that is not known."""
+
+
+@record
 class Enter:
     active: bool
     caches: bool = True
@@ -158,7 +163,7 @@ class Pass:
     """A join: the head of a loop, or the entry."""
 
 
-Payload = Signal | Backward | ForeignBackward | Enter | Leave | Branch | Assign | Iterate | Pass
+Payload = Signal | Backward | ForeignBackward | Escape | Enter | Leave | Branch | Assign | Iterate | Pass
 
 
 @record(eq=False, frozen=False)
@@ -187,6 +192,8 @@ class Graph:
     parameters: dict[AccessPath, ParameterSet | None] = field(default_factory=dict)
     """Optimizer -> the parameters that it updates, where the source tells."""
     scalers: set[AccessPath] = field(default_factory=set)
+    presumed: set[AccessPath] = field(default_factory=set)
+    """Elements of containers whose keys are computed: that no two iterations share one is an assumption."""
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
 

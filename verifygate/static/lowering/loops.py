@@ -18,7 +18,7 @@ from verifygate.static.lowering.context import Activation, Loop
 from verifygate.static.lowering.dispatch import lower_body, lower_expression
 from verifygate.static.lowering.event_graph import Assign, Branch, Iterate, IterationPart, Pass
 from verifygate.static.lowering.generators import generator_call, lower_generator_loop
-from verifygate.static.lowering.optimizer_loops import explicit_iterations, iterated_collections, selection
+from verifygate.static.lowering.optimizer_loops import explicit_iterations, is_keyed_by, iterated_collections, selection
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Bound, Literal
@@ -100,6 +100,7 @@ def _lower_repeated(node: _For, here: Activation) -> None:
     builder, loop = here.builder, Loop()
     lower_expression(node.iter, here)
     collections = iterated_collections(node, here.frame, here.roles)
+    builder.graph.presumed.update(each for each in collections if not is_keyed_by(node, each, here.frame, here.roles))
     _enter_collections(collections, node, here)
     assign(node.target, None, node, here)  # what was known of its counter before is over
     entry = builder.emit(Pass(), node, here.frame)

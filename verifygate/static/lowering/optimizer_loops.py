@@ -41,6 +41,14 @@ def iterated_collections(loop: Loop, frame: Frame, roles: Roles) -> list[AccessP
     return list(dict.fromkeys(roles.object(part, frame) for part in parts))
 
 
+def is_keyed_by(loop: Loop, element: AccessPath, frame: Frame, roles: Roles) -> bool:
+    """Whether each iteration surely has an element of its own: the variable of the loop, or what that is the key of."""
+    keys = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    _, subscripts = _stepped(loop)
+    computed = [each for each in subscripts if not (isinstance(each.slice, ast.Name) and each.slice.id in keys)]
+    return all(roles.object(each, frame) is not element for each in computed)
+
+
 def _binds_one_of(names: set[str], node: ast.Assign) -> bool:
     return any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from verifygate.protocol import Event, Gradients, ScalerState
 from verifygate.static.lowering.event_graph import Backward, Branch
+from verifygate.static.paths.assumptions import rests_on_an_assumption
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration
 from verifygate.static.paths.necessity import Necessity
@@ -44,11 +45,12 @@ class CertaintyAnalysis:
         if isinstance(self.nodes[path.shown].payload, Branch):
             return False  # a run may meet no inf
         if not any(self._counts(*each, candidates[0]) for each in others):
-            return True
+            return not any(rests_on_an_assumption(path, each.optimizer) for each in candidates)
         innocent = [each for each in others if self._counts(*each, candidates[0], midway=True)]
         if innocent and self._is_configured(candidates, path, innocent):
             return False
-        return self._by_choices(candidates[0], path, violating)
+        found = self._by_choices(candidates[0], path, violating)
+        return found and not any(rests_on_an_assumption(path, each.optimizer) for each in candidates)
 
     def _may_be_infeasible(self, first: Candidate, path: ErrorPath, others: list[PathNode]) -> bool:
         """Whether the path needs what no run may do.

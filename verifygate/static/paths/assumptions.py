@@ -1,0 +1,55 @@
+"""Assumptions of an error path: what is taken for granted about its objects, so that it proves nothing for certain.
+
+A path is a proof where each object on it is known: the optimizer is one object, by its name or as any one element of
+what a loop goes through, and nothing that the analysis cannot follow was given the scaler meanwhile.
+"""
+
+from __future__ import annotations
+
+from verifygate.protocol import Event
+from verifygate.static.lowering.event_graph import Escape
+from verifygate.static.paths.error_path import ErrorPath
+from verifygate.static.values.access_paths import AccessPath
+
+
+def rests_on_an_assumption(path: ErrorPath, optimizer: AccessPath | None) -> bool:
+    """Whether a violation on this path, about this optimizer, is proven only if something holds that nobody has seen."""
+    return _escapes(path) or (optimizer is not None and _is_presumed(optimizer, path))
+
+
+def _is_presumed(optimizer: AccessPath, path: ErrorPath) -> bool:
+    """Whether an optimizer may be another object at another place on the path.
+
+    It comes of a call that may give another one each time, or of a container by a key that is not a constant.
+    """
+    if optimizer.root.kind == "expression" or any(step.kind == "call" for step in optimizer.steps):
+        return True
+    graph = path.graph
+    if any(each is not optimizer and _may_be_one(each, optimizer) for each in graph.optimizers):
+        return True
+    if not optimizer.is_summary:
+        return False
+    tracked = {each for number in path.numbers for each in graph.nodes[number].collections}
+    return optimizer in graph.presumed or optimizer not in tracked
+
+
+def _may_be_one(other: AccessPath, optimizer: AccessPath) -> bool:
+    """Whether two elements of one container may be one object, as one of them has a key that is not known."""
+    if not (other.is_summary or optimizer.is_summary) or len(other.steps) != len(optimizer.steps):
+        return False
+    kinds = ("element", "any element")
+    return other.root == optimizer.root and all(
+        one == another or (one.kind in kinds and another.kind in kinds)
+        for one, another in zip(other.steps, optimizer.steps, strict=True)
+    )
+
+
+def _escapes(path: ErrorPath) -> bool:
+    """Whether a call that is not followed was given the scaler in the window of the violation."""
+    for number in reversed(path.numbers[: path.since + 1]):
+        if path.event(number) is Event.UPDATE and number != path.blamed:
+            start = path.numbers.index(number)
+            break
+    else:
+        start = 0
+    return any(isinstance(path.graph.nodes[number].payload, Escape) for number in path.numbers[start:])
