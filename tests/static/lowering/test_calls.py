@@ -40,6 +40,7 @@ CASES = [
         """,
         [
             "start > backward@2",
+            "backward@2 > backward@2",
             "backward@2 > optimizer.step@3",
         ],
         id="a comprehension",

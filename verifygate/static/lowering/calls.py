@@ -54,7 +54,7 @@ def lower_call(call: ast.Call, here: Activation) -> None:
 
 
 def _is_given_a_scaler(call: ast.Call, here: Activation) -> bool:
-    """Whether a call that cannot be followed is given a scaler. (A scaler has a name that says so; it decides nothing.)"""
+    """Whether a call that cannot be followed is given a scaler, under a name that says so."""
     given = [each for each in (*call.args, *(word.value for word in call.keywords)) if _may_name_a_scaler(each)]
     if not any(here.roles.scaler(each, here.frame) for each in given):
         return False

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from verifygate import torch_names
 from verifygate.protocol import Event
 from verifygate.static.amp.gradient_collections import is_grad
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scale_flow import ScaleFlow
+from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import children, is_none, walk
 from verifygate.static.values.domain import Frame
 
-_WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict", "data", "detach", "clone"})
+_WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict", "data"})
+_ADDING = frozenset({"append", "extend", "insert", "update", "setdefault"})
 _FILLS = frozenset({"zeros_like", "zeros", "full_like", "ones_like"})
 
 
@@ -113,14 +116,27 @@ def _definitions(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:
             exprs = [each.expr for each in bound if each.expr is not None]
             yield from exprs
             queue += exprs
-            if any(each.kind == "parameter" for each in bound):
+            if any(each.kind == "parameter" for each in bound) or node.id in _filled(frame.function):
                 yield ast.Name(node.id, ast.Load())
         queue += children(node)
+
+
+@lru_cache(maxsize=256)
+def _filled(function: Function) -> frozenset[str]:
+    """The local names of containers that a function fills after it has made them."""
+    found = set()
+    for node in function.own_nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _ADDING:
+                found.add(name)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                found.add(name)
+    return frozenset(found)
 
 
 def _is_without_gradient(definition: ast.expr) -> bool:
     """Whether neither a gradient nor an unknown argument is in what a name was given."""
     if isinstance(definition, ast.Name) and not hasattr(definition, "lineno"):
-        return False  # a parameter: whatever a caller passes
+        return False  # a parameter, or a container that is filled: whatever is put there
     words = {last_name(node.func) for node in walk(definition) if isinstance(node, ast.Call)}
     return not speaks_of_grad(definition) and not words & {"grad", "backward", "all_reduce", "load", "pop"}

@@ -7,13 +7,13 @@ what a loop goes through, and nothing that the analysis cannot follow was given 
 from __future__ import annotations
 
 from verifygate.protocol import Event
-from verifygate.static.lowering.event_graph import Escape
+from verifygate.static.lowering.event_graph import Backward, Escape
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.values.access_paths import AccessPath
 
 
 def rests_on_an_assumption(path: ErrorPath, optimizer: AccessPath | None) -> bool:
-    """Whether a violation on this path, about this optimizer, is proven only if something holds that nobody has seen."""
+    """Whether a violation on this path, about this optimizer, is one only if something holds that nobody has seen."""
     return _escapes(path) or (optimizer is not None and _is_presumed(optimizer, path))
 
 
@@ -45,11 +45,13 @@ def _may_be_one(other: AccessPath, optimizer: AccessPath) -> bool:
 
 
 def _escapes(path: ErrorPath) -> bool:
-    """Whether a call that is not followed was given the scaler in the window of the violation."""
-    for number in reversed(path.numbers[: path.since + 1]):
-        if path.event(number) is Event.UPDATE and number != path.blamed:
-            start = path.numbers.index(number)
-            break
-    else:
-        start = 0
-    return any(isinstance(path.graph.nodes[number].payload, Escape) for number in path.numbers[start:])
+    """Whether a call that is not followed was given the scaler after a backward of the window at hand."""
+    window = path.numbers[: path.since + 1]
+    updates = [at for at, number in enumerate(window) if path.event(number) is Event.UPDATE and number != path.blamed]
+    seen_backward = False
+    for number in path.numbers[updates[-1] if updates else 0 :]:
+        payload = path.graph.nodes[number].payload
+        seen_backward = seen_backward or isinstance(payload, Backward)
+        if seen_backward and isinstance(payload, Escape):
+            return True
+    return False

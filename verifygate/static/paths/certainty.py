@@ -44,6 +44,8 @@ class CertaintyAnalysis:
             return None
         if isinstance(self.nodes[path.shown].payload, Branch):
             return False  # a run may meet no inf
+        if candidates[0].violation.traits.about_zero_grad and path.wipes_in_a_loop():
+            return False  # what a loop throws away may have served another purpose
         if not any(self._counts(*each, candidates[0]) for each in others):
             return not any(rests_on_an_assumption(path, each.optimizer) for each in candidates)
         innocent = [each for each in others if self._counts(*each, candidates[0], midway=True)]

@@ -159,6 +159,11 @@ class ErrorPath:
                     ahead.append(successor)
         return False
 
+    def wipes_in_a_loop(self) -> bool:
+        """Whether a zero_grad and the backward after it stand in a loop behind which the step comes."""
+        is_zeroed = self.event(self.blamed) is Event.ZERO_GRAD and self._is_backward(self.shown)
+        return is_zeroed and bool(self.loops(self.shown)) and not self.steps_in_loop_of(self.shown)
+
     def steps_in_loop_of(self, number: int) -> bool:
         """Whether some step stands in the innermost loop around a node."""
         innermost = self.loops(number)[-1:]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import typing
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
@@ -206,7 +206,7 @@ class AccessPaths:
         what it was bound to.
         """
         is_alias = _is_alias if self._flow_sensitive else _is_parameter
-        if not isinstance(expr.ctx, ast.Load) or not any(map(is_alias, bindings)):
+        if isinstance(getattr(expr, "ctx", None), ast.Store) or not any(map(is_alias, bindings)):
             return None
         last = reaching(expr.id, expr, function)
         return last if last is not None and len(last) == 1 and is_alias(last[0]) else None
@@ -228,7 +228,7 @@ class AccessPaths:
         if binding.expr is None:
             imported = binding.kind in ("module", "member")
             return variable(home.function.module.body, binding.target) if imported else own
-        if binding.kind == "value" and isinstance(binding.expr, _PURE):
+        if binding.kind == "value" and _names_an_object(binding.expr):
             return self.of(binding.expr, home, aliases + 1)
         if binding.kind == "value" and isinstance(binding.expr, ast.Call) and self._is_allocation(binding.expr, home):
             return _allocated(binding.expr, home)
@@ -297,11 +297,19 @@ class AccessPaths:
         if len(bindings) != 1:
             return None
         binding, owner = bindings[0]
-        if owner is None or binding.kind != "value" or not isinstance(binding.expr, _PURE):
+        if owner is None or binding.kind != "value" or not _names_an_object(binding.expr):
             return None
         if isinstance(binding.expr, ast.Attribute) and binding.expr.attr == name:
             return None  # `self.optimizer = other.optimizer`: there, the same holds
         return binding.expr, self._evaluator.defining_frame(owner, value.made, value.call)
+
+
+def _names_an_object(expr: ast.expr | None) -> TypeGuard[ast.Name | ast.Attribute | ast.Subscript]:
+    """Whether an expression names one object however often it is evaluated: not what a call in it gives."""
+    inner = expr
+    while isinstance(inner, ast.Attribute | ast.Subscript):
+        inner = inner.value
+    return isinstance(expr, _PURE) and not isinstance(inner, ast.Call)
 
 
 def _is_parameter(binding: Binding) -> bool:
