@@ -58,4 +58,4 @@ def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
     """What the static analysis says of these files."""
     from verifygate.static.engine import analyse
 
-    return report_of(analyse(sources, static, with_constructs=False))
+    return report_of(analyse(sources, static, with_constructs=False, merged=False))

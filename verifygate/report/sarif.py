@@ -79,6 +79,11 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
     }
     if finding.fix is not None:
         result["properties"]["fix"] = finding.fix.value
+    if finding.places:
+        result["relatedLocations"] = [
+            {"id": number, "physicalLocation": _place(each.path, each.line), "message": _message(each.text)}
+            for number, each in enumerate(finding.places, 1)
+        ]
     if finding.steps:
         flow = {"locations": [{"location": _step(step)} for step in finding.steps]}
         result["codeFlows"] = [{"threadFlows": [flow]}]

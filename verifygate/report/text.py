@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from verifygate.base.counts import counted
 from verifygate.model import Finding
 from verifygate.model.check_report import CheckReport
 from verifygate.report.escape import LONG, plain
 from verifygate.report.phrases import check_counts
+
+MOST_PLACES = 10
+"""Further locations of one finding that are printed."""
 
 
 def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
@@ -26,5 +30,11 @@ def _block(finding: Finding) -> str:
     width = max(map(len, places), default=0)
     for count, (place, step) in enumerate(zip(places, finding.steps, strict=True), 1):
         rows.append(f"    {count:2}. {place:{width}}  {plain(step.text, LONG)}")
+    rows += [
+        f"    also: {plain(each.path, LONG)}:{each.line}  {plain(each.text, LONG)}"
+        for each in finding.places[:MOST_PLACES]
+    ]
+    if (more := len(finding.places) - MOST_PLACES) > 0:
+        rows.append(f"    and {counted(more, 'more place')}: see `--format json`")
     rows += [f"    {plain(detail.label)}: {plain(', '.join(detail.values), LONG)}" for detail in finding.details]
     return "\n".join(rows) + "\n\n"

@@ -3,6 +3,7 @@
 ## What it does
 Follows dicts with constant keys from where they are built to where they are read: through returns, variables,
 attributes, parameters and files. A key that is read but that no path puts in is reported, with the keys there are.
+Several stale reads of one function's dict are one finding, which lists them all.
 
 ## Why is this bad
 It raises KeyError when that line runs. In training code such lines often run late (a summary after hours of training)
@@ -247,4 +248,5 @@ def _match(
         steps=(*made, (Location(function, node), f"'{key}' is read here")),
         details=(Detail(label="expected keys", values=tuple(keys)), Detail(label="missing key", values=(key,))),
         remedy=nearest(key, keys),
+        cause=tuple(sorted({(shape.made_at.path, shape.made_at.line, shape.made_at.column) for shape in shapes})),
     )
