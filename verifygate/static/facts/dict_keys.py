@@ -17,11 +17,13 @@ from verifygate.static.values.domain import (
     Frame,
     FunctionValue,
     Items,
+    Literal,
     Values,
     dict_items,
 )
 from verifygate.static.values.evaluator import Evaluator
 
+_NONE = Literal(None)
 _MAY_BE_DICT = ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Dict
 
 
@@ -57,9 +59,7 @@ class DictKeys:
         if isinstance(expr, ast.Subscript) and self._is_put(expr, frame):
             return None
         shapes = []
-        for value in self.evaluator.values(expr, frame):
-            if not isinstance(value, DictLiteral):
-                return None
+        for value in self._dicts(expr, frame) or ():
             if value.node in self._open_ended:
                 return None
             self._open_ended.add(value.node)
@@ -69,6 +69,12 @@ class DictKeys:
                 return None
             shapes.append(shape)
         return shapes or None
+
+    def _dicts(self, expr: ast.expr, frame: Frame) -> list[DictLiteral] | None:
+        """The dicts that `expr` can be, or None where it may be anything else with keys: None has none to read."""
+        values = [value for value in self.evaluator.values(expr, frame) if value != _NONE]
+        dicts = [value for value in values if isinstance(value, DictLiteral)]
+        return dicts if len(dicts) == len(values) else None
 
     def _is_put(self, expr: ast.Subscript, frame: Frame) -> bool:
         """Whether a statement puts something into the place of a dict that an expression reads."""
@@ -82,8 +88,8 @@ class DictKeys:
 
         A key that a dict is written with is seen before all that the project puts into dicts is gone through.
         """
-        values = self.evaluator.values(expr, frame)
-        if not all(isinstance(value, DictLiteral) for value in values):
+        values = self._dicts(expr, frame)
+        if not values:
             return None
         if any(isinstance(value, DictLiteral) and key in dict_items(value.node) for value in values):
             return []

@@ -31,7 +31,7 @@ def parse(file: SourceFile, *, slims: bool = False) -> ast.Module:
 def parse_code(code: str | bytes, *, slims: bool = False) -> ast.Module:
     """Parse source text, or plain bytes of it; the tree takes half the memory if `slims`. Raises UnparsableError."""
     try:
-        tree = ast.parse(code)
+        tree = _parsed(code)
     except SyntaxError as error:
         raise UnparsableError(f"line {error.lineno or 1}: {error.msg}") from error
     except (RecursionError, MemoryError, ValueError) as error:
@@ -39,3 +39,21 @@ def parse_code(code: str | bytes, *, slims: bool = False) -> ast.Module:
     if (slim if slims else deeper_than)(tree, MAX_NESTING):
         raise UnparsableError(f"nested deeper than {MAX_NESTING} levels")
     return tree
+
+
+def _parsed(code: str | bytes) -> ast.Module:
+    """The tree, of source for a newer Python too. Raises SyntaxError, which names the Python where one is known."""
+    try:
+        return ast.parse(code)
+    except SyntaxError as error:
+        refused = error
+    from verifygate.static.syntax.newer_python import downlevelled  # few sources are
+
+    rewritten = downlevelled(code if isinstance(code, str) else code.decode("utf-8", "replace"))
+    try:
+        if rewritten.needs:
+            return ast.parse(rewritten.code)
+    except SyntaxError as error:
+        refused = error
+        refused.msg += f" (the file needs {rewritten.needs})"
+    raise refused
