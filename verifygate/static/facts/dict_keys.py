@@ -91,7 +91,7 @@ class DictKeys:
         values = self._dicts(expr, frame)
         if not values:
             return None
-        if any(isinstance(value, DictLiteral) and key in dict_items(value.node) for value in values):
+        if any(key in dict_items(value.node) for value in values):
             return []
         shapes = self.of(expr, frame)
         return [] if shapes is not None and any(key in shape.keys for shape in shapes) else shapes
