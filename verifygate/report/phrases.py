@@ -36,6 +36,8 @@ def check_counts(report: CheckReport, asides: Sequence[str]) -> str:
     parts = [f"{head} in {counted(report.files_checked, 'file')}"]
     if report.not_analysed:
         parts.append(f"{counted(len(report.not_analysed), 'file')} not analysed")
+    if report.not_followed:
+        parts.append(f"{counted(len(report.not_followed), 'place')} not followed")
     line = "; ".join([*parts, *_fixable(report.findings), *(plain(aside, LONG) for aside in asides)])
     return line if report.findings else f"{line}."
 

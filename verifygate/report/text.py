@@ -13,11 +13,26 @@ from verifygate.report.phrases import check_counts
 MOST_PLACES = 10
 """Further locations of one finding that are printed."""
 
+MOST_GAPS = 5
+"""Places that were not followed of which the text says where and why."""
+
 
 def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
     """For people: a line to click on, what to do, and the way that leads there; the counts at the end."""
     blocks = [_block(finding) for finding in sorted(report.findings, key=lambda f: f.order)]
-    return "".join(blocks) + check_counts(report, asides) + "\n"
+    return "".join(blocks) + _gaps(report) + check_counts(report, asides) + "\n"
+
+
+def _gaps(report: CheckReport) -> str:
+    """The first places that were not followed: of them, that nothing was found says nothing."""
+    gaps = report.not_followed
+    if not gaps:
+        return ""
+    rows = [f"{counted(len(gaps), 'place')} not followed:"]
+    rows += [f"    {plain(each.path, LONG)}:{each.line}: {plain(each.reason, LONG)}" for each in gaps[:MOST_GAPS]]
+    if (more := len(gaps) - MOST_GAPS) > 0:
+        rows.append(f"    and {more} more: see `--format json`")
+    return "\n".join(rows) + "\n\n"
 
 
 def _block(finding: Finding) -> str:

@@ -40,7 +40,7 @@ from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
-from verifygate.static.syntax.parser import UnparsableError
+from verifygate.static.syntax.parser import BrokenError, UnparsableError
 
 if TYPE_CHECKING:
     from verifygate.config.settings import StaticSettings
@@ -335,7 +335,8 @@ def _complaint(directive: suppressions.Directive, code: str, message: str) -> Fi
 
 def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]:
     """Every file that is no readable Python: none of them is ever silently clean."""
-    reasons = dict(sources.unreadable) | analysis.program.failures
+    reasons = dict(sources.unreadable) | {path: str(error) for path, error in analysis.program.failures.items()}
+    broken = {path for path, error in analysis.program.failures.items() if isinstance(error, BrokenError)}
     rest = [file for file in sources if analysis.program.picked.get(file.path, ()) is not None]
     small = sum(file.size for file in rest) <= SYNTAX_CHECK_BYTES
     for file in rest:
@@ -346,6 +347,21 @@ def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]
                 file.text  # noqa: B018 - it tells why it is no text
         except (UnparsableError, SourceUnreadableError) as error:
             reasons.setdefault(file.path, str(error))
+            broken |= {file.path} if isinstance(error, BrokenError) else set()
+    others = bool(broken) and any(file.mentions_amp for file in sources if file.path not in reasons)
     for path, reason in sorted(reasons.items()):
         found = sources.get(path)
-        yield NotAnalysed(path=path, reason=reason, mentions_amp=found is None or found.mentions_amp)
+        yield NotAnalysed(
+            path=path,
+            reason=reason,
+            mentions_amp=found is None or found.mentions_amp,
+            is_scratch=others and path in broken and _is_scratch(path, analysis.program),
+        )
+
+
+def _is_scratch(path: str, program: Program) -> bool:
+    """Whether no file imports this one, and neither a person nor pytest starts it."""
+    file = program.sources.get(path)
+    if file is None or file.is_script or file.is_test or path.endswith("__init__.py"):
+        return False
+    return not program.import_graph.is_imported(path)

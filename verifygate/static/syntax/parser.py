@@ -15,9 +15,15 @@ from verifygate.static.syntax.traversal import deeper_than
 MAX_NESTING = 250
 """Levels of the syntax tree below which a file is not analysed; what people write stays below a hundred."""
 
+_NEEDS = "the file needs "
+
 
 class UnparsableError(Exception):
     """The file is not Python that this interpreter can parse; the message says why in one line."""
+
+
+class BrokenError(UnparsableError):
+    """No Python that is known can parse it."""
 
 
 def parse(file: SourceFile, *, slims: bool = False) -> ast.Module:
@@ -33,7 +39,8 @@ def parse_code(code: str | bytes, *, slims: bool = False) -> ast.Module:
     try:
         tree = _parsed(code)
     except SyntaxError as error:
-        raise UnparsableError(f"line {error.lineno or 1}: {error.msg}") from error
+        refused = UnparsableError if _NEEDS in error.msg else BrokenError
+        raise refused(f"line {error.lineno or 1}: {error.msg}") from error
     except (RecursionError, MemoryError, ValueError) as error:
         raise UnparsableError(f"nested too deeply or not parsable ({type(error).__name__})") from error
     if (slim if slims else deeper_than)(tree, MAX_NESTING):
@@ -55,5 +62,5 @@ def _parsed(code: str | bytes) -> ast.Module:
             return ast.parse(rewritten.code)
     except SyntaxError as error:
         refused = error
-        refused.msg += f" (the file needs {rewritten.needs})"
+        refused.msg += f" ({_NEEDS}{rewritten.needs})"
     raise refused

@@ -69,7 +69,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record
 from verifygate.model import Detail, Severity
-from verifygate.naming import speaks_of_an_optimizer
+from verifygate.naming import speaks_of_a_scaler, speaks_of_an_optimizer
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dict_keys import KeySet
 from verifygate.static.idioms.key_guards import guarded, nearest
@@ -182,7 +182,14 @@ def _compare(
             for save in ours
             if any(speaks_of_an_optimizer(key) for shape in save.shapes or () for key in shape.keys)
         ]
-    if not tied or any(not save.shapes for save in tied):
+    if unknown := [save for save in tied if not save.shapes]:
+        if any(speaks_of_a_scaler(_key(node)) for node in nodes):
+            save = unknown[0]
+            where = f"{save.function.module.path}:{save.call.lineno}"
+            reason = f"the keys that are saved at {where} cannot be told: those read here are not compared with them"
+            analysis.gave_up(Location(function, nodes[0]), reason, RULE.code)
+        return
+    if not tied:
         return
     shapes = [shape for save in tied for shape in save.shapes or ()]
     keys = {key for shape in shapes for key in shape.keys}
