@@ -170,3 +170,13 @@ def test_sarif_has_further_locations_and_gaps() -> None:
     (note,) = run["invocations"][0]["toolExecutionNotifications"]
     assert (note["level"], note["message"]["text"]) == ("note", "not followed: a loop over names")
     assert note["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
+
+
+def test_text_sets_files_without_amp_code_apart() -> None:
+    beside = replace(KEYS, beside_amp=True, severity=CLIP.severity, path="a.py")
+    report = CheckReport(files_checked=2, findings=(beside, CLIP), not_analysed=(), not_followed=())
+
+    text = render_check(report, "text")
+
+    places = [text.index(each) for each in (CLIP.path, "In files without AMP code of their own:", "a.py:")]
+    assert places == sorted(places)

@@ -8,7 +8,7 @@ from verifygate.config.rule_selection import RuleSelection
 from verifygate.model import Certainty, Finding, Severity
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.causes import one_per_cause
+from verifygate.static.causes import agreeing, one_per_cause
 from verifygate.static.engine import analyse
 
 STALE = """
@@ -100,3 +100,42 @@ def test_identical_copies_of_a_file_are_reported_once(second: bytes, count: int)
 
     assert len(merged) == count
     assert [place.path for place in merged[0].places] == (["b/train.py"] if count == 1 else [])
+
+
+def test_remedies_on_one_statement_agree():
+    text = """
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+def train(net, optimizer, batches):
+    model = FSDP(net)
+    scaler = torch.cuda.amp.GradScaler()
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+    sources = Sources([SourceFile("train.py", text.encode())])
+
+    remedies = {each.rule: each.remedy for each in analyse(sources, RuleSelection()).findings if each.line == 7}
+
+    assert remedies["AMP501"] == f"see AMP307 on this line first: {remedies['AMP307']}"
+
+
+def test_another_statement_keeps_its_remedy():
+    found = [finding("a", rule="AMP501", line=1, remedy="a"), finding("b", rule="AMP307", line=2, remedy="b")]
+
+    assert agreeing(found) == found
+
+
+def test_findings_in_files_without_amp_code_are_marked():
+    save = "import torch\n\ndef keep(model):\n    torch.save({'model': model}, 'a.pt')\n"
+    save += "    return torch.load('a.pt')['modl']\n"
+    sources = Sources([SourceFile("keep.py", save.encode()), SourceFile("train.py", (AMP + save).encode())])
+
+    found = analyse(sources, RuleSelection(select=("KEY102",))).findings
+
+    assert [(each.path, each.beside_amp) for each in found] == [("keep.py", True), ("train.py", False)]

@@ -112,6 +112,8 @@ class Finding:
     details: tuple[Detail, ...] = ()
     places: tuple[Place, ...] = ()
     """Further locations of the same fault, which one cause has: one finding says them all."""
+    beside_amp: bool = False
+    """Its file holds no AMP code of its own: other files, or the text of the whole project, bring it in."""
     snippet: str = ""
     """The source line as it stands in the file, without its indent."""
     symbol: str = ""

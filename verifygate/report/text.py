@@ -19,7 +19,10 @@ MOST_GAPS = 5
 
 def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
     """For people: a line to click on, what to do, and the way that leads there; the counts at the end."""
-    blocks = [_block(finding) for finding in sorted(report.findings, key=lambda f: f.order)]
+    found = sorted(report.findings, key=lambda f: f.order)
+    blocks = [_block(finding) for finding in found if not finding.beside_amp]
+    if beside := [_block(finding) for finding in found if finding.beside_amp]:
+        blocks += ["In files without AMP code of their own:\n\n", *beside]
     return "".join(blocks) + _gaps(report) + check_counts(report, asides) + "\n"
 
 

@@ -32,7 +32,7 @@ from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.tree import Sources
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
-from verifygate.static.causes import one_per_cause
+from verifygate.static.causes import agreeing, one_per_cause
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Prefilter
@@ -104,6 +104,7 @@ def analyse(
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
         kept = _once(kept, sources)
+        kept = agreeing(kept)
         if merged:
             kept = one_per_cause(kept, causes, sources)
         with timings.part("parse what rules do not look at"):
@@ -226,6 +227,7 @@ def _findings(
                 Place(path=each.path, line=each.line, end_line=each.end_line, text=sources.line(each.path, each.line))
                 for each in match.places
             ),
+            beside_amp=(file := sources.get(path)) is not None and not file.mentions_amp,
             snippet=sources.line(path, place.line),
             symbol=symbol,
             witnesses=(rule.witnesses[0],),
