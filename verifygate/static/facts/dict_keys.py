@@ -47,6 +47,7 @@ class DictKeys:
         self._found: dict[ast.AST, KeySet] = {}
         """Dict expression -> the keys that statements elsewhere add to it."""
         self._elsewhere: set[tuple[str, object]] = set()
+        """Attribute, or a function's variable, that holds something unknown, and a key that is put into it."""
         self._kept: dict[ast.AST, set[str]] = {}
         """Dict expression -> the attributes in which objects keep it that were handed it."""
         self._open_ended: set[ast.AST] = set()
@@ -96,10 +97,13 @@ class DictKeys:
         shapes = self.of(expr, frame)
         return [] if shapes is not None and any(key in shape.keys for shape in shapes) else shapes
 
-    def written_elsewhere(self, name: str, key: str) -> bool:
-        """Whether the key is put into something of this name that cannot be followed: `trainer.env[key] = ...`."""
+    def written_elsewhere(self, expr: ast.expr, key: str, function: Function) -> bool:
+        """Whether the key is put into what may be this very dict and cannot be followed: `trainer.env[key] = ...`.
+
+        That can be the same attribute of another object, or the same variable: not one of another function.
+        """
         self._read_all()
-        return (name, key) in self._elsewhere
+        return (_holder(expr, function), key) in self._elsewhere
 
     def _shape(self, value: DictLiteral) -> KeySet:
         self._read_all()
@@ -169,7 +173,7 @@ class DictKeys:
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
             values = self.evaluator.values(node.value, frame)
             if UNKNOWN in values:
-                self._elsewhere.add((last_name(node.value), key))
+                self._elsewhere.add((_holder(node.value, function), key))
             self._add(values, key, Location(function, node))
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
             self._open(self.evaluator.values(node.target, frame))
@@ -259,6 +263,16 @@ class DictKeys:
             if isinstance(value, DictLiteral):
                 self._found.setdefault(value.node, KeySet(Location(value.frame.function, value.node))).open = True
                 self._put.add((value.node, None))
+
+
+def _holder(expr: ast.expr, function: Function) -> str:
+    """What holds a dict: an attribute, by its name, or a variable of one function or module."""
+    if not isinstance(expr, ast.Name):
+        return last_name(expr)
+    home: Function | None = function
+    while home is not None and home.symbol and expr.id not in home.scope.names:
+        home = home.enclosing
+    return f"{(home or function).key}:{expr.id}"
 
 
 def _holds_dict(values: Values) -> bool:

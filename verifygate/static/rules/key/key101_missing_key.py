@@ -59,7 +59,6 @@ from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.overrides import is_empty
 
@@ -168,7 +167,7 @@ def _always_runs(node: ast.Subscript, function: Function, analysis: Analysis) ->
 
 def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> bool:
     """Whether a derived class gives `self.name` another meaning, or unknown code writes the key into such a name."""
-    if analysis.dict_keys.written_elsewhere(last_name(node.value), key):
+    if analysis.dict_keys.written_elsewhere(node.value, key, function):
         return True
     owner = function.owner
     if owner is None or not function.parameters or _root_name(node) != function.parameters[0].arg:
