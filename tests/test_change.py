@@ -71,6 +71,28 @@ def test_what_the_change_brings_blocks(repository: Path):
     assert [finding["path"] for finding in document["changes"]["new"]] == ["new.py"]
 
 
+def test_a_further_location_of_what_stood_before_blocks(repository: Path):
+    """An identical copy is one more location of the finding that stood; the reason names the copy."""
+    (repository / "older.py").write_text(FAULTY, encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 1
+    document = report(repository)
+    assert [reason["path"] for reason in document["reasons"]] == ["older.py"]
+    (found,) = document["changes"]["new"]
+    assert [found["path"], *(place["path"] for place in found["places"])] == ["old.py", "older.py"]
+
+
+def test_a_further_location_that_is_gone_is_no_new_finding(repository: Path):
+    (repository / "older.py").write_text(FAULTY, encoding="utf-8")
+    git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["add", "."], ["commit", "-qm", "copied"]):
+        subprocess.run([*git, *command], check=True)
+    (repository / "old.py").unlink()
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 0
+    assert [each["path"] for each in report(repository)["changes"]["open"]] == ["older.py"]
+
+
 def test_what_the_change_mends_is_fixed(repository: Path):
     fixed = FAULTY.replace("        torch.nn.utils", "        scaler.unscale_(optimizer)\n        torch.nn.utils")
     (repository / "old.py").write_text(fixed, encoding="utf-8")

@@ -99,15 +99,39 @@ def test_check_with_findings_ends_1(project: Path, capsys: pytest.CaptureFixture
     assert printed.err == ""
 
 
-@pytest.mark.parametrize(("text", "code"), [("from torch.amp import autocast\ndef f(:\n", 2), ("def f(:\n", 0)])
-def test_file_that_cannot_be_analysed_is_named(project: Path, capsys: pytest.CaptureFixture[str], text: str, code: int):
-    """It stands on stderr either way, and exit code 2 says so where it mentions AMP; other findings still print."""
-    (project / "broken.py").write_text(text, encoding="utf-8")
-    (project / "train.py").write_text(FINDING, encoding="utf-8")
-    assert main(["check"]) == (code or 1)
+BROKEN = "from torch.amp import autocast\ndef f(:\n"
+NEWER = "from torch.amp import autocast\ntype X = int\ndef f(:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "imports", "named", "code"),
+    [
+        ("def f(:\n", "broken.py", "import broken\n", ["broken.py", "train.py"], 1),  # of AMP it says nothing
+        (BROKEN, "broken.py", "", [], 1),  # a scratch file
+        (BROKEN, "broken.py", "import broken\n", [], 2),
+        (BROKEN, "broken.py", "", ["broken.py", "train.py"], 2),
+        (BROKEN + "if __name__ == '__main__':\n    f()\n", "broken.py", "", [], 2),
+        (BROKEN, "test_broken.py", "", [], 2),  # pytest starts it
+        (NEWER, "broken.py", "", [], 2),  # another Python may run it
+        (BROKEN.encode() + b"# \xff\n", "broken.py", "", [], 2),  # no text: nothing is known of it
+    ],
+)
+def test_file_that_cannot_be_analysed_is_named(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str | bytes,
+    name: str,
+    imports: str,
+    named: list[str],
+    code: int,
+):
+    """It stands on stderr either way, and exit code 2 says so where it may have a part in a program that uses AMP."""
+    (project / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (project / "train.py").write_text(FINDING + imports, encoding="utf-8")
+    assert main(["check", *named]) == code
     printed = capsys.readouterr()
     assert "AMP201" in printed.out
-    assert printed.err.startswith("verifygate: not analysed: broken.py: line ")
+    assert printed.err.startswith(f"verifygate: not analysed: {name}: ")
     assert len(printed.err.splitlines()) == 1
 
 
@@ -150,7 +174,7 @@ def test_json_keeps_the_contract(project: Path, capsys: pytest.CaptureFixture[st
     """The object, and each finding in it, has the documented keys and fits the published schema."""
     (project / "train.py").write_text(FINDING, encoding="utf-8")
     (project / "broken.py").write_text("# autocast\ndef f(:\n", encoding="utf-8")
-    assert main(["check", "--format", "json"]) == 2
+    assert main(["check", "--format", "json", "broken.py", "train.py"]) == 2
     document = json.loads(capsys.readouterr().out)
 
     assert set(document) == {"schema_version", "files_checked", "findings", "not_analysed", "not_followed"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
@@ -51,15 +51,17 @@ def refuse_edited(path: Path, shown: str) -> None:
 def changes(new: Report, old: Report) -> Changes:
     """What became of each finding. One in a stage that did not complete this time is neither open nor fixed."""
     now = _findings(new)
-    before = _under_present_fingerprints(_findings(old), now)
+    present = {each for finding in now.values() for each in finding.fingerprints}
+    before = _under_present_fingerprints(_findings(old), now, present)
+    known = {*before, *(each for finding in before.values() for each in finding.fingerprints)}
     told = {stage.stage for stage in new.stages if stage.outcome is Outcome.COMPLETED}
     stage_of = {finding.fingerprint: stage.stage for stage in old.stages for finding in stage.findings}
-    gone = [finding for key, finding in before.items() if key not in now]
+    gone = [finding for key, finding in before.items() if present.isdisjoint((key, *finding.fingerprints))]
     commit = old.provenance.commit
     return Changes(
         against=f"the report of {old.run.started}" + ("" if commit == "none" else f" on {commit}"),
-        new=_sorted(finding for key, finding in now.items() if key not in before),
-        open=_sorted(finding for key, finding in now.items() if key in before),
+        new=_sorted(finding for finding in now.values() if not finding.stood_in(known)),
+        open=_sorted(finding for finding in now.values() if finding.stood_in(known)),
         fixed=_sorted(finding for finding in gone if stage_of[finding.fingerprint] in told),
         cannot_tell=_sorted(finding for finding in gone if stage_of[finding.fingerprint] not in told),
     )
@@ -83,7 +85,9 @@ def _findings(report: Report) -> dict[str, Finding]:
     return {finding.fingerprint: finding for stage in report.stages for finding in stage.findings}
 
 
-def _under_present_fingerprints(before: Mapping[str, Finding], now: Mapping[str, Finding]) -> dict[str, Finding]:
+def _under_present_fingerprints(
+    before: Mapping[str, Finding], now: Mapping[str, Finding], held: Collection[str]
+) -> dict[str, Finding]:
     """Old findings by the fingerprint that each has today, where it was made of a name with a line: `train@7`."""
     unmatched: dict[tuple[str, ...], list[str]] = {}
     for finding in sorted(now.values(), key=lambda finding: finding.order):
@@ -91,7 +95,7 @@ def _under_present_fingerprints(before: Mapping[str, Finding], now: Mapping[str,
             unmatched.setdefault(_identity(finding, unnumbered(finding.symbol)), []).append(finding.fingerprint)
     present = {}
     for finding in sorted(before.values(), key=lambda finding: finding.order):
-        if finding.fingerprint not in now and _LINE.search(finding.symbol):
+        if finding.fingerprint not in held and _LINE.search(finding.symbol):
             alike = unmatched.get(_identity(finding, _LINE.sub("", finding.symbol)))
             if alike:
                 present[finding.fingerprint] = alike.pop(0)

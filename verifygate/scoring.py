@@ -103,7 +103,7 @@ def _reasons(
 ) -> list[_Ranked]:
     """Every blocking condition that this stage's result meets."""
     grave = [f for f in stage.findings if f.certainty is Certainty.CERTAIN and f.severity in policy.block]
-    found = [_finding_reason(stage, finding) for finding in grave if finding.fingerprint not in inherited]
+    found = [_finding_reason(stage, finding, inherited) for finding in grave if not finding.stood_in(inherited)]
     said = {f"{stage.stage}.{finding.rule}" for finding in grave}
     if stage.outcome is Outcome.ERRORED:
         found.append(_errored_reason(stage))
@@ -146,14 +146,16 @@ def _ranked(reason: Reason, subject: str) -> _Ranked:
     return _Ranked(place, f"{reason.condition} {reason.stage} {subject}", reason)
 
 
-def _finding_reason(stage: StageResult, finding: Finding) -> _Ranked:
+def _finding_reason(stage: StageResult, finding: Finding, inherited: Collection[str]) -> _Ranked:
+    """At its first location that did not stand before."""
+    at = next((each for each in finding.locations if each.fingerprint not in inherited), finding.locations[0])
     reason = Reason(
         condition="finding",
         stage=stage.stage,
         text=f"{finding.rule} {finding.name} ({finding.severity}): {finding.message}"
         + (f"; {finding.untested}" if finding.untested else ""),
-        path=finding.path,
-        line=finding.line,
+        path=at.path,
+        line=at.line,
         action=finding.remedy or f"see `verifygate explain {finding.rule}`",
     )
     where = f"{finding.path}:{finding.line}:{finding.column}"

@@ -10,7 +10,7 @@ from verifygate.static.engine import analyse
 
 def scan(sources: Sources) -> CheckReport:
     """What `check` finds in these sources."""
-    outcome = analyse(sources, StaticSettings())
+    outcome = analyse(sources, StaticSettings(), merged=False)
     return CheckReport(
         files_checked=outcome.files_checked,
         findings=outcome.findings,

@@ -12,7 +12,7 @@ import pytest
 from report_sample import CLIP, HOSTILE, KEYS, RECREATED, check_report
 
 from verifygate.base.errors import UsageError
-from verifygate.model import Applicability, NotAnalysed
+from verifygate.model import Applicability, NotAnalysed, NotFollowed, Place
 from verifygate.model.check_report import CheckReport
 from verifygate.report.formats import check_formats, render_check
 
@@ -131,3 +131,52 @@ def test_unknown_format_is_a_usage_error() -> None:
     """The message lists those that there are."""
     with pytest.raises(UsageError, match="text, json, github"):
         render_check(CLEAN, "pdf")
+
+
+def test_text_names_the_first_places_that_were_not_followed() -> None:
+    """Silence means looked and fine: what was given up stands before the counts, and is counted."""
+    gaps = tuple(NotFollowed(path="a.py", line=line, reason="a loop over names") for line in range(1, 8))
+    report = CheckReport(files_checked=1, findings=(), not_analysed=(), not_followed=gaps)
+
+    lines = render_check(report, "text").splitlines()
+
+    assert lines[0] == "7 places not followed:"
+    shown = [f"    a.py:{line}: a loop over names" for line in range(1, 6)]
+    assert lines[1:7] == [*shown, "    and 2 more: see `--format json`"]
+    assert lines[-1] == "No findings in 1 file; 7 places not followed."
+
+
+@pytest.mark.parametrize("format", ["text", "github", "junit", "gitlab"])
+def test_further_locations_are_shown(format: str) -> None:  # noqa: A002
+    place = Place(path="b.py", line=3, end_line=3, text='evaluate()["acc"]')
+    report = CheckReport(files_checked=1, findings=(replace(CLIP, places=(place,)),), not_analysed=(), not_followed=())
+
+    assert "b.py:3" in render_check(report, format)
+
+
+def test_sarif_has_further_locations_and_gaps() -> None:
+    place = Place(path="b.py", line=3, end_line=3, text='evaluate()["acc"]')
+    report = CheckReport(
+        files_checked=1,
+        findings=(replace(CLIP, places=(place,)),),
+        not_analysed=(),
+        not_followed=(NotFollowed(path="a.py", line=7, reason="a loop over names"),),
+    )
+
+    (run,) = json.loads(render_check(report, "sarif"))["runs"]
+
+    (related,) = run["results"][0]["relatedLocations"]
+    assert related["physicalLocation"]["artifactLocation"]["uri"] == "b.py"
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert (note["level"], note["message"]["text"]) == ("note", "not followed: a loop over names")
+    assert note["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
+
+
+def test_text_sets_files_without_amp_code_apart() -> None:
+    beside = replace(KEYS, beside_amp=True, severity=CLIP.severity, path="a.py")
+    report = CheckReport(files_checked=2, findings=(beside, CLIP), not_analysed=(), not_followed=())
+
+    text = render_check(report, "text")
+
+    places = [text.index(each) for each in (CLIP.path, "In files without AMP code of their own:", "a.py:")]
+    assert places == sorted(places)

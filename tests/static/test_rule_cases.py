@@ -34,7 +34,7 @@ ALL = sorted(CASES.glob("*/*"))
 
 
 def found(folder: Path, names: list[str], rules: tuple[str, ...] = ()) -> list[tuple[str, int, str, str]]:
-    outcome = analyse(read_sources(folder, names), StaticSettings(select=rules))
+    outcome = analyse(read_sources(folder, names), StaticSettings(select=rules), merged=False)
     assert not outcome.not_analysed
     return sorted((each.path, each.line, each.rule, each.certainty.value) for each in outcome.findings)
 

@@ -165,9 +165,14 @@ def _computed(
             report = replace(report, findings=with_fixes(report.findings, sources))
     with timings.part("render"):
         text = render_check(report, options.format, _asides(options.format, report, outcome, choice))
-    if any(lost.mentions_amp for lost in report.not_analysed):
+    if any(is_gap(lost, options.paths) for lost in report.not_analysed):
         return CheckOutput(text, 2), report.not_analysed
     return CheckOutput(text, 1 if report.findings else 0), report.not_analysed
+
+
+def is_gap(lost: NotAnalysed, named: Iterable[str] = ()) -> bool:
+    """Whether "nothing found" would be wrong for want of a file: not where it is a scratch file that nobody named."""
+    return lost.mentions_amp and (not lost.is_scratch or lost.path in {Path(each).as_posix() for each in named})
 
 
 def report_of(outcome: AnalysisResult) -> CheckReport:

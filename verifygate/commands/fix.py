@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from verifygate.check.run import named_sources, report_of, warn_not_analysed
+from verifygate.check.run import is_gap, named_sources, report_of, warn_not_analysed
 from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     else:
         write_fixed(repair.changed, Path.cwd())
         click.echo(f"Fixed: {len(repair.fixed)}; files changed: {len(repair.changed)}; findings left: {len(left)}")
-    if any(lost.mentions_amp for lost in repair.report.not_analysed):
+    if any(is_gap(lost, paths) for lost in repair.report.not_analysed):
         return 2
     return 1 if left or (as_diff and repair.changed) else 0
 
@@ -58,4 +58,4 @@ def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
     """What the static analysis says of these files."""
     from verifygate.static.engine import analyse
 
-    return report_of(analyse(sources, static, with_constructs=False))
+    return report_of(analyse(sources, static, with_constructs=False, merged=False))

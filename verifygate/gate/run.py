@@ -104,7 +104,7 @@ def run(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
     merged = examined(list(results.values()), _inputs(settings, sources, specification))
-    inherited = {finding.fingerprint for finding in earlier}
+    inherited = {each for finding in earlier for each in finding.fingerprints}
     if commit:
         inherited |= _seen_by_runs_before(settings, subject, merged.stages, commit, progress)
     judgement = judge(
@@ -151,14 +151,14 @@ def _inputs(settings: Settings, sources: Sources, specification: Specification |
 
 def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], inherited: Set[str], commit: str) -> Changes:
     """What became of the findings that the static rules have at a revision; `inherited` are those that stood then."""
-    before = {finding.fingerprint: finding for finding in earlier}
-    now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}
+    now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
+    present = {each for finding in now for each in finding.fingerprints}
     looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
-    gone = tuple(finding for key, finding in before.items() if key not in now)
+    gone = tuple(finding for finding in earlier if present.isdisjoint(finding.fingerprints))
     return Changes(
         against=f"the source at {commit}",
-        new=tuple(finding for key, finding in now.items() if key not in inherited),
-        open=tuple(finding for key, finding in now.items() if key in inherited),
+        new=tuple(finding for finding in now if not finding.stood_in(inherited)),
+        open=tuple(finding for finding in now if finding.stood_in(inherited)),
         fixed=gone if looked else (),
         cannot_tell=() if looked else gone,
     )

@@ -66,7 +66,8 @@ def breaches_not_read(results: Results, inputs: Inputs) -> Iterator[Contradictio
     static = results.static
     if static is None:
         return
-    unsure = {each.path for each in static.not_followed} | {each.path for each in static.not_analysed}
+    unsure = {each.path for each in static.not_followed if not each.rule}
+    unsure |= {each.path for each in static.not_analysed}
     for stage, finding in results.findings:
         if finding.witnesses != (Witness.RUN,) or finding.rule not in static.rules or finding.path in unsure:
             continue

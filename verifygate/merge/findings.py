@@ -103,7 +103,7 @@ def _is_about(suppression: Suppression, seen: Finding) -> bool:
 
 
 def _is_same(finding: Finding, seen: Finding) -> bool:
-    return (finding.rule, finding.path) == (seen.rule, seen.path) and finding.line <= seen.line <= finding.end_line
+    return finding.rule == seen.rule and finding.is_at(seen.path, seen.line)
 
 
 def _joined(finding: Finding, seen: Finding) -> Finding:
@@ -125,9 +125,7 @@ def _passed_by(finding: Finding, trace: TraceSummary | None) -> Finding:
     times = sum(
         visit.times
         for visit in trace.visits
-        if visit.path == finding.path
-        and finding.line <= visit.line <= finding.end_line
-        and visit.event in DONE_BY[finding.rule]
+        if finding.is_at(visit.path, visit.line) and visit.event in DONE_BY[finding.rule]
     )
     if not times:
         return finding

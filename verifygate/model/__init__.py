@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from verifygate.model.finding import Detail as Detail
     from verifygate.model.finding import Finding as Finding
     from verifygate.model.finding import PathStep as PathStep
+    from verifygate.model.finding import Place as Place
     from verifygate.model.finding import Severity as Severity
     from verifygate.model.finding import Witness as Witness
     from verifygate.model.links import Coverage as Coverage
@@ -101,7 +102,7 @@ _NAMES = {
     "check_report": "SCHEMA_VERSION",
     "contradiction": "Contradiction",
     "execution_details": "EmulatedTest ExecutionDetails FunctionCoverage NotEmulated TestOutcome TestWarning",
-    "finding": "Applicability Certainty Detail Finding PathStep Severity Witness",
+    "finding": "Applicability Certainty Detail Finding PathStep Place Severity Witness",
     "links": "Coverage Link LinkState MarkProblem",
     "measurement": "Arm Measurement",
     "mutation": "Mutant MutationReport Sighting",

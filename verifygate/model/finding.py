@@ -6,6 +6,7 @@ of a model, pydantic reads and checks it like any other.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from verifygate.base.records import record
@@ -71,6 +72,21 @@ class Detail:
 
 
 @record(kw_only=True, guarded=True)
+class Place:
+    """One more location of a finding: the same fault, for the same cause."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    path: str
+    line: int
+    end_line: int
+    text: str
+    """The source line as it stands in the file, without its indent."""
+    fingerprint: str = ""
+    """Of a finding at this location alone, as a report has it where the cause has no other; empty where none would."""
+
+
+@record(kw_only=True, guarded=True)
 class Finding:
     """One violation of one rule. The fingerprint holds no line number, so it survives edits elsewhere in the file."""
 
@@ -94,6 +110,10 @@ class Finding:
     """What to write instead, in one sentence."""
     steps: tuple[PathStep, ...] = ()
     details: tuple[Detail, ...] = ()
+    places: tuple[Place, ...] = ()
+    """Further locations of the same fault, which one cause has: one finding says them all."""
+    beside_amp: bool = False
+    """Its file holds no AMP code of its own: other files, or the text of the whole project, bring it in."""
     snippet: str = ""
     """The source line as it stands in the file, without its indent."""
     symbol: str = ""
@@ -103,6 +123,27 @@ class Finding:
     """What a recorded run says of it: seen there, or passed by without it."""
     untested: str = ""
     """Why the tests did not catch it, filled in by the merger: `no test executes train_epoch`."""
+
+    @property
+    def locations(self) -> tuple[Place, ...]:
+        """Its own location and the further ones."""
+        here = Place(
+            path=self.path, line=self.line, end_line=self.end_line, text=self.snippet, fingerprint=self.fingerprint
+        )
+        return (here, *self.places)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Its own and those of its further locations: it stood in an earlier report if all of them did."""
+        return (self.fingerprint, *(place.fingerprint for place in self.places if place.fingerprint))
+
+    def stood_in(self, known: Collection[str]) -> bool:
+        """Whether these fingerprints, of an earlier report, hold all of it."""
+        return all(each in known for each in self.fingerprints)
+
+    def is_at(self, path: str, line: int) -> bool:
+        """Whether the line belongs to it, or to one of its further locations."""
+        return any(path == each.path and each.line <= line <= each.end_line for each in self.locations)
 
     @property
     def order(self) -> tuple[int, str, int, int, str]:

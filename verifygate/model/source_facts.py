@@ -55,6 +55,8 @@ class NotAnalysed:
     path: str
     reason: str
     mentions_amp: bool
+    is_scratch: bool = False
+    """It is broken for every Python that is known, and nothing imports or starts it: it has no part in any program."""
 
 
 @record(kw_only=True, guarded=True)
@@ -66,6 +68,8 @@ class NotFollowed:
     path: str
     line: int
     reason: str
+    rule: str = ""
+    """The rule that gave up; empty where the order of the protocol's events could not be followed."""
 
 
 @record(kw_only=True, guarded=True)

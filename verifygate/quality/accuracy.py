@@ -24,7 +24,6 @@ from verifygate.sources.discovery import read_sources
 from verifygate.sources.git import files_at
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
-from verifygate.static.rule import FURTHER
 
 TOLERANCE = 3
 """Lines by which a label and a finding may differ: a label names the call, a finding the statement, or the reverse."""
@@ -130,12 +129,9 @@ def _names(finding: Finding, case: Case) -> bool:
 
     Where a helper's body is at fault, or the region around a call of it, a label names the one and a finding the other.
     """
-    if finding.path == case.path:
-        spans = [(finding.line, finding.end_line)]
-        further = (step for step in finding.steps if step.text.partition(":")[0].endswith(FURTHER))
-        spans += [(step.line, step.line) for step in further if step.path == case.path]
-    else:
-        spans = [(step.line, step.line) for step in finding.steps if step.path == case.path]
+    spans = [(each.line, each.end_line) for each in finding.locations if each.path == case.path]
+    if finding.path != case.path:
+        spans += [(step.line, step.line) for step in finding.steps if step.path == case.path]
     lines = (case.line, *case.also)
     return any(first - TOLERANCE <= line <= last + TOLERANCE for first, last in spans for line in lines)
 

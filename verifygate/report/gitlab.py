@@ -8,6 +8,7 @@ from verifygate.model import Finding, Report, Severity
 from verifygate.model.check_report import CheckReport
 from verifygate.model.json_document import text_of
 from verifygate.report.escape import LONG, plain
+from verifygate.report.phrases import elsewhere
 from verifygate.report.view import View
 
 _SEVERITIES = {
@@ -34,7 +35,7 @@ def render_check(report: CheckReport, _asides: Sequence[str] = ()) -> str:
 def _issues(findings: Iterable[Finding]) -> str:
     issues = [
         {
-            "description": plain(f"{finding.rule} {finding.name}: {finding.message}", LONG),
+            "description": plain(f"{finding.rule} {finding.name}: {finding.message}{_also(finding)}", LONG),
             "check_name": finding.rule,
             "fingerprint": finding.fingerprint,
             "severity": _SEVERITIES[finding.severity],
@@ -46,3 +47,7 @@ def _issues(findings: Iterable[Finding]) -> str:
         for finding in findings
     ]
     return text_of(issues)
+
+
+def _also(finding: Finding) -> str:
+    return f"; also at {elsewhere(finding, 3)}" if finding.places else ""

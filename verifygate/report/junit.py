@@ -73,7 +73,8 @@ def _mark_of(check: Check, *, waived: bool) -> _Mark | None:
 
 def _told(finding: Finding) -> str:
     steps = [f"{step.path}:{step.line} {plain(step.text, LONG)}" for step in finding.steps]
-    return "\n".join([f"{finding.severity}, {finding.certainty}", finding.remedy, *steps])
+    places = [f"also: {place.path}:{place.line} {plain(place.text, LONG)}" for place in finding.places]
+    return "\n".join([f"{finding.severity}, {finding.certainty}", finding.remedy, *steps, *places])
 
 
 def _suite(root: ET.Element, name: str) -> ET.Element:

@@ -12,7 +12,15 @@ from verifygate.report.escape import LONG, plain
 
 def advice(finding: Finding) -> str:
     """Message and remedy in one line, for readers that have room for one."""
-    return f"{finding.message}; remedy: {finding.remedy}" if finding.remedy else finding.message
+    told = finding.message + (f"; also at {elsewhere(finding, 3)}" if finding.places else "")
+    return f"{told}; remedy: {finding.remedy}" if finding.remedy else told
+
+
+def elsewhere(finding: Finding, most: int) -> str:
+    """`a.py:3, b.py:7 and 4 more`: the further locations of a finding."""
+    shown = ", ".join(f"{place.path}:{place.line}" for place in finding.places[:most])
+    more = len(finding.places) - most
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def tally(findings: Sequence[Finding]) -> str:
@@ -28,6 +36,8 @@ def check_counts(report: CheckReport, asides: Sequence[str]) -> str:
     parts = [f"{head} in {counted(report.files_checked, 'file')}"]
     if report.not_analysed:
         parts.append(f"{counted(len(report.not_analysed), 'file')} not analysed")
+    if report.not_followed:
+        parts.append(f"{counted(len(report.not_followed), 'place')} not followed")
     line = "; ".join([*parts, *_fixable(report.findings), *(plain(aside, LONG) for aside in asides)])
     return line if report.findings else f"{line}."
 

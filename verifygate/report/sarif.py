@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from verifygate import __version__
-from verifygate.model import Certainty, Finding, NotAnalysed, Outcome, PathStep, Report, Severity
+from verifygate.model import Certainty, Finding, NotAnalysed, NotFollowed, Outcome, PathStep, Report, Severity
 from verifygate.model.check_report import CheckReport
 from verifygate.model.json_document import text_of
 from verifygate.report.escape import LONG, plain
@@ -29,18 +29,27 @@ def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
     notes = [f"the {s.stage} stage could not run: {s.reason}" for s in report.stages if s.outcome is Outcome.ERRORED]
     notes += [f"contradiction, {each.name}: {each.text}" for each in report.contradictions if each.blocks]
     unread = view.static.not_analysed
-    return {FILES[0]: _log(view.findings, unread, notes, report.provenance.tool_version)}
+    return {FILES[0]: _log(view.findings, unread, view.static.not_followed, notes, report.provenance.tool_version)}
 
 
 def render_check(report: CheckReport, _asides: Sequence[str] = ()) -> str:
-    return _log(sorted(report.findings, key=lambda f: f.order), report.not_analysed, [], __version__)
+    return _log(
+        sorted(report.findings, key=lambda f: f.order), report.not_analysed, report.not_followed, [], __version__
+    )
 
 
-def _log(findings: Sequence[Finding], unread: Sequence[NotAnalysed], notes: Sequence[str], version: str) -> str:
+def _log(
+    findings: Sequence[Finding],
+    unread: Sequence[NotAnalysed],
+    gaps: Sequence[NotFollowed],
+    notes: Sequence[str],
+    version: str,
+) -> str:
     rules = sorted({(finding.rule, finding.name) for finding in findings})
     index = {code: number for number, (code, _) in enumerate(rules)}
     notifications = [_notification(text) for text in notes]
     notifications += [_notification(f"not analysed: {file.reason}", file.path) for file in unread]
+    notifications += [_notification(f"not followed: {gap.reason}", gap.path, gap.line, level="note") for gap in gaps]
     run = {
         "tool": {
             "driver": {"name": "verifygate", "version": version, "rules": [_rule(code, name) for code, name in rules]}
@@ -79,6 +88,11 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
     }
     if finding.fix is not None:
         result["properties"]["fix"] = finding.fix.value
+    if finding.places:
+        result["relatedLocations"] = [
+            {"id": number, "physicalLocation": _place(each.path, each.line), "message": _message(each.text)}
+            for number, each in enumerate(finding.places, 1)
+        ]
     if finding.steps:
         flow = {"locations": [{"location": _step(step)} for step in finding.steps]}
         result["codeFlows"] = [{"threadFlows": [flow]}]
@@ -106,8 +120,8 @@ def _message(text: str) -> dict[str, str]:
     return {"text": plain(text, LONG).replace("](", "] (")}
 
 
-def _notification(text: str, path: str | None = None) -> dict[str, Any]:
-    notification: dict[str, Any] = {"level": "error", "message": _message(text)}
+def _notification(text: str, path: str | None = None, line: int = 1, level: str = "error") -> dict[str, Any]:
+    notification: dict[str, Any] = {"level": level, "message": _message(text)}
     if path is not None:
-        notification["locations"] = [{"physicalLocation": _place(path, 1)}]
+        notification["locations"] = [{"physicalLocation": _place(path, line)}]
     return notification

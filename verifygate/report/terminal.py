@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verifygate.base.counts import counted
-from verifygate.model import Outcome, Report, StageResult, Verdict
+from verifygate.model import Outcome, Report, StageResult, StaticDetails, Verdict
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import origin_words
 from verifygate.report.phrases import tally
@@ -69,5 +69,7 @@ def _stage(stage: StageResult) -> str:
         return f"{stage.stage:<13} errored         {plain(stage.reason, LONG)}"
     waits = sum(check.status == "NOT MEASURED" for check in stage.checks)
     note = f"  {waits} not measured" if waits else ""
+    if isinstance(stage.details, StaticDetails) and stage.details.not_followed:
+        note += f"  {counted(len(stage.details.not_followed), 'place')} not followed"
     mark = stage.verdict or Verdict.BLOCK
     return f"{stage.stage:<13} {mark:<6} {points(stage.score):>7}/100{note}"

@@ -100,7 +100,7 @@ def _nothing_found(code: str, static: StaticDetails, facts: Facts, within: str |
             ),
             remedy="correct the code and remove the suppression",
         )
-    gaps = sum(1 for item in static.not_followed if in_scope(item.path, within))
+    gaps = sum(1 for item in static.not_followed if item.rule in ("", code) and in_scope(item.path, within))
     beside = f"; {counted(gaps, 'place')} not followed" if gaps else ""
     actual = f"{code} ran over {counted(_files(facts, within), 'file')}: no finding{beside}"
     return Answer(Status.PASS, actual, (Cite(EvidenceClass.STATIC, actual),))

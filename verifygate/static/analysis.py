@@ -27,10 +27,12 @@ from verifygate.static.facts.region_coverage import RegionCoverage
 from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
+from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
 from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.import_graph import ImportGraph
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.call_graph import CallGraph
@@ -167,6 +169,10 @@ class Analysis:
         """Which files run together."""
         return self.program.import_graph
 
+    def gave_up(self, place: Location, reason: str, rule: str = "") -> None:
+        """Note that a rule cannot say whether something of the protocol is right: silence means that it looked."""
+        self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason, rule=rule))
+
     def violations(self, code: str) -> list[ViolationReport]:
         """The violations of the protocol that bear a rule's code, one per place, in order of place."""
         return self._protocol.get(code, [])
@@ -178,6 +184,8 @@ class Analysis:
         for report in explorations.violations():
             grouped.setdefault(report.violation, []).append(report)
         self.not_followed += explorations.not_followed
+        for place, reason in unknown_scalers(self.functions, self.roles):
+            self.gave_up(place, reason)
         return grouped
 
     def parsed(self) -> list[Module]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,17 @@ from verifygate.base.errors import UsageError
 from verifygate.base.garbage import collection_paused
 from verifygate.base.records import record
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
-from verifygate.model import Certainty, Construct, Finding, NotAnalysed, NotFollowed, PathStep, Suppression, Witness
+from verifygate.model import (
+    Certainty,
+    Construct,
+    Finding,
+    NotAnalysed,
+    NotFollowed,
+    PathStep,
+    Place,
+    Suppression,
+    Witness,
+)
 from verifygate.model.fingerprint import Fingerprints, fingerprint
 from verifygate.protocol import Violation
 from verifygate.rule_codes import SuppressionProblem
@@ -22,6 +32,7 @@ from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.tree import Sources
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
+from verifygate.static.causes import agreeing, one_per_cause
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Prefilter
@@ -29,7 +40,7 @@ from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import LoadedRule, Match
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
-from verifygate.static.syntax.parser import UnparsableError
+from verifygate.static.syntax.parser import BrokenError, UnparsableError
 
 if TYPE_CHECKING:
     from verifygate.config.settings import StaticSettings
@@ -63,12 +74,14 @@ def analyse(
     *,
     with_constructs: bool = True,
     lets_go: bool = False,
+    merged: bool = True,
     timings: Timings = OFF,
 ) -> AnalysisResult:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
 
     The list of constructs is for reports; whoever only wants findings saves it. `lets_go`: of large sources, only what
-    is looked at is held. Raises UsageError where a file that was let go of has changed when it is asked for.
+    is looked at is held. Unless `merged`, each location is a finding of its own, whatever its cause.
+    Raises UsageError where a file that was let go of has changed when it is asked for.
     """
     asked = chosen(settings.select, settings.ignore)
     loaded = {code: each for code, each in asked.items() if not too_new(each, settings.torch_version)}
@@ -85,11 +98,15 @@ def analyse(
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
         matches = _matches(loaded, analysis, timings)
-        found = sorted(_findings(matches, sources), key=lambda finding: finding.order)
+        causes: dict[str, Hashable] = {}
+        found = sorted(_findings(matches, sources, causes), key=lambda finding: finding.order)
         kept, silenced, idle, problems = _suppress(found, written, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
         kept = _once(kept, sources)
+        kept = agreeing(kept)
+        if merged:
+            kept = one_per_cause(kept, causes, sources)
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
         return AnalysisResult(
@@ -177,12 +194,18 @@ def _switch_off(
     return kept, silenced
 
 
-def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iterable[Finding]:
+def _findings(
+    matches: list[tuple[LoadedRule, Match]], sources: Sources, causes: dict[str, Hashable]
+) -> Iterable[Finding]:
+    """A finding for each match. What causes several is noted under the fingerprint of each of them."""
     fingerprints = Fingerprints()
     for loaded, match in matches:
         rule, place = loaded.rule, match.place
         path, symbol = place.path, place.function.symbol
         text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
+        identity = fingerprints.next(rule.code, path, symbol, text)
+        if match.cause is not None:
+            causes[identity] = match.cause
         yield Finding(
             rule=rule.code,
             name=rule.name,
@@ -193,13 +216,18 @@ def _findings(matches: list[tuple[LoadedRule, Match]], sources: Sources) -> Iter
             severity=match.severity or rule.severity,
             certainty=Certainty.CERTAIN if match.certain else Certainty.LIKELY,
             message=match.message,
-            fingerprint=fingerprints.next(rule.code, path, symbol, text),
+            fingerprint=identity,
             remedy=match.remedy or rule.remedy,
             steps=tuple(
                 PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
                 for step, label in match.steps
             ),
             details=match.details,
+            places=tuple(
+                Place(path=each.path, line=each.line, end_line=each.end_line, text=sources.line(each.path, each.line))
+                for each in match.places
+            ),
+            beside_amp=(file := sources.get(path)) is not None and not file.mentions_amp,
             snippet=sources.line(path, place.line),
             symbol=symbol,
             witnesses=(rule.witnesses[0],),
@@ -309,7 +337,8 @@ def _complaint(directive: suppressions.Directive, code: str, message: str) -> Fi
 
 def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]:
     """Every file that is no readable Python: none of them is ever silently clean."""
-    reasons = dict(sources.unreadable) | analysis.program.failures
+    reasons = dict(sources.unreadable) | {path: str(error) for path, error in analysis.program.failures.items()}
+    broken = {path for path, error in analysis.program.failures.items() if isinstance(error, BrokenError)}
     rest = [file for file in sources if analysis.program.picked.get(file.path, ()) is not None]
     small = sum(file.size for file in rest) <= SYNTAX_CHECK_BYTES
     for file in rest:
@@ -320,6 +349,21 @@ def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]
                 file.text  # noqa: B018 - it tells why it is no text
         except (UnparsableError, SourceUnreadableError) as error:
             reasons.setdefault(file.path, str(error))
+            broken |= {file.path} if isinstance(error, BrokenError) else set()
+    others = bool(broken) and any(file.mentions_amp for file in sources if file.path not in reasons)
     for path, reason in sorted(reasons.items()):
         found = sources.get(path)
-        yield NotAnalysed(path=path, reason=reason, mentions_amp=found is None or found.mentions_amp)
+        yield NotAnalysed(
+            path=path,
+            reason=reason,
+            mentions_amp=found is None or found.mentions_amp,
+            is_scratch=others and path in broken and _is_scratch(path, analysis.program),
+        )
+
+
+def _is_scratch(path: str, program: Program) -> bool:
+    """Whether no file imports this one, and neither a person nor pytest starts it."""
+    file = program.sources.get(path)
+    if file is None or file.is_script or file.is_test or path.endswith("__init__.py"):
+        return False
+    return not program.import_graph.is_imported(path)

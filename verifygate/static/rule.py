@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from verifygate.base.records import record
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from verifygate.static.paths.diagnosis import ViolationReport
 
 _TITLE = r"(?m)^## (.+)$"
-FURTHER = ", too"
-"""Ends the label of a step that is one more place of the same fault, and no step on the way to it."""
 
 
 @record
@@ -33,6 +31,10 @@ class Match:
     """Overrides the rule's own, where this place asks for something else."""
     severity: Severity | None = None
     """Overrides the rule's own, where this place does more or less harm."""
+    places: tuple[Location, ...] = ()
+    """Further locations that are no findings by themselves: a suppression is written at `place`."""
+    cause: Hashable = None
+    """What is at fault. Matches of one rule with one cause become one finding, which lists the others' locations."""
 
 
 Checker = Callable[["Analysis"], Iterable[Match]]

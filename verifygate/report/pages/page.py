@@ -46,6 +46,8 @@ class Page(View):
 
     most = 200
     """Rows of one table: GitHub shows no page above half a megabyte. `report.json` always holds all."""
+    most_places = 20
+    """Further locations of one finding."""
 
     def __init__(self, report: Report, prefix: str) -> None:
         super().__init__(report)

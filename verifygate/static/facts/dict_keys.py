@@ -17,11 +17,13 @@ from verifygate.static.values.domain import (
     Frame,
     FunctionValue,
     Items,
+    Literal,
     Values,
     dict_items,
 )
 from verifygate.static.values.evaluator import Evaluator
 
+_NONE = Literal(None)
 _MAY_BE_DICT = ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Dict
 
 
@@ -45,6 +47,7 @@ class DictKeys:
         self._found: dict[ast.AST, KeySet] = {}
         """Dict expression -> the keys that statements elsewhere add to it."""
         self._elsewhere: set[tuple[str, object]] = set()
+        """Attribute, or a function's variable, that holds something unknown, and a key that is put into it."""
         self._kept: dict[ast.AST, set[str]] = {}
         """Dict expression -> the attributes in which objects keep it that were handed it."""
         self._open_ended: set[ast.AST] = set()
@@ -57,9 +60,7 @@ class DictKeys:
         if isinstance(expr, ast.Subscript) and self._is_put(expr, frame):
             return None
         shapes = []
-        for value in self.evaluator.values(expr, frame):
-            if not isinstance(value, DictLiteral):
-                return None
+        for value in self._dicts(expr, frame) or ():
             if value.node in self._open_ended:
                 return None
             self._open_ended.add(value.node)
@@ -69,6 +70,12 @@ class DictKeys:
                 return None
             shapes.append(shape)
         return shapes or None
+
+    def _dicts(self, expr: ast.expr, frame: Frame) -> list[DictLiteral] | None:
+        """The dicts that `expr` can be, or None where it may be anything else with keys: None has none to read."""
+        values = [value for value in self.evaluator.values(expr, frame) if value != _NONE]
+        dicts = [value for value in values if isinstance(value, DictLiteral)]
+        return dicts if len(dicts) == len(values) else None
 
     def _is_put(self, expr: ast.Subscript, frame: Frame) -> bool:
         """Whether a statement puts something into the place of a dict that an expression reads."""
@@ -82,18 +89,21 @@ class DictKeys:
 
         A key that a dict is written with is seen before all that the project puts into dicts is gone through.
         """
-        values = self.evaluator.values(expr, frame)
-        if not all(isinstance(value, DictLiteral) for value in values):
+        values = self._dicts(expr, frame)
+        if not values:
             return None
-        if any(isinstance(value, DictLiteral) and key in dict_items(value.node) for value in values):
+        if any(key in dict_items(value.node) for value in values):
             return []
         shapes = self.of(expr, frame)
         return [] if shapes is not None and any(key in shape.keys for shape in shapes) else shapes
 
-    def written_elsewhere(self, name: str, key: str) -> bool:
-        """Whether the key is put into something of this name that cannot be followed: `trainer.env[key] = ...`."""
+    def written_elsewhere(self, expr: ast.expr, key: str, function: Function) -> bool:
+        """Whether the key is put into what may be this very dict and cannot be followed: `trainer.env[key] = ...`.
+
+        That can be the same attribute of another object, or the same variable: not one of another function.
+        """
         self._read_all()
-        return (name, key) in self._elsewhere
+        return (_holder(expr, function), key) in self._elsewhere
 
     def _shape(self, value: DictLiteral) -> KeySet:
         self._read_all()
@@ -163,7 +173,7 @@ class DictKeys:
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
             values = self.evaluator.values(node.value, frame)
             if UNKNOWN in values:
-                self._elsewhere.add((last_name(node.value), key))
+                self._elsewhere.add((_holder(node.value, function), key))
             self._add(values, key, Location(function, node))
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
             self._open(self.evaluator.values(node.target, frame))
@@ -253,6 +263,16 @@ class DictKeys:
             if isinstance(value, DictLiteral):
                 self._found.setdefault(value.node, KeySet(Location(value.frame.function, value.node))).open = True
                 self._put.add((value.node, None))
+
+
+def _holder(expr: ast.expr, function: Function) -> str:
+    """What holds a dict: an attribute, by its name, or a variable of one function or module."""
+    if not isinstance(expr, ast.Name):
+        return last_name(expr)
+    home: Function | None = function
+    while home is not None and home.symbol and expr.id not in home.scope.names:
+        home = home.enclosing
+    return f"{(home or function).key}:{expr.id}"
 
 
 def _holds_dict(values: Values) -> bool:

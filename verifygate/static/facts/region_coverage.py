@@ -7,6 +7,7 @@ that name of every module (of torch) in the program; what is found through it is
 from __future__ import annotations
 
 import ast
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -24,6 +25,9 @@ from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.call_graph import CallGraph, Site
 from verifygate.static.values.domain import FunctionValue, Unknown
 from verifygate.static.values.overrides import is_empty
+
+_BY_TEXT = re.compile(rb"getattr\([^,()]+,\s*[^\"'\s]|import_module\(|__import__\(|globals\(\)|\.__dict__\b")
+"""What reads a class by a name that the program computes."""
 
 
 @record(eq=False)
@@ -192,6 +196,8 @@ class RegionCoverage:
         found = []
         for method in candidates:
             owner = method.owner.node.name if method.owner else ""
+            if not self._is_named(method, files):
+                continue
             if method.module.path in files and (not direct or loss == names_a_loss_or_criterion(owner)):
                 found.append(method)
         if direct and not loss:
@@ -199,6 +205,23 @@ class RegionCoverage:
             found += [method for method in candidates if method not in found and self._is_used_unseen(method, files)]
         self._left_out[guess] = [method for method in found if method is function]  # no module runs itself
         return [method for method in found if method is not function]
+
+    def _is_named(self, method: Function, files: Files) -> bool:
+        """Whether a program names the class of a method beside its definition, so that it can have an object of it.
+
+        What a decorator registers is looked up by a text, and so is what is read from a whole module. A file that has a
+        region is a program by itself, whose caller hands it what the file defines.
+        """
+        made = method.owner
+        if made is None or made.node.decorator_list or made.module in self._modules_with_regions:
+            return True
+        word = re.compile(rb"\b%s\b" % re.escape(made.node.name.encode()))
+        if made not in self._named:
+            others = [file.data for file in self.import_graph.sources.each(files - {made.module.path})]
+            own = made.module.file.data
+            by_name = len(word.findall(own)) > 1 or any(word.search(data) for data in others)
+            self._named[made] = by_name or any(_BY_TEXT.search(data) for data in (own, *others))
+        return self._named[made]
 
     def _overriding(self, abstract: Sequence[Function], region: WrittenRegion) -> list[Function]:
         """The overrides, in the program, of abstract methods."""
@@ -213,6 +236,14 @@ class RegionCoverage:
             and method.owner not in owners
             and owners & set(self.evaluator.linearised(method.owner))
         ]
+
+    @cached_property
+    def _modules_with_regions(self) -> frozenset[Module]:
+        return frozenset(function.module for function in self.regions.by_function)
+
+    @cached_property
+    def _named(self) -> dict[Class, bool]:
+        return {}
 
     @cached_property
     def _guessed(self) -> set[tuple[str, bool, Files]]:

@@ -83,6 +83,10 @@ class ImportGraph:
         self._with_loaded: dict[str, Files] = {}
         self._entries: dict[str, bool] = {}
 
+    def is_imported(self, path: str) -> bool:
+        """Whether another file imports the file."""
+        return bool(self._importers.get(path, set()) - {path})
+
     def programs(self, path: str) -> list[Files]:
         """The files of each program that the file is part of: one for every entry point that leads to it."""
         if path not in self._programs:
@@ -143,7 +147,7 @@ class ImportGraph:
         if path not in self._entries:
             file = self.sources.get(path)
             starts = file is not None and file.is_script
-            self._entries[path] = starts or not self._importers.get(path, set()) - {path}
+            self._entries[path] = starts or not self.is_imported(path)
         return self._entries[path]
 
     def _imported(self, file: SourceFile) -> set[str]:

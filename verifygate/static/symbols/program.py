@@ -317,7 +317,7 @@ class Program:
         self.picked = dict(picked)
         """What rules look at."""
         self._timings = timings
-        self.failures: dict[str, str] = {}
+        self.failures: dict[str, UnparsableError] = {}
         """Path -> why it could not be parsed."""
         self._modules: dict[str, Module | None] = {}
         self.imports = ImportResolver(sources)
@@ -337,7 +337,7 @@ class Program:
                     with self._timings.part("parse"):
                         module = self._parsed(file)
                 except UnparsableError as error:
-                    self.failures[path] = str(error)
+                    self.failures[path] = error
             self._modules[path] = module
         return self._modules[path]
 
@@ -379,7 +379,7 @@ class Program:
         try:
             tops = parse(file).body
         except UnparsableError as error:
-            self.failures[file.path] = str(error)
+            self.failures[file.path] = error
             tops = []
         for top in tops:
             if top.__class__ is KINDS[span.kind] and top.lineno == line:

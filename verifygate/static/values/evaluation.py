@@ -8,7 +8,7 @@ from typing import Protocol
 
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding
-from verifygate.static.values.domain import Bound, Frame, FunctionValue, Values
+from verifygate.static.values.domain import Bound, Frame, FunctionValue, Value, Values
 
 
 class Evaluation(Protocol):
@@ -20,6 +20,8 @@ class Evaluation(Protocol):
     """Number of depth cut-offs so far: an UNKNOWN that one of them caused must not be cached."""
 
     def values(self, expr: ast.expr, frame: Frame) -> Values: ...
+
+    def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Sequence[Value]: ...
 
     def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None: ...
 

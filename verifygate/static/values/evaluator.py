@@ -42,6 +42,7 @@ from verifygate.static.values.domain import (
 )
 from verifygate.static.values.overrides import Overrides
 from verifygate.static.values.parameters import Parameters
+from verifygate.static.values.replaced_functions import ReplacedFunctions
 from verifygate.static.values.subscripts import Subscripts
 from verifygate.static.values.super_lookup import SuperLookup, merged
 from verifygate.torch_names import PARALLEL
@@ -73,7 +74,7 @@ class Evaluator:
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
-        self._inherited, self._subscripts = SuperLookup(self), Subscripts(self)
+        self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
@@ -373,7 +374,7 @@ class Evaluator:
         return False
 
     def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
-        if callee is UNKNOWN:
+        if callee is UNKNOWN or self._replaced.holds(callee, frame):
             return _NOTHING_KNOWN
         match callee:
             case ExternalName(name="functools.partial") if call.args:

@@ -3,6 +3,7 @@
 ## What it does
 Follows dicts with constant keys from where they are built to where they are read: through returns, variables,
 attributes, parameters and files. A key that is read but that no path puts in is reported, with the keys there are.
+Several stale reads of one function's dict are one finding, which lists them all.
 
 ## Why is this bad
 It raises KeyError when that line runs. In training code such lines often run late (a summary after hours of training)
@@ -58,7 +59,6 @@ from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.overrides import is_empty
 
@@ -167,7 +167,7 @@ def _always_runs(node: ast.Subscript, function: Function, analysis: Analysis) ->
 
 def _may_mean_another(node: ast.Subscript, key: str, function: Function, analysis: Analysis) -> bool:
     """Whether a derived class gives `self.name` another meaning, or unknown code writes the key into such a name."""
-    if analysis.dict_keys.written_elsewhere(last_name(node.value), key):
+    if analysis.dict_keys.written_elsewhere(node.value, key, function):
         return True
     owner = function.owner
     if owner is None or not function.parameters or _root_name(node) != function.parameters[0].arg:
@@ -247,4 +247,5 @@ def _match(
         steps=(*made, (Location(function, node), f"'{key}' is read here")),
         details=(Detail(label="expected keys", values=tuple(keys)), Detail(label="missing key", values=(key,))),
         remedy=nearest(key, keys),
+        cause=tuple(sorted({(shape.made_at.path, shape.made_at.line, shape.made_at.column) for shape in shapes})),
     )

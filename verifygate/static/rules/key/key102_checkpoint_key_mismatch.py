@@ -69,7 +69,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record
 from verifygate.model import Detail, Severity
-from verifygate.naming import speaks_of_an_optimizer
+from verifygate.naming import speaks_of_a_scaler, speaks_of_an_optimizer
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dict_keys import KeySet
 from verifygate.static.idioms.key_guards import guarded, nearest
@@ -95,6 +95,7 @@ _OWN = r"(?i)resume|latest|last"
 _RESUMES = r"(?i)resume|restore|load_(?:check|ckpt|state)"
 _PAIRS = {"load_state_dict": "state_dict", "__setstate__": "__getstate__"}
 """What takes a state back -> what hands it out."""
+_PREPARES = r"(?i)set_?up"
 _MAX_STEPS = 40
 
 
@@ -128,6 +129,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
         together = {_key(node) for nodes in reads.values() for node in nodes}
         for call, nodes in reads.items():
             near = [save for save in saves if save.function.module.path in files]
+            near = [save for save in near if _run_together(save.function, function, analysis)]
             yield from _compare(analysis, call, homes[call], nodes, function, near, together)
 
 
@@ -180,7 +182,14 @@ def _compare(
             for save in ours
             if any(speaks_of_an_optimizer(key) for shape in save.shapes or () for key in shape.keys)
         ]
-    if not tied or any(not save.shapes for save in tied):
+    if unknown := [save for save in tied if not save.shapes]:
+        if any(speaks_of_a_scaler(_key(node)) for node in nodes):
+            save = unknown[0]
+            where = f"{save.function.module.path}:{save.call.lineno}"
+            reason = f"the keys that are saved at {where} cannot be told: those read here are not compared with them"
+            analysis.gave_up(Location(function, nodes[0]), reason, RULE.code)
+        return
+    if not tied:
         return
     shapes = [shape for save in tied for shape in save.shapes or ()]
     keys = {key for shape in shapes for key in shape.keys}
@@ -212,6 +221,22 @@ def _compare(
             ),
             remedy=nearest(key, keys),
         )
+
+
+def _run_together(saves: Function, loads: Function, analysis: Analysis) -> bool:
+    """Whether one program runs both: a test is one by itself, with files of its own.
+
+    The tests of one class may share files that its set-up writes.
+    """
+    if not (saves.module.file.is_test or loads.module.file.is_test):
+        return True
+    above = analysis.call_graph.above(saves) & analysis.call_graph.above(loads)
+    if any(function.symbol for function in above):
+        return True
+    if not saves.symbol or not loads.symbol:
+        return saves.module is loads.module  # the file itself runs before its tests
+    prepares = any(re.match(_PREPARES, each.name) for each in analysis.call_graph.above(saves))
+    return prepares and saves.owner is not None and saves.owner is loads.owner
 
 
 def _goes_its_own_way(save: _Save, key: str, function: Function, tied: list[_Save]) -> bool:

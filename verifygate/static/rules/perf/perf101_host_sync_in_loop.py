@@ -71,7 +71,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.step_tensors import StepTensors, differentiated, names_in
-from verifygate.static.rule import FURTHER, Match, Rule, statement_text
+from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.sites import Loop, ProgramPoint
 from verifygate.static.syntax.names import last_name
@@ -124,7 +124,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             first.place,
             f"`{statement_text(first.place)}` waits for the GPU in every step{more}",
             certain=certain,
-            steps=tuple((spot.place, f"waits{FURTHER}") for spot in others),
+            places=tuple(spot.place for spot in others),
         )
 
 

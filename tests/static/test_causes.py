@@ -1,0 +1,141 @@
+"""Findings of one cause are one finding with further locations; what stands at each of them keeps its fingerprint."""
+
+from __future__ import annotations
+
+import pytest
+
+from verifygate.config.rule_selection import RuleSelection
+from verifygate.model import Certainty, Finding, Severity
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
+from verifygate.static.causes import agreeing, one_per_cause
+from verifygate.static.engine import analyse
+
+STALE = """
+def evaluate(model):
+    return {"loss": 1.0, "accuracy": 0.5}
+
+def first(model):
+    print(evaluate(model)["acc"])
+
+def second(model):
+    print(evaluate(model)["acc"])SUPPRESSED
+
+def third(model):
+    return evaluate(model)["acc"]
+"""
+AMP = "import torch\nscaler = torch.amp.GradScaler()\n"
+
+
+def key101(text: str, *, merged: bool = True) -> tuple[Finding, ...]:
+    sources = Sources([SourceFile("train.py", (AMP + text).encode())])
+    return analyse(sources, RuleSelection(select=("KEY101",)), merged=merged).findings
+
+
+def finding(fingerprint: str, path: str = "train.py", line: int = 1, **more: object) -> Finding:
+    given = {
+        "rule": "AMP101",
+        "name": "backward-in-autocast",
+        "column": 1,
+        "end_line": line,
+        "severity": Severity.MEDIUM,
+        "certainty": Certainty.CERTAIN,
+        "message": "",
+    }
+    return Finding(path=path, line=line, fingerprint=fingerprint, **{**given, **more})  # type: ignore[arg-type]
+
+
+def test_stale_callers_of_one_function_are_one_finding():
+    (found,) = key101(STALE.replace("SUPPRESSED", ""))
+
+    assert (found.line, [place.line for place in found.places]) == (8, [11, 14])
+    assert found.places[0].text == 'print(evaluate(model)["acc"])'
+
+
+def test_reads_of_dicts_of_two_functions_have_two_causes():
+    second = STALE.replace("SUPPRESSED", "").replace("evaluate(", "validate(")
+    for name in ("first", "second", "third"):
+        second = second.replace(f"def {name}", f"def {name}_of_validate")
+
+    found = key101(STALE.replace("SUPPRESSED", "") + second)
+
+    assert [len(each.places) for each in found] == [2, 2]
+
+
+def test_a_suppression_silences_its_own_location():
+    (found,) = key101(STALE.replace("SUPPRESSED", "  # verifygate: ignore[KEY101] known"))
+
+    assert [place.line for place in found.places] == [14]
+
+
+def test_fingerprints_are_those_of_findings_that_stand_alone():
+    text = STALE.replace("SUPPRESSED", "")
+    alone = key101(text, merged=False)
+    (found,) = key101(text)
+
+    assert len(alone) == 3
+    assert found.fingerprints == tuple(each.fingerprint for each in alone)
+
+
+def test_certain_findings_lead():
+    likely, certain = finding("a", line=1, certainty=Certainty.LIKELY), finding("b", line=9)
+
+    (found,) = one_per_cause([likely, certain], {"a": "cause", "b": "cause"}, Sources([]))
+
+    assert (found.fingerprint, [place.fingerprint for place in found.places]) == ("b", ["a"])
+
+
+def test_rules_share_no_cause():
+    found = [finding("a"), finding("b", rule="AMP102")]
+
+    assert one_per_cause(found, {"a": "cause", "b": "cause"}, Sources([])) == found
+
+
+@pytest.mark.parametrize(("second", "count"), [(b"x = 1\n", 1), (b"x = 2\n", 2)])
+def test_identical_copies_of_a_file_are_reported_once(second: bytes, count: int):
+    sources = Sources([SourceFile("a/train.py", b"x = 1\n"), SourceFile("b/train.py", second)])
+    found = [finding("a", "a/train.py"), finding("b", "b/train.py")]
+
+    merged = one_per_cause(found, {}, sources)
+
+    assert len(merged) == count
+    assert [place.path for place in merged[0].places] == (["b/train.py"] if count == 1 else [])
+
+
+def test_remedies_on_one_statement_agree():
+    text = """
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+def train(net, optimizer, batches):
+    model = FSDP(net)
+    scaler = torch.cuda.amp.GradScaler()
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+    sources = Sources([SourceFile("train.py", text.encode())])
+
+    remedies = {each.rule: each.remedy for each in analyse(sources, RuleSelection()).findings if each.line == 7}
+
+    assert remedies["AMP501"] == f"see AMP307 on this line first: {remedies['AMP307']}"
+
+
+def test_another_statement_keeps_its_remedy():
+    found = [finding("a", rule="AMP501", line=1, remedy="a"), finding("b", rule="AMP307", line=2, remedy="b")]
+
+    assert agreeing(found) == found
+
+
+def test_findings_in_files_without_amp_code_are_marked():
+    save = "import torch\n\ndef keep(model):\n    torch.save({'model': model}, 'a.pt')\n"
+    save += "    return torch.load('a.pt')['modl']\n"
+    sources = Sources([SourceFile("keep.py", save.encode()), SourceFile("train.py", (AMP + save).encode())])
+
+    found = analyse(sources, RuleSelection(select=("KEY102",))).findings
+
+    assert [(each.path, each.beside_amp) for each in found] == [("keep.py", True), ("train.py", False)]

@@ -1,0 +1,66 @@
+"""Findings by their cause: what one cause breaks at several locations is one finding, which lists them all.
+
+Locations are put together after suppression comments were applied, each to the finding at its own location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+from verifygate.base.records import replace
+from verifygate.model import Certainty, Finding
+from verifygate.sources.tree import Sources
+
+_CauseOf = Callable[[Finding], Hashable]
+
+_GIVES_WAY = {"AMP303": "AMP304", "AMP501": "AMP307"}
+"""Rule -> the rule whose remedy for the same statement is another: a scaler of its own, or a condition of its own."""
+
+
+def agreeing(found: Sequence[Finding]) -> list[Finding]:
+    """The findings, without a remedy that contradicts that of another finding on the same statement."""
+    there = {(each.rule, each.path, each.line): each for each in found if each.rule in _GIVES_WAY.values()}
+    return [
+        each
+        if (other := there.get((_GIVES_WAY.get(each.rule, ""), each.path, each.line))) is None
+        else replace(each, remedy=f"see {other.rule} on this line first: {other.remedy}")
+        for each in found
+    ]
+
+
+def one_per_cause(found: Iterable[Finding], causes: Mapping[str, Hashable], sources: Sources) -> list[Finding]:
+    """One finding for each cause, and one for all identical copies of a file; `causes` by fingerprint."""
+    return _grouped(_grouped(found, lambda each: causes.get(each.fingerprint)), _in_copies(sources))
+
+
+def _grouped(found: Iterable[Finding], cause: _CauseOf) -> list[Finding]:
+    """The findings of one rule and one cause as the worst of them, with the locations of the others."""
+    groups: dict[Hashable, list[Finding]] = {}
+    for finding in found:
+        known = cause(finding)
+        key = (finding.fingerprint,) if known is None else (finding.rule, known)
+        groups.setdefault(key, []).append(finding)
+    return [_as_one(group) for group in groups.values()]
+
+
+def _as_one(group: Sequence[Finding]) -> Finding:
+    if len(group) == 1:
+        return group[0]
+    first, *others = sorted(group, key=lambda each: (each.certainty is not Certainty.CERTAIN, each.order))
+    places = [place for each in others for place in each.locations]
+    return replace(first, places=(*first.places, *places))
+
+
+def _in_copies(sources: Sources) -> _CauseOf:
+    """The cause of a finding in a file that has identical copies: its location in any of them."""
+    sizes: dict[int, int] = {}
+    for file in sources:
+        sizes[file.size] = sizes.get(file.size, 0) + 1
+
+    def cause(finding: Finding) -> Hashable:
+        file = sources.get(finding.path)
+        if file is None or sizes[file.size] == 1:
+            return None
+        return (file.digest, finding.line, finding.column, finding.message)
+
+    return cause
