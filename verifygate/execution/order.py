@@ -164,16 +164,25 @@ class OrderJudge:
                 if line.state.scaler is ScalerState.UNSCALED and line.state.gradients is Gradients.UNSCALED:
                     self._feed(line, ProtocolEvent.UNSCALE, event)
                 continue
+            self._note_other_scaler(line, event)
             line.scaler = event.scaler
             self._note_bounded(line, event)
             self._feed(line, ProtocolEvent.UNSCALE, event)
 
     def _scaler_step(self, event: Event) -> None:
         for line in self._of(event):
+            self._note_other_scaler(line, event)
             line.scaler = event.scaler
             self._note_bounded(line, event)
             self._feed(line, ProtocolEvent.SCALER_STEP, event)
             self._after_step(line, event)
+
+    def _note_other_scaler(self, line: _Line, event: Event) -> None:
+        """One scaler scaled the gradients that another one divides: by a scale of its own, or none yet."""
+        if line.state.gradients in (Gradients.SCALED, Gradients.STALE) and line.scaler not in (None, event.scaler):
+            before = line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            path = self._path(line, event)
+            self._hits.append(ObservedViolation(Violation.STEP_WRONG_OBJECT, event, event, path, before=before))
 
     def _note_bounded(self, line: _Line, event: Event) -> None:
         """A clip before unscale_, once the scaler divides what was bounded by hand: till then, the program may have."""
@@ -247,7 +256,7 @@ class OrderJudge:
                 line.pending.append(hit)
             else:
                 self._hits.append(hit)
-        if move in _USES:
+        if move in _USES or event.raised:
             self._hits += [hit for hit in line.pending if hit not in self._hits]
             line.pending.clear()
         line.last[move] = event

@@ -163,13 +163,23 @@ def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
     if seen.problems:
         return f"the recorder broke: {seen.problems[0]}"
     if not seen.steps:
-        return "no optimizer step was recorded: training in child processes is not seen"
+        return _no_step(counts)
     if seen.steps == seen.skipped:
         return f"the scaler skipped all of {counted(seen.steps, 'step')}: nothing was trained"
     if not counts.get("autocast") and not counts.get("scale"):
         hint = f" ({off}; --emulate-cuda runs it)" if off else ""
         return f"neither autocast nor a live scaler was in use in {counted(seen.steps, 'step')}{hint}"
     return ""
+
+
+def _no_step(counts: dict[str, int]) -> str:
+    """Why no step was recorded: training elsewhere, or code that leaves each step out."""
+    backwards = counts.get("backward", 0)
+    if not backwards:
+        return "no optimizer step was recorded: training in child processes is not seen"
+    if "optimizer" not in counts:
+        return f"{counted(backwards, 'backward')} and no optimizer of torch.optim were recorded"
+    return f"{counted(backwards, 'backward')} were recorded, and the script's own code let no optimizer step follow"
 
 
 def _trace(ended: dict[str, Any]) -> list[tuple[str, int]]:

@@ -72,7 +72,7 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.GRADIENT_PENALTY_UNSCALED: RunRule(
         _H,
-        "the loss that `{text}` helps to build depends on the loss scale",
+        "`{text}` differentiates unscaled in float16, or the loss that it helps to build depends on the loss scale",
         "scale what `autograd.grad` differentiates, and divide its result by the scale",
     ),
     Violation.UNSCALED_BACKWARD: RunRule(
@@ -127,8 +127,8 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.STEP_WRONG_OBJECT: RunRule(
         _H,
-        "`{text}` gave the scaler something that is no optimizer",
-        "give `scaler.step` the optimizer itself",
+        "`{text}` gave the scaler something that is no optimizer, or gradients that another scaler had scaled",
+        "give `scaler.step` the optimizer itself, and the scaler that scaled its loss",
     ),
     Violation.CLIP_OVER_EXHAUSTED_ITERATOR: RunRule(
         _H,
@@ -157,7 +157,7 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.FP16_WITHOUT_SCALER: RunRule(
         _H,
-        "training ran under this float16 region with no scaler",
+        "`{text}`: training ran in float16 here, and no scaler scaled its loss",
         "scale the loss with a `torch.amp.GradScaler`, or compute in bfloat16",
     ),
     Violation.SCALER_MISCONSTRUCTED: RunRule(

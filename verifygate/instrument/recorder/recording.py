@@ -46,6 +46,8 @@ class Recording:
         """Device types that autocast was entered for."""
         self.nested: Counter[str] = Counter()
         """Regions inside others, or disabled ones, by what they are."""
+        self.has_scaler = False
+        """Whether a scaler that is switched on was made."""
         self.sampler: Any = None
         self.active = True
         self._errors = 0

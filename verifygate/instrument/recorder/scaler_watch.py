@@ -59,6 +59,7 @@ class ScalerWatch:
         if index is None:
             self._made += 1
             index = self._scalers[scaler] = self._made
+            self.recording.has_scaler |= _enabled(scaler)
             device = getattr(scaler, "_device", None)
             self.recording.journal.fact(
                 "scaler",
