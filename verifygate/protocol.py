@@ -32,6 +32,8 @@ class Event(StrEnum):
     """A direct step that a hand-written test for inf and NaN guards."""
     UPDATE = "update"
     ZERO_GRAD = "zero_grad"
+    WRITTEN = "gradients written by hand"
+    """Other tensors are put in the place of the gradients, or their values: nothing of a backward is left in them."""
     READ = "gradients read"
     """A norm, a histogram or another measure of the gradients that is not linear in them, or noise added to them."""
 
@@ -49,6 +51,7 @@ class Gradients(StrEnum):
     UNSCALED = "unscaled"
     MIXED = "scaled and unscaled mixed"
     SPENT = "spent by a step"
+    WRITTEN = "written by hand"
 
 
 class ScalerState(StrEnum):
@@ -197,10 +200,12 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.SCALED_BACKWARD, _G.SPENT, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED),
     _row(_E.SCALED_BACKWARD, _G.CLEARED, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
     _row(_E.SCALED_BACKWARD, _G.MIXED),
+    _row(_E.SCALED_BACKWARD, _G.WRITTEN, to=_G.UNKNOWN),
     _row(_E.SCALED_BACKWARD, to=_G.SCALED),
     # A backward without scale is right as long as no scaler ever divides what it made.
     _row(_E.PLAIN_BACKWARD, (_G.SCALED, _G.STALE), to=_G.MIXED, breaks=_V.UNSCALED_BACKWARD),
     _row(_E.PLAIN_BACKWARD, (_G.UNSCALED, _G.MIXED)),
+    _row(_E.PLAIN_BACKWARD, _G.WRITTEN, to=_G.UNKNOWN),
     _row(_E.PLAIN_BACKWARD, _G.SPENT, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED),
     _row(_E.PLAIN_BACKWARD, _G.CLEARED, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
     _row(_E.PLAIN_BACKWARD, to=_G.PLAIN),
@@ -213,6 +218,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     _row(_E.UNSCALE, None, _S.STEPPED, then=_S.UNSCALED, breaks=_V.UNSCALE_TWICE),
     _row(_E.UNSCALE, _G.PLAIN, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
+    _row(_E.UNSCALE, _G.WRITTEN, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.UNSCALED_BACKWARD, by=_E.WRITTEN),
     _row(_E.UNSCALE, _G.STALE, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
     _row(_E.UNSCALE, _G.UNSCALED, _S.READY, then=_S.UNSCALED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
     _row(_E.UNSCALE, _G.UNKNOWN_CLIPPED, to=_G.UNSCALED, then=_S.UNSCALED, breaks=_V.CLIP_BEFORE_UNSCALE, by=_E.CLIP),
@@ -226,6 +232,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     # scaler.step unscales what is not unscaled yet, skips on inf, and may come once per window.
     _row(_E.SCALER_STEP, None, _S.STEPPED, to=_G.SPENT, breaks=_V.MISSING_UPDATE, by=_E.SCALER_STEP),
     _row(_E.SCALER_STEP, _G.PLAIN, to=_G.SPENT, then=_S.STEPPED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
+    _row(_E.SCALER_STEP, _G.WRITTEN, to=_G.SPENT, then=_S.STEPPED, breaks=_V.UNSCALED_BACKWARD, by=_E.WRITTEN),
     _row(_E.SCALER_STEP, _G.STALE, to=_G.SPENT, then=_S.STEPPED, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
     # it does not remember that they are unscaled, and divides a second time
     _row(_E.SCALER_STEP, _G.UNSCALED, _S.READY, to=_G.SPENT, then=_S.READY, breaks=_V.MISPLACED_UPDATE, by=_E.UPDATE),
@@ -246,6 +253,10 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.UPDATE, _G.SCALED, _S.UNKNOWN, to=_G.STALE, then=_S.READY),
     _row(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _S.UNKNOWN),
     _row(_E.UPDATE, then=_S.READY),
+    # What is written when the gradients are spent comes from elsewhere; else it may be made of them.
+    _row(_E.WRITTEN, _G.SPENT, to=_G.WRITTEN),
+    _row(_E.WRITTEN, _G.WRITTEN),
+    _row(_E.WRITTEN, to=_G.UNKNOWN),
     # Zeroing what no step has used yet throws a backward away.
     _row(_E.ZERO_GRAD, _G.UNSCALED, _S.READY, to=_G.NONE),  # a step left out on purpose: unscale_ and update came
     _row(_E.ZERO_GRAD, (_G.PLAIN, _G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),

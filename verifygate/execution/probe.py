@@ -13,6 +13,7 @@ from typing import Any
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
+from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.order import ObservedViolation, OrderJudge
 from verifygate.execution.recorded_trace import Trace, read_trace
@@ -108,6 +109,8 @@ def _report(
     hits: list[tuple[str, ObservedViolation]] = []
     for section in trace.sections:
         hits += [("", hit) for hit in (*judge.judge(section), *violations_of_the_run(section, trace, whole=whole))]
+    if not whole and not launched.completed.timed_out:
+        hits += [("", hit) for hit in ended_by_overflow(trace, _calls(launched, scrubber))]
     found = findings(hits, ownership)
     own = own_events(trace, ownership)
     seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
@@ -122,6 +125,12 @@ def _report(
         trace=seen,
         findings=found,
     )
+
+
+def _calls(launched: Launched, scrubber: Scrubber) -> list[tuple[str, int]]:
+    """The frames of the error that ended the script; none where its innermost is not the project's own."""
+    frames = _trace(launched.ended or {})
+    return frames if frames and scrubber.inside(frames[-1][0]) is not None else []
 
 
 def _files(trace: Trace, scrubber: Scrubber) -> Sources:

@@ -173,6 +173,9 @@ _WORDS = {
     "unscale": "unscale_",
     "scaler": "new scaler",
     "touched": "gradients written by hand",
+    "written": "gradients written by hand",
+    "grad": "autograd.grad",
     "bounded": "gradients bounded by hand",
     "save": "torch.save",
+    "end": "end of the run",
 }

@@ -56,7 +56,7 @@ def loss_that_is_promoted(w):
 def loss_of_an_evaluation(w):
     with torch.autocast("cpu", dtype=F16):
         outputs = w.model(w.batches[0])
-    functional.mse_loss(outputs, torch.zeros(8, 1, dtype=F16)).item()
+    functional.mse_loss(outputs, torch.zeros(8, 1, dtype=F16)).item()  # AMP110
     w.scaler.scale(w.loss(w.batches[1])).backward()
     w.scaler.step(w.optimizer)
     w.scaler.update()

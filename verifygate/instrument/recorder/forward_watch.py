@@ -170,8 +170,10 @@ class ForwardWatch:
 
 def _is_part_of_a_loss(name: str, result: Any) -> bool:
     """Whether it is float16; of what adds up, only one number counts: the rest may be a layer's."""
-    return isinstance(result, torch.Tensor) and result.dtype is torch.float16 and (
-        name not in REDUCTIONS or result.numel() == 1
+    return (
+        isinstance(result, torch.Tensor)
+        and result.dtype is torch.float16
+        and (name not in REDUCTIONS or result.numel() == 1)
     )
 
 

@@ -72,6 +72,7 @@ class GradientWatch:
         def after(_result: object, raised: BaseException | None) -> None:
             self.recording.leaves("backward")
             self._bounded = None if root == "scaled" else {}
+            self.recording.writes.forget()
             if self.recording.sampler is not None:
                 self.recording.sampler.in_backward = False
             reached = []
@@ -89,6 +90,7 @@ class GradientWatch:
                 optimizers=reached,
                 devices=sorted(devices),
                 uses=uses or None,
+                inf=[track.index for track in tracks if track.index in reached and not track.is_finite] or None,
                 half=_is_half(tensors) or None,
                 raised=error_name(raised),
             )
@@ -233,6 +235,7 @@ class GradientWatch:
         return found
 
     def _zeroed(self, tracks: list[Track], raised: BaseException | None) -> None:
+        self.recording.writes.forget()
         for track in tracks:
             self.recording.remember(track)
         if tracks:

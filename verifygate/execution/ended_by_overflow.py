@@ -1,0 +1,67 @@
+"""AMP214: a run that its own code ended at an inf, which the scaler meets with a skipped step and a lower scale."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from verifygate.execution.order import ObservedViolation
+from verifygate.execution.recorded_trace import Event, Frame, Trace
+from verifygate.protocol import Violation
+
+SKIPS = 2
+"""After so many skipped steps in a row, to end the run is a guard against a training that stands still."""
+
+
+def ended_by_overflow(trace: Trace, calls: Sequence[tuple[str, int]]) -> Iterable[ObservedViolation]:
+    """The violation, where the last window of the run overflowed; `calls` are path and line of the error's frames.
+
+    `calls` holds the project's own frames, outermost first; empty where torch raised, and no code of the project.
+    """
+    events = trace.sections[-1].events if trace.sections else []
+    found = next((event for event in reversed(events) if _is_inf(event)), None)
+    if found is None:
+        return
+    number = next(iter(found.fields.get("inf") or found.optimizers()), None)
+    after = [event for event in events if event.number > found.number]
+    closing = ("scaler.step", "optimizer.step", "zero_grad", "update", "backward")
+    if number is None or any(event.kind in closing for event in after) or not _is_searching(trace, events, found):
+        return
+    clip = next((event for event in after if event.kind == "clip" and event.raised), None)
+    if clip is not None:  # `error_if_nonfinite`
+        yield ObservedViolation(Violation.SKIP_GUARD_BREAKS_SCALER, clip, clip, (found, clip))
+    elif calls:
+        end = _end(found, calls)
+        yield ObservedViolation(Violation.SKIP_GUARD_BREAKS_SCALER, end, found, (found, end), certain=False)
+
+
+def _is_inf(event: Event) -> bool:
+    if event.kind == "unscale":
+        return not event.raised and bool(event.fields.get("found_inf"))
+    return event.kind == "backward" and event.fields.get("root") == "scaled" and bool(event.fields.get("inf"))
+
+
+def _is_searching(trace: Trace, events: list[Event], found: Event) -> bool:
+    """Whether the scale is what overflowed: the loss was finite, and the scaler had not backed off in vain before."""
+    scale: float | None = None
+    skips, is_finite = 0, True
+    for event in events:
+        if event.number > found.number:
+            break
+        if event.kind == "scaler" and isinstance(first := trace.scalers[event.scaler or 0].get("init_scale"), float):
+            scale = first
+        elif event.kind == "update" and isinstance(now := event.fields.get("scale"), int | float):
+            scale = float(now)
+        elif event.kind == "scaler.step":
+            skips = skips + 1 if event.fields.get("stepped") is False else 0
+        elif event.kind == "scale":
+            is_finite = event.fields.get("finite") is not False
+    return is_finite and skips < SKIPS and scale is not None and scale > 1
+
+
+def _end(found: Event, calls: Sequence[tuple[str, int]]) -> Event:
+    """The end of the run as an event: what raised, or left the interpreter."""
+    symbols = {frame.path: frame.symbol for frame in reversed(found.frames)}
+    paths = [(os.path.realpath(path), line) for path, line in reversed(calls)]
+    frames = tuple(Frame(path, symbols.get(path, ""), line) for path, line in paths)
+    return Event(found.number, "end", found.step, frames, "", {"raised": "an error of its own"})
