@@ -20,7 +20,7 @@ from verifygate.sources.tree import Sources
 
 pytest.importorskip("torch")
 CASES = Path(__file__).parent / "cases"
-MODULES = ("order", "gan", "regions", "forwards")
+MODULES = ("order", "gan", "regions", "forwards", "writes")
 NAMED = re.compile(r"^def ([a-z]\w*)\(w\)|# (AMP\d+)$", re.MULTILINE)
 Expected = dict[str, set[tuple[str, int]]]
 

@@ -176,7 +176,8 @@ class OrderJudge:
             line.pending.clear()
             line.bounded = None
             step = max((line.last[move].number for move in _USES if move in line.last), default=0)
-            if event.fields.get("replaced") and step > self._scaled_last:
+            copied = replaced is not None and event.fields.get("factor") is not None  # and they are not all zeros
+            if (copied or event.fields.get("replaced")) and step > self._scaled_last:
                 self._feed(line, ProtocolEvent.WRITTEN, replaced or event)
             else:
                 line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
@@ -232,10 +233,18 @@ class OrderJudge:
         if event.fields.get("endless"):
             return  # it measures, and changes nothing
         lines = [line for line in self._of(event) if line.state.gradients in _KNOWN]
+        lines = [line for line in lines if not self._is_of_the_divided(line, event)]
         spent = bool(lines) and all(line.state.gradients is Gradients.SPENT for line in lines)
         for line in lines:
             if line.state.gradients is not Gradients.SPENT or spent:
                 self._feed(line, ProtocolEvent.CLIP, event)
+
+    def _is_of_the_divided(self, line: _Line, clip: Event) -> bool:
+        """Whether the clip is of no other gradients of this line than those that another optimizer unscaled."""
+        if line.divided is None:
+            return False
+        (number,) = line.divided.optimizers()
+        return int(clip.fields.get("tensors") or 0) <= int(self._trace.optimizers.get(number, {}).get("tensors", 0))
 
     def _unscale(self, event: Event) -> None:
         for number in event.fields.get("shared") or ():

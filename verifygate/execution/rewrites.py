@@ -1,7 +1,7 @@
 """What statements of the project made of scaled gradients, told from their sizes before and after.
 
 A clip brings gradients of different sizes to one size: a norm, a largest value, or a norm of all of them together. That
-size comes from a limit, so it does not grow with the loss scale, and the scaler then divides it. A factor, or a sum over
+size comes from a limit, so it does not grow with the loss scale, and the scaler divides it. A factor, or a sum over
 processes, keeps the sizes apart; it is right on scaled gradients as well.
 """
 
@@ -40,10 +40,9 @@ class Rewrites:
     def clips(self) -> Iterator[tuple[Rewrite, bool]]:
         """The first write of each statement that clips, and whether its limit is known to ignore the scale."""
         for rewrites in self._seen.values():
-            sizes = [
-                (size, rewrite.scale) for rewrite in rewrites for size in rewrite.written.fields.get("sizes") or ()
-            ]
-            whole = [(rewrite.written.fields["norm"], rewrite.scale) for rewrite in rewrites if _is_whole(rewrite)]
+            measured = [rewrite for rewrite in rewrites if rewrite.written.fields.get("norm")]
+            sizes = [(size, rewrite.scale) for rewrite in measured for size in rewrite.written.fields["sizes"]]
+            whole = [(rewrite.written.fields["norm"], rewrite.scale) for rewrite in measured]
             for pairs in (
                 [(a, b, scale) for (a, b, _, _), scale in sizes],
                 [(a, b, scale) for (_, _, a, b), scale in sizes],
@@ -52,10 +51,6 @@ class Rewrites:
                 if (scales := _brought_to_one_size(pairs)) is not None:
                     yield rewrites[0], len(scales) > 1
                     break
-
-
-def _is_whole(rewrite: Rewrite) -> bool:
-    return bool(rewrite.written.fields.get("norm"))
 
 
 def _brought_to_one_size(pairs: list[tuple[float, float, float | None]]) -> set[float] | None:

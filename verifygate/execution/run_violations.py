@@ -285,10 +285,10 @@ def _unscaled_without_region(section: Section, trace: Trace) -> Iterator[Observe
     master = any("float32" in fact.get("dtypes", ()) for fact in trace.optimizers.values())
     by_hand = any(event.kind in ("touched", "scale") for event in section.events)
     live = any(fact.get("enabled") for fact in trace.scalers.values())
-    if steps and in_half and master and not by_hand and not live and len(backwards) >= REPEATED:
-        if all(event.fields.get("root") == "plain" for event in backwards):
-            first = backwards[0]
-            yield ObservedViolation(Violation.FP16_WITHOUT_SCALER, first, first, (first,), certain=False)
+    plain = all(event.fields.get("root") == "plain" for event in backwards)
+    if steps and in_half and master and plain and not by_hand and not live and len(backwards) >= REPEATED:
+        first = backwards[0]
+        yield ObservedViolation(Violation.FP16_WITHOUT_SCALER, first, first, (first,), certain=False)
 
 
 def _missing(events: list[Event]) -> Iterator[ObservedViolation]:

@@ -37,8 +37,9 @@ class Roots:
     def mark_event(self, results: Any, event: int) -> None:
         """Mark results of the operation that this event tells of."""
         for tensor in _tensors(results):
-            if tensor.grad_fn is not None:
-                tensor.grad_fn.metadata[EVENT_MARK] = event
+            node: Any = tensor.grad_fn
+            if node is not None:
+                node.metadata[EVENT_MARK] = event
                 self.marked_events += 1
 
     def events_below(self, tensors: Any) -> list[int]:
@@ -53,8 +54,9 @@ class Roots:
         """Mark the result of `scale()`: a tensor, or a container of them."""
         self._live = True
         for tensor in _tensors(scaled):
-            if tensor.grad_fn is not None:
-                tensor.grad_fn.metadata[MARK] = scaler
+            node: Any = tensor.grad_fn
+            if node is not None:
+                node.metadata[MARK] = scaler
 
     def kind(self, tensors: Any, weights: Any) -> tuple[str, int | None]:
         """`scaled` with the scaler's number, `plain`, or `unclear` where it may have been scaled by hand."""

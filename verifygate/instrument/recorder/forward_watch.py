@@ -51,9 +51,9 @@ class ForwardWatch:
     def patch(self) -> None:
         """Put the watch around losses, around what takes constants, and around what starts threads."""
         around = self.recording.around_operator
-        for owner, names in ((torch._C._nn, LOSSES), (torch, MORE_LOSSES)):
+        for module, names in ((torch._C._nn, LOSSES), (torch, MORE_LOSSES)):
             for name in names.split():
-                around(owner, name, self._loss(name))
+                around(module, name, self._loss(name))
         for name in (*REDUCTIONS, *LIFTED.split()):
             for owner in (torch.Tensor, torch):
                 around(owner, name, self._by_hand(name))

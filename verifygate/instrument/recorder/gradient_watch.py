@@ -103,7 +103,9 @@ class GradientWatch:
             return None
         outputs = argument(arguments, keywords, "outputs", 0)
         weights = argument(arguments, keywords, "grad_outputs", 2)
-        root, scaler = self.recording.roots.kind(outputs, None if self._are_ones(weights) else weights)
+        root, scaler = self.recording.roots.kind(outputs, None)
+        if root == "plain" and not self._are_ones(weights):
+            root = "unclear"
         graph = bool(argument(arguments, keywords, "create_graph", 4))
         half = graph and half_below(outputs)
 

@@ -22,8 +22,9 @@ REPLACING = ("copy_", "fill_", "zero_", "set_", "_foreach_copy_", "_foreach_zero
 """Writes in place after which nothing is left of what was there."""
 CHANGING = (
     "mul_ div_ true_divide_ multiply_ divide_ add_ sub_ addcmul_ addcdiv_ lerp_ pow_ sign_ neg_ round_ renorm_ "
-    "masked_fill_ masked_scatter_ index_fill_ index_put_ index_copy_ scatter_ normal_ __setitem__ __imul__ __itruediv__ __iadd__ __isub__ _foreach_mul_ _foreach_div_ _foreach_add_ "
-    "_foreach_sub_ _foreach_clamp_min_ _foreach_clamp_max_ _foreach_lerp_"
+    "masked_fill_ masked_scatter_ index_fill_ index_put_ index_copy_ scatter_ normal_ __setitem__ __imul__ "
+    "__itruediv__ __iadd__ __isub__ _foreach_mul_ _foreach_div_ _foreach_add_ _foreach_sub_ _foreach_clamp_min_ "
+    "_foreach_clamp_max_ _foreach_lerp_"
 )
 MEASURED = 1 << 22
 """Elements of a gradient that is measured, at most."""
@@ -103,7 +104,7 @@ class WriteWatch:
             )
 
     def _patch_assignment(self) -> None:
-        base = torch._C.TensorBase.grad
+        base: Any = torch._C.TensorBase.grad
 
         def assign(parameter: Any, value: Any) -> None:
             after = self._assigned(parameter, value)
@@ -113,7 +114,7 @@ class WriteWatch:
 
         assign.__code__ = assign.__code__.replace(co_filename=UNSEEN)
         named: Any = torch.Tensor
-        named.grad = property(base.__get__, assign, base.__delete__, base.__doc__)  # type: ignore[attr-defined]
+        named.grad = property(base.__get__, assign, base.__delete__, base.__doc__)
 
     def _assigned(self, parameter: Any, value: Any) -> After | None:
         try:
@@ -133,11 +134,11 @@ class WriteWatch:
                 return None
             target = arguments[0]
             changes = [
-                self._change(track, parameter, replaced)
+                change
                 for tensor in (target if isinstance(target, list | tuple) else (target,))
                 for track, parameter in self._owners(tensor)
+                if (change := self._change(track, parameter, replaced)) is not None
             ]
-            changes = [change for change in changes if change is not None]
 
             def after(result: object, raised: BaseException | None) -> None:
                 for change in changes:
