@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from verifygate.execution.order import ObservedViolation
 from verifygate.execution.recorded_trace import Event, Frame, Trace
@@ -13,10 +14,12 @@ SKIPS = 2
 """After so many skipped steps in a row, to end the run is a guard against a training that stands still."""
 
 
-def ended_by_overflow(trace: Trace, calls: Sequence[tuple[str, int]]) -> Iterable[ObservedViolation]:
-    """The violation, where the last window of the run overflowed; `calls` are path and line of the error's frames.
+def ended_by_overflow(
+    trace: Trace, calls: Sequence[tuple[str, int]], is_own: Callable[[str], bool]
+) -> Iterable[ObservedViolation]:
+    """The violation, where the last window of the run overflowed.
 
-    `calls` holds the project's own frames, outermost first; empty where torch raised, and no code of the project.
+    `calls` are path and line of the error's frames, outermost first; `is_own` tells which paths are the project's.
     """
     events = trace.sections[-1].events if trace.sections else []
     found = next((event for event in reversed(events) if _is_inf(event)), None)
@@ -27,12 +30,16 @@ def ended_by_overflow(trace: Trace, calls: Sequence[tuple[str, int]]) -> Iterabl
     closing = ("scaler.step", "optimizer.step", "zero_grad", "update", "backward")
     if number is None or any(event.kind in closing for event in after) or not _is_searching(trace, events, found):
         return
-    clip = next((event for event in after if event.kind == "clip" and event.raised), None)
-    if clip is not None:  # `error_if_nonfinite`
-        yield ObservedViolation(Violation.SKIP_GUARD_BREAKS_SCALER, clip, clip, (found, clip))
-    elif calls:
-        end = _end(found, calls)
-        yield ObservedViolation(Violation.SKIP_GUARD_BREAKS_SCALER, end, found, (found, end), certain=False)
+    own = [call for call in calls if is_own(call[0])]
+    if own and (own[-1] == calls[-1] or _is_clip(calls[-1][0])):
+        end = _end(found, own)
+        certain = own[-1] != calls[-1]  # torch says that it is for the inf; the project's code may have other reasons
+        yield ObservedViolation(Violation.SKIP_GUARD_BREAKS_SCALER, end, found, (found, end), certain)
+
+
+def _is_clip(path: str) -> bool:
+    """Whether torch's clip raised, by `error_if_nonfinite`."""
+    return Path(path).parts[-4:] == ("torch", "nn", "utils", "clip_grad.py")
 
 
 def _is_inf(event: Event) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ def _report(
     for section in trace.sections:
         hits += [("", hit) for hit in (*judge.judge(section), *violations_of_the_run(section, trace, whole=whole))]
     if not whole and not launched.completed.timed_out:
-        hits += [("", hit) for hit in ended_by_overflow(trace, _calls(launched, scrubber))]
+        hits += [("", hit) for hit in _after_overflow(trace, launched, scrubber)]
     found = findings(hits, ownership)
     own = own_events(trace, ownership)
     seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
@@ -127,10 +127,9 @@ def _report(
     )
 
 
-def _calls(launched: Launched, scrubber: Scrubber) -> list[tuple[str, int]]:
-    """The frames of the error that ended the script; none where its innermost is not the project's own."""
-    frames = _trace(launched.ended or {})
-    return frames if frames and scrubber.inside(frames[-1][0]) is not None else []
+def _after_overflow(trace: Trace, launched: Launched, scrubber: Scrubber) -> Iterable[ObservedViolation]:
+    calls = _trace(launched.ended or {})
+    return ended_by_overflow(trace, calls, lambda path: scrubber.inside(path) is not None)
 
 
 def _files(trace: Trace, scrubber: Scrubber) -> Sources:

@@ -99,7 +99,8 @@ class Sampler:
             return
         dtype = str(tensor.dtype).removeprefix("torch.")
         self.operations[dtype] += 1
-        self.of_backward[dtype] += self.in_backward
+        if self.in_backward:
+            self.of_backward[dtype] += 1
         flops = flops_of(operator, arguments, keywords, result)
         if flops is None:
             self.uncounted[name] += 1
