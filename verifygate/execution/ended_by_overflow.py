@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from verifygate.execution.order import ObservedViolation
+from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.recorded_trace import Event, Frame, Trace
 from verifygate.protocol import Violation
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.parameter_sets import ParameterSet, named
 from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.execution.rewrites import Rewrite, Rewrites
 from verifygate.protocol import Event as ProtocolEvent
@@ -22,61 +23,6 @@ NEARLY = 1e-3
 """By what a factor may differ from 1 that changes nothing."""
 LARGE = 16.0
 """A loss scale from which on a division by it is told from any other: a factor below its square root is none."""
-
-
-@dataclass(frozen=True)
-class ObservedViolation:
-    """A violation, as a run showed it."""
-
-    violation: Violation
-    blamed: Event
-    """What was done wrong."""
-    shown: Event
-    """What it was seen by; often the same."""
-    path: tuple[Event, ...]
-    certain: bool = True
-    before: Event | None = None
-    """What the violation comes too early or too late after: the order of the two is the fault."""
-
-
-@dataclass
-class _Line:
-    """What is known of the gradients of one set of parameters."""
-
-    state: OptimizerState = field(default_factory=OptimizerState)
-    scaler: int | None = None
-    """The scaler that scaled, unscaled or stepped it last."""
-    path: list[Event] = field(default_factory=list)
-    """The events of the present window."""
-    last: dict[ProtocolEvent, Event] = field(default_factory=dict)
-    pending: list[ObservedViolation] = field(default_factory=list)
-    """Violations that count once a step uses the gradients."""
-    bounded: Event | None = None
-    """A write that took the inf out of scaled gradients by hand."""
-    object: int | None = None
-    """The optimizer object that the scaler's part of the state is about."""
-    others: dict[int, ScalerState] = field(default_factory=dict)
-    """What the scaler remembers of the other optimizers over these parameters."""
-    divided: Event | None = None
-    """What unscaled some of these gradients as those of another optimizer, whose parameters overlap."""
-    rewritten: list[Event] = field(default_factory=list)
-    """Writes by hand to scaled gradients in this window."""
-    hidden: Event | None = None
-    """The write, of these, that left nothing of an inf for the scaler to find."""
-    checked: Event | None = None
-    """The scaler's look that found no inf after that."""
-    replaced: Event | None = None
-    """The last write that put something else in the place of gradients."""
-    backwards: int = 0
-    """Of this window."""
-    closed_after: int = 0
-    """The backwards of the last window that a step closed."""
-    wiped: Event | None = None
-    """A backward of this window whose gradients were thrown away."""
-    wiped_again: list[ObservedViolation] = field(default_factory=list)
-    """In how many windows a backward's gradients were thrown away for those of the same statement."""
-    wiped_now: ObservedViolation | None = None
-    windows: int = 0
 
 
 _USES = (ProtocolEvent.SCALER_STEP, ProtocolEvent.OPTIMIZER_STEP, ProtocolEvent.CHECKED_STEP)
@@ -91,7 +37,7 @@ class OrderJudge:
         self._trace = trace
         self.visits: Counter[tuple[str, int, str]] = Counter()
         """Absolute path, line and event of what happened under a live scaler in a known state."""
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, ParameterSet] = {}
         self._hits: list[ObservedViolation] = []
         self._scale_read: dict[int, bool] = {}
         self._scales: dict[int, float] = {}
@@ -112,11 +58,11 @@ class OrderJudge:
             if len(line.wiped_again) >= 2 and 2 * len(line.wiped_again) >= line.windows:
                 self._hits.append(line.wiped_again[0])
         for one, certain in self._rewrites.clips():
-            self._hits.append(
-                ObservedViolation(
-                    Violation.CLIP_BEFORE_UNSCALE, one.written, one.used, one.path, certain, before=one.before
-                )
-            )
+            violation = Violation.CLIP_BEFORE_UNSCALE
+            self._hits += [
+                self._hit(line, violation, one.written, one.used, one.path, certain=certain, before=one.before)
+                for line in self._of(one.written)
+            ]
         return sorted(self._hits, key=lambda hit: hit.shown.number)
 
     # -- what each event means -----------------------------------------------------------------------------------
@@ -124,9 +70,9 @@ class OrderJudge:
     def _take(self, event: Event) -> None:
         match event.kind:
             case "optimizer":
-                self._lines[event.optimizers()[0]] = _Line(
-                    OptimizerState(Gradients.NONE if event.fields.get("empty") else Gradients.UNKNOWN)
-                )
+                (number,) = event.optimizers()
+                gradients = Gradients.NONE if event.fields.get("empty") else Gradients.UNKNOWN
+                self._lines[number] = ParameterSet(number, OptimizerState(gradients))
             case "backward":
                 self._backward(event)
             case "written":
@@ -182,7 +128,7 @@ class OrderJudge:
             else:
                 line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
 
-    def _keeps_scale(self, line: _Line, event: Event) -> bool:
+    def _keeps_scale(self, line: ParameterSet, event: Event) -> bool:
         """Whether scaled gradients are still scaled after a write: it changed them by far less than by the scale."""
         factor, scale = event.fields.get("factor"), self._scale(line.scaler)
         if line.state.gradients not in _SCALED or factor is None or scale is None:
@@ -210,12 +156,12 @@ class OrderJudge:
             self._note_wiped(line, event)
             self._feed(line, ProtocolEvent.SCALED_BACKWARD if scaled else ProtocolEvent.PLAIN_BACKWARD, event)
 
-    def _note_wiped(self, line: _Line, event: Event) -> None:
+    def _note_wiped(self, line: ParameterSet, event: Event) -> None:
         """Whether this statement made gradients in the present window already, which were zeroed since."""
         if line.state.gradients is Gradients.CLEARED and line.wiped is not None and line.wiped.frames == event.frames:
             zero = line.last.get(ProtocolEvent.ZERO_GRAD)
             if line.wiped_now is None and zero is not None and zero.frames and line.scaler is not None:
-                line.wiped_now = ObservedViolation(Violation.ZERO_GRAD_MISPLACED, zero, event, self._path(line, event))
+                line.wiped_now = self._hit(line, Violation.ZERO_GRAD_MISPLACED, zero, event)
 
     def _zero(self, event: Event) -> None:
         for line in self._of(event):
@@ -239,7 +185,7 @@ class OrderJudge:
             if line.state.gradients is not Gradients.SPENT or spent:
                 self._feed(line, ProtocolEvent.CLIP, event)
 
-    def _is_of_the_divided(self, line: _Line, clip: Event) -> bool:
+    def _is_of_the_divided(self, line: ParameterSet, clip: Event) -> bool:
         """Whether the clip is of no other gradients of this line than those that another optimizer unscaled."""
         if line.divided is None:
             return False
@@ -249,7 +195,7 @@ class OrderJudge:
     def _unscale(self, event: Event) -> None:
         for number in event.fields.get("shared") or ():
             if not event.raised:
-                self._lines.setdefault(int(number), _Line()).divided = event
+                self._lines.setdefault(int(number), ParameterSet(int(number))).divided = event
         for line in self._of(event):
             self._note_divided(line, event)
             if event.fields.get("inner"):
@@ -268,14 +214,13 @@ class OrderJudge:
             self._feed(line, ProtocolEvent.SCALER_STEP, event)
             self._after_step(line, event)
 
-    def _note_other_scaler(self, line: _Line, event: Event) -> None:
+    def _note_other_scaler(self, line: ParameterSet, event: Event) -> None:
         """One scaler scaled the gradients that another one divides: by a scale of its own, or none yet."""
         if line.state.gradients in _SCALED and line.scaler not in (None, event.scaler):
             before = line.last.get(ProtocolEvent.SCALED_BACKWARD)
-            path = self._path(line, event)
-            self._hits.append(ObservedViolation(Violation.STEP_WRONG_OBJECT, event, event, path, before=before))
+            self._hits.append(self._hit(line, Violation.STEP_WRONG_OBJECT, event, event, before=before))
 
-    def _turn_to(self, line: _Line, event: Event) -> None:
+    def _turn_to(self, line: ParameterSet, event: Event) -> None:
         """The scaler's part of the state becomes that of the optimizer which this event is about."""
         number = event.fields.get("object")
         if number is None or number == line.object:
@@ -285,7 +230,7 @@ class OrderJudge:
             line.state = OptimizerState(line.state.gradients, line.others.pop(int(number), ScalerState.READY))
         line.object = int(number)
 
-    def _note_divided(self, line: _Line, event: Event) -> None:
+    def _note_divided(self, line: ParameterSet, event: Event) -> None:
         """Gradients that were unscaled as those of another optimizer, over all or some of the same parameters."""
         self._turn_to(line, event)
         gradients, divided = line.state.gradients, line.divided
@@ -297,15 +242,15 @@ class OrderJudge:
             if not (unscaled or stepped):
                 return
         if divided is not None and gradients in (*_SCALED, Gradients.UNSCALED, Gradients.SPENT):
-            path = (*self._path(line, divided), event)
-            self._hits.append(ObservedViolation(Violation.UNSCALE_TWICE, event, event, path, before=divided))
+            path = (*line.path_to(divided), event)
+            self._hits.append(self._hit(line, Violation.UNSCALE_TWICE, event, event, path, before=divided))
             line.state = OptimizerState(gradients, ScalerState.UNSCALED)
 
-    def _note_by_hand(self, line: _Line, event: Event) -> None:
+    def _note_by_hand(self, line: ParameterSet, event: Event) -> None:
         """What was written by hand to scaled gradients counts once the scaler divides them."""
         self._note_bounded(line, event)
         read = self._scale_read.get(line.scaler or 0)
-        before, path = line.last.get(ProtocolEvent.SCALED_BACKWARD), self._path(line, event)
+        before, path = line.last.get(ProtocolEvent.SCALED_BACKWARD), line.path_to(event)
         if not read:  # else the limit may be multiplied by the scale
             for written in line.rewritten:
                 self._rewrites.add(Rewrite(written, event, (written, *path), before, self._scale(line.scaler)))
@@ -313,25 +258,26 @@ class OrderJudge:
         if line.hidden is not None and event.fields.get("found_inf") == 0:
             line.checked = event
 
-    def _note_hidden(self, line: _Line, update: Event) -> None:
+    def _note_hidden(self, line: ParameterSet, update: Event) -> None:
         """An inf that was taken out of the gradients before the scaler looked, so that it never backs off."""
         hidden, checked = line.hidden, line.checked
         line.hidden = line.checked = None
         if hidden is not None and checked is not None and not update.fields.get("given"):
-            path, before = (*self._path(line, checked), update), line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            path, before = (*line.path_to(checked), update), line.last.get(ProtocolEvent.SCALED_BACKWARD)
             certain = not self._scale_read.get(line.scaler or 0)
             violation = Violation.CLIP_BEFORE_UNSCALE
-            self._hits.append(ObservedViolation(violation, hidden, checked, path, certain, before))
+            self._hits.append(self._hit(line, violation, hidden, checked, path, certain=certain, before=before))
 
-    def _note_bounded(self, line: _Line, event: Event) -> None:
+    def _note_bounded(self, line: ParameterSet, event: Event) -> None:
         """A clip before unscale_, once the scaler divides what was bounded by hand: till then, the program may have."""
         bounded, line.bounded = line.bounded, None
         if bounded is not None and not any(hit.violation is Violation.CLIP_BEFORE_UNSCALE for hit in line.pending):
             # Bounds that are multiplied by the scale, too, take the inf out; but they are thought of.
             certain = not self._scale_read.get(line.scaler or 0)
-            path, before = self._path(line, event), line.last.get(ProtocolEvent.SCALED_BACKWARD)
-            violation = Violation.CLIP_BEFORE_UNSCALE
-            self._hits.append(ObservedViolation(violation, bounded, event, path, certain, before))
+            before = line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            self._hits.append(
+                self._hit(line, Violation.CLIP_BEFORE_UNSCALE, bounded, event, certain=certain, before=before)
+            )
 
     def _optimizer_step(self, event: Event) -> None:
         for line in self._of(event):
@@ -350,7 +296,7 @@ class OrderJudge:
             self._scales[event.scaler or 0] = float(scale)
         lines = [line for line in self._lines.values() if line.scaler == event.scaler]
         if event.raised == "AssertionError":
-            path = self._path(lines[0], event) if lines else (event,)
+            path = lines[0].path_to(event) if lines else (event,)
             self._hits.append(ObservedViolation(Violation.MISPLACED_UPDATE, event, event, path))
         for line in lines:
             self._note_hidden(line, event)
@@ -358,7 +304,7 @@ class OrderJudge:
             line.others = dict.fromkeys(line.others, ScalerState.READY)
         self._scale_read[event.scaler or 0] = False
 
-    def _after_step(self, line: _Line, event: Event) -> None:
+    def _after_step(self, line: ParameterSet, event: Event) -> None:
         line.windows += 1
         line.closed_after, line.backwards = line.backwards, 0
         if line.wiped_now is not None:
@@ -368,16 +314,16 @@ class OrderJudge:
             self._feed(line, ProtocolEvent.ZERO_GRAD, event)
 
     @staticmethod
-    def _is_inf(line: _Line) -> bool:
+    def _is_inf(line: ParameterSet) -> bool:
         found = line.last.get(ProtocolEvent.UNSCALE)
         return found is not None and bool(found.fields.get("found_inf"))
 
     # -- the table -----------------------------------------------------------------------------------------------
 
-    def _of(self, event: Event) -> Iterable[_Line]:
-        return [self._lines.setdefault(number, _Line()) for number in event.optimizers()]
+    def _of(self, event: Event) -> Iterable[ParameterSet]:
+        return [self._lines.setdefault(number, ParameterSet(number)) for number in event.optimizers()]
 
-    def _feed(self, line: _Line, move: ProtocolEvent, event: Event) -> None:
+    def _feed(self, line: ParameterSet, move: ProtocolEvent, event: Event) -> None:
         """Advance one optimizer, and book the violation."""
         before = line.state
         if before.gradients in _KNOWN and line.scaler is not None and event.frames:
@@ -386,11 +332,11 @@ class OrderJudge:
         uses_amp = line.scaler is not None or move is not ProtocolEvent.PLAIN_BACKWARD
         if fault is not None and uses_amp:
             blamed = event if fault.event is move else line.last.get(fault.event, event)
-            hit = ObservedViolation(
+            hit = self._hit(
+                line,
                 _under_guard(fault.violation, line, event),
                 blamed,
                 event,
-                self._path(line, event),
                 certain=self._certain(line, before),
                 before=line.path[-1] if line.path else None,
             )
@@ -407,19 +353,28 @@ class OrderJudge:
         line.path.append(event)
         del line.path[:-PATH_EVENTS]
 
-    def _certain(self, line: _Line, before: OptimizerState) -> bool:
+    def _certain(self, line: ParameterSet, before: OptimizerState) -> bool:
         """A write through `.data` is seen only where values are read; without, gradients may not be what they seem."""
         if before.gradients not in (Gradients.SPENT, Gradients.SCALED, Gradients.STALE):
-            return True
-        number = next((number for number, each in self._lines.items() if each is line), 0)
-        return bool(self._trace.optimizers.get(number, {}).get("read", True))
+            return before.gradients is not Gradients.WRITTEN  # what was written may have been scaled when it was kept
+        return bool(self._trace.optimizers.get(line.number, {}).get("read", True))
 
-    @staticmethod
-    def _path(line: _Line, event: Event) -> tuple[Event, ...]:
-        return tuple(line.path) if line.path and line.path[-1] is event else (*line.path, event)
+    def _hit(
+        self,
+        line: ParameterSet,
+        violation: Violation,
+        blamed: Event,
+        shown: Event,
+        path: tuple[Event, ...] = (),
+        *,
+        certain: bool = True,
+        before: Event | None = None,
+    ) -> ObservedViolation:
+        whose = named(line.number, self._trace.optimizers.get(line.number, {}))
+        return ObservedViolation(violation, blamed, shown, path or line.path_to(shown), certain, before, whose)
 
 
-def _under_guard(violation: Violation, line: _Line, event: Event) -> Violation:
+def _under_guard(violation: Violation, line: ParameterSet, event: Event) -> Violation:
     """The violation in the table, or the guard that left a step out while the gradients were unscaled."""
     unscaled, zeroed = line.last.get(ProtocolEvent.UNSCALE), line.last.get(ProtocolEvent.ZERO_GRAD)
     skipped = unscaled is not None and zeroed is not None and zeroed.number > unscaled.number

@@ -15,7 +15,8 @@ from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.instruments import Launched, launch
-from verifygate.execution.order import ObservedViolation, OrderJudge
+from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.order import OrderJudge
 from verifygate.execution.recorded_trace import Trace, read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verifygate.execution.order import ObservedViolation
+from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.execution.trace_summary import LOW
 from verifygate.protocol import Violation

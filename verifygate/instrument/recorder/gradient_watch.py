@@ -50,6 +50,7 @@ class GradientWatch:
         around(Optimizer, "__init__", self._optimizer_made)
         around(Optimizer, "zero_grad", self._zero_optimizer)
         around(torch.nn.Module, "zero_grad", self._zero_module)
+        around(torch.nn.Module, "named_parameters", self.recording.names.asked)
         for name in BOUNDING:
             for owner in (torch.Tensor, torch):
                 self.recording.around_operator(owner, name, self._bound)

@@ -16,6 +16,7 @@ from .backward_roots import Roots
 from .compilation import compiles
 from .gradient_versions import Track, Tracks
 from .journal import Journal, Places
+from .parameter_names import ParameterNames
 
 HEAD, TAIL = 24_000, 8_000
 """Events kept of the beginning (of a run, or of each section), and at least of the end."""
@@ -37,6 +38,7 @@ class Recording:
         self._readable = frozenset({"cpu", "cuda"} if options.get("emulated") else {"cpu"})
         """Types of devices that nobody has to wait for."""
         self.tracks = Tracks(self._readable)
+        self.names = ParameterNames()
         self.steps = 0
         self.inside: list[str] = []
         """The recorded calls that are running: those of torch that call each other tell of the outer one only."""
@@ -145,6 +147,7 @@ class Recording:
                 type=type(optimizer).__qualname__,
                 tensors=sum(dtypes.values()),
                 dtypes=dict(dtypes),
+                **self.names.of(track.parameters),
                 read=track.is_read,
                 at=self.places.here(),
             )

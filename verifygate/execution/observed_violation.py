@@ -1,0 +1,25 @@
+"""A violation that a run showed, and the events that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verifygate.execution.recorded_trace import Event
+from verifygate.protocol import Violation
+
+
+@dataclass(frozen=True)
+class ObservedViolation:
+    """A violation, as a run showed it."""
+
+    violation: Violation
+    blamed: Event
+    """What was done wrong."""
+    shown: Event
+    """What it was seen by; often the same."""
+    path: tuple[Event, ...]
+    certain: bool = True
+    before: Event | None = None
+    """What the violation comes too early or too late after: the order of the two is the fault."""
+    whose: str = ""
+    """The optimizer and the parameters whose gradients it is about; empty where it is about no gradients."""
