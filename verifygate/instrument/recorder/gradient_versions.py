@@ -134,9 +134,10 @@ class Track:
 
 
 def _norm(gradient: Any) -> float:
-    with torch.no_grad():
-        real = torch.view_as_real(gradient) if gradient.is_complex() else gradient
-        norm = torch.linalg.vector_norm(real.detach(), dtype=torch.float64)
+    values = gradient.detach()
+    if values.is_complex():
+        values = torch.view_as_real(values)
+    norm = torch.linalg.vector_norm(values, dtype=torch.float64)
     return float(torch._C.TensorBase.item(norm))  # not Tensor.item: it may be watched
 
 
