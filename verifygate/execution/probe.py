@@ -186,9 +186,10 @@ def _no_step(counts: dict[str, int]) -> str:
     backwards = counts.get("backward", 0)
     if not backwards:
         return "no optimizer step was recorded: training in child processes is not seen"
+    after = f"no optimizer step was recorded after {counted(backwards, 'backward')}"
     if "optimizer" not in counts:
-        return f"{counted(backwards, 'backward')} and no optimizer of torch.optim were recorded"
-    return f"{counted(backwards, 'backward')} were recorded, and the script's own code let no optimizer step follow"
+        return f"{after}: no optimizer of torch.optim was made"
+    return f"{after}: the script's own code left it out"
 
 
 def _trace(ended: dict[str, Any]) -> list[tuple[str, int]]:
