@@ -131,7 +131,7 @@ def test_half_that_nothing_scales(probe: Probe, old: str, new: str, found: list[
             NORM.replace("1.0)", "1.0, error_if_nonfinite=True)"),
             "2.0**127",
             "torch.ones(8, 6)",
-            [("AMP213", 14, "certain")],
+            [("AMP214", 13, "certain")],
         ),
         (f"{NORM}\n        if norm < 1e9:\n            raise ValueError('other')", "64.0", "torch.ones(8, 6)", []),
         (

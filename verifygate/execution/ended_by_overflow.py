@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.recorded_trace import Event, Frame, Trace
 from verifygate.protocol import Violation
 
@@ -30,11 +30,12 @@ def ended_by_overflow(
     closing = ("scaler.step", "optimizer.step", "zero_grad", "update", "backward")
     if number is None or any(event.kind in closing for event in after) or not _is_searching(trace, events, found):
         return
-    own = [call for call in calls if is_own(call[0])]
+    own = [call for call in calls if is_own(call[0]) and "site-packages" not in Path(call[0]).parts]
     if own and (own[-1] == calls[-1] or _is_clip(calls[-1][0])):
         end = _end(found, own)
         certain = own[-1] != calls[-1]  # torch says that it is for the inf; the project's code may have other reasons
-        yield ObservedViolation(Violation.SKIP_GUARD_BREAKS_SCALER, end, found, (found, end), certain)
+        violation = Violation.SKIP_GUARD_BREAKS_SCALER
+        yield ObservedViolation(violation, end, found, (found, end), certain, form=Form.ENDED_RUN)
 
 
 def _is_clip(path: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.parameter_sets import ParameterSet, named
 from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.execution.rewrites import Rewrite, Rewrites
@@ -164,6 +164,10 @@ class OrderJudge:
                 line.wiped_now = self._hit(line, Violation.ZERO_GRAD_MISPLACED, zero, event)
 
     def _zero(self, event: Event) -> None:
+        zeroed = set(event.optimizers())
+        for line in self._lines.values():
+            if line.divided is not None and not zeroed.isdisjoint(line.divided.optimizers()):
+                line.divided = None
         for line in self._of(event):
             backward = line.last.get(ProtocolEvent.SCALED_BACKWARD)
             self._feed(line, ProtocolEvent.ZERO_GRAD, event)
@@ -218,7 +222,9 @@ class OrderJudge:
         """One scaler scaled the gradients that another one divides: by a scale of its own, or none yet."""
         if line.state.gradients in _SCALED and line.scaler not in (None, event.scaler):
             before = line.last.get(ProtocolEvent.SCALED_BACKWARD)
-            self._hits.append(self._hit(line, Violation.STEP_WRONG_OBJECT, event, event, before=before))
+            self._hits.append(
+                self._hit(line, Violation.STEP_WRONG_OBJECT, event, event, before=before, form=Form.OTHER_SCALER)
+            )
 
     def _turn_to(self, line: ParameterSet, event: Event) -> None:
         """The scaler's part of the state becomes that of the optimizer which this event is about."""
@@ -265,8 +271,18 @@ class OrderJudge:
         if hidden is not None and checked is not None and not update.fields.get("given"):
             path, before = (*line.path_to(checked), update), line.last.get(ProtocolEvent.SCALED_BACKWARD)
             certain = not self._scale_read.get(line.scaler or 0)
-            violation = Violation.CLIP_BEFORE_UNSCALE
-            self._hits.append(self._hit(line, violation, hidden, checked, path, certain=certain, before=before))
+            self._hits.append(
+                self._hit(
+                    line,
+                    Violation.CLIP_BEFORE_UNSCALE,
+                    hidden,
+                    checked,
+                    path,
+                    certain=certain,
+                    before=before,
+                    form=Form.HIDDEN_OVERFLOW,
+                )
+            )
 
     def _note_bounded(self, line: ParameterSet, event: Event) -> None:
         """A clip before unscale_, once the scaler divides what was bounded by hand: till then, the program may have."""
@@ -369,9 +385,10 @@ class OrderJudge:
         *,
         certain: bool = True,
         before: Event | None = None,
+        form: Form | None = None,
     ) -> ObservedViolation:
         whose = named(line.number, self._trace.optimizers.get(line.number, {}))
-        return ObservedViolation(violation, blamed, shown, path or line.path_to(shown), certain, before, whose)
+        return ObservedViolation(violation, blamed, shown, path or line.path_to(shown), certain, before, form, whose)
 
 
 def _under_guard(violation: Violation, line: ParameterSet, event: Event) -> Violation:

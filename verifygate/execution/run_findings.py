@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.recorded_trace import Event, Frame
-from verifygate.execution.run_rules import RULES
+from verifygate.execution.run_rules import FORMS, RULES
 from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.protocol import Violation
@@ -80,7 +80,8 @@ def _finding(
     ownership: Ownership,
     fingerprints: Fingerprints,
 ) -> Finding:
-    rule, hit = RULES[violation], next((hit for _, hit in same if hit.certain), same[0][1])
+    hit = next((hit for _, hit in same if hit.certain), same[0][1])
+    rule = RULES[violation] if hit.form is None else FORMS[hit.form]
     snippet = ownership.sources.line(path, line)
     symbol = hit.blamed.frames[0].symbol
     symbol = "" if symbol == "<module>" else symbol

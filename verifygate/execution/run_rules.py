@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from verifygate.execution.observed_violation import Form
 from verifygate.model import Severity
 from verifygate.protocol import Violation
 
@@ -127,8 +128,8 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.STEP_WRONG_OBJECT: RunRule(
         _H,
-        "`{text}` gave the scaler something that is no optimizer, or gradients that another scaler had scaled",
-        "give `scaler.step` the optimizer itself, and the scaler that scaled its loss",
+        "`{text}` gave the scaler something that is no optimizer",
+        "give `scaler.step` the optimizer itself",
     ),
     Violation.CLIP_OVER_EXHAUSTED_ITERATOR: RunRule(
         _H,
@@ -181,3 +182,22 @@ RULES: dict[Violation, RunRule] = {
         "leave the parameters in float32: autocast casts what it needs",
     ),
 }
+
+FORMS: dict[Form, RunRule] = {
+    Form.HIDDEN_OVERFLOW: RunRule(
+        _C,
+        "`{text}` took an inf out of scaled gradients: the scaler found none, and its scale never falls",
+        "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
+    ),
+    Form.OTHER_SCALER: RunRule(
+        _H,
+        "`{text}` divided by its scale what another scaler had multiplied by its own",
+        "let the scaler that scaled the loss unscale and step: one scaler for all optimizers is enough",
+    ),
+    Form.ENDED_RUN: RunRule(
+        _H,
+        "`{text}` ended the run at an overflow, as the scaler meets them while it looks for its scale",
+        "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
+    ),
+}
+"""In the place of what stands above, for one form of a rule's violation."""

@@ -206,3 +206,15 @@ def clip_of_all_when_the_head_is_unscaled(w):
         w.scaler.step(head)
         w.scaler.step(body)
         w.scaler.update()
+
+
+def head_zeroed_by_its_own_optimizer(w):
+    head = torch.optim.SGD(w.model[2].parameters(), lr=0.001)
+    for batch in w.batches:
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.step(head)
+        head.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+        w.optimizer.zero_grad()
