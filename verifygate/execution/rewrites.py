@@ -59,6 +59,10 @@ def _brought_to_one_size(pairs: list[tuple[float, float, float | None]]) -> set[
     At least half of what shrank must have become so: what is alike by chance is no clip.
     """
     shrunk = sorted(((b, a, scale) for a, b, scale in pairs if 0 < b < a * (1 - DIFFERENT)), key=lambda one: one[0])
+    by_scale = [b / scale for b, _, scale in shrunk if scale]
+    has_several = len({scale for _, _, scale in shrunk}) > 1 and len(by_scale) == len(shrunk)
+    if has_several and max(by_scale) <= min(by_scale) * (1 + SAME):
+        return None  # a limit that is multiplied by the scale
     classes: list[list[tuple[float, float, float | None]]] = []
     for one in shrunk:
         if classes and one[0] <= classes[-1][0][0] * (1 + SAME):
