@@ -204,11 +204,13 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.SCALED_BACKWARD, _G.PLAIN, to=_G.MIXED, breaks=_V.UNSCALED_BACKWARD, by=_E.PLAIN_BACKWARD),
     _row(_E.SCALED_BACKWARD, _G.SPENT, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED),
     _row(_E.SCALED_BACKWARD, _G.CLEARED, to=_G.SCALED, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
-    _row(_E.SCALED_BACKWARD, (_G.MIXED, _G.WRITTEN), to=_G.MIXED),
+    _row(_E.SCALED_BACKWARD, _G.MIXED),
+    _row(_E.SCALED_BACKWARD, _G.WRITTEN, to=_G.UNKNOWN),
     _row(_E.SCALED_BACKWARD, to=_G.SCALED),
     # A backward without scale is right as long as no scaler ever divides what it made.
     _row(_E.PLAIN_BACKWARD, (_G.SCALED, _G.STALE), to=_G.MIXED, breaks=_V.UNSCALED_BACKWARD),
     _row(_E.PLAIN_BACKWARD, (_G.UNSCALED, _G.MIXED)),
+    _row(_E.PLAIN_BACKWARD, _G.WRITTEN, to=_G.UNKNOWN),
     _row(_E.PLAIN_BACKWARD, _G.SPENT, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED),
     _row(_E.PLAIN_BACKWARD, _G.CLEARED, to=_G.PLAIN, breaks=_V.ZERO_GRAD_MISPLACED, by=_E.ZERO_GRAD),
     _row(_E.PLAIN_BACKWARD, to=_G.PLAIN),
@@ -269,6 +271,10 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.UPDATE, _G.SCALED, _S.UNKNOWN, to=_G.STALE, then=_S.READY),
     _row(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _S.UNKNOWN),
     _row(_E.UPDATE, then=_S.READY),
+    # What is written when the gradients are spent comes from elsewhere; else it may be made of them.
+    _row(_E.WRITTEN, _G.SPENT, to=_G.WRITTEN),
+    _row(_E.WRITTEN, _G.WRITTEN),
+    _row(_E.WRITTEN, to=_G.UNKNOWN),
     # Zeroing what no step has used yet throws a backward away.
     _row(_E.ZERO_GRAD, _G.UNSCALED, _S.READY, to=_G.NONE),  # a step left out on purpose: unscale_ and update came
     _row(_E.ZERO_GRAD, (_G.PLAIN, _G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),

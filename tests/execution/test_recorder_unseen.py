@@ -33,6 +33,8 @@ for number in range(8):
         loss = model(torch.randn(8, 4)).float().pow(2).mean()
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
+    for each in model.parameters():
+        each.grad = each.grad * 1.0  # from here on each write is looked at
     norm = clip(iter(model.parameters()) if number else model.parameters(), 1.0)
     scaler.step(optimizer)
     scaler.update()
@@ -67,6 +69,20 @@ class Own(torch.Tensor):
         print(func is torch.clamp_, func is torch.Tensor.nan_to_num_)
         return super().__torch_function__(func, types, args, kwargs or {})
 bound(torch.ones(2).as_subclass(Own))
+written = lambda x: (x.mul_(2.0).add_(1.0).masked_fill_(x > 4.0, 3.0), x.__setitem__(0, 2.0), x.pow(2).sum())
+print(written(torch.ones(3)), torch.compile(written, fullgraph=True, backend="eager")(torch.ones(3)))
+def changed(x: torch.Tensor) -> torch.Tensor:
+    return x.mul_(0.5).copy_(torch.exp(x)).div_(2.0).sum()
+print(torch.jit.script(changed)(wanted.grad), wanted.grad, torch.fx.symbolic_trace(changed).code)
+wanted.grad *= 3.0
+wanted.grad = wanted.grad.clone()
+del wanted.grad
+print(wanted.grad, logits.sin().grad)  # the gradient of no leaf: warns
+try:
+    wanted.grad = torch.ones(2)  # raises
+except RuntimeError as error:
+    print(error)
+wanted.grad = torch.ones(3)
 try:
     wanted.grad.clamp_("a")  # raises
 except TypeError as error:
@@ -97,6 +113,7 @@ def test_a_recorded_run_is_the_same_run(tmp_path: Path):
     assert trace.problems == []
     assert trace.sample["steps"] == 4
     assert sum(event.kind == "scaler.step" for event in trace.events) == 8
+    assert any(event.kind == "written" for event in trace.events)
 
 
 def test_a_record_is_bounded_and_says_what_it_dropped(tmp_path: Path):

@@ -20,7 +20,7 @@ from verifygate.sources.tree import Sources
 
 pytest.importorskip("torch")
 CASES = Path(__file__).parent / "cases"
-MODULES = ("order", "gan", "regions", "forwards")
+MODULES = ("order", "gan", "regions", "forwards", "writes")
 NAMED = re.compile(r"^def ([a-z]\w*)\(w\)|# (AMP\d+)$", re.MULTILINE)
 Expected = dict[str, set[tuple[str, int]]]
 
@@ -82,7 +82,7 @@ def test_every_kind_of_event_is_recorded(trace: Trace):
         *("scaler", "scale", "unscale", "scaler.step", "update", "get_scale"),
         *("scaler.state_dict", "scaler.load_state_dict", "save", "loader"),
         *("optimizer", "optimizer.step", "scheduler.step", "zero_grad"),
-        *("backward", "clip", "touched", "bounded", "autocast", "autocast.exit"),
+        *("backward", "grad", "clip", "touched", "written", "bounded", "autocast", "autocast.exit"),
         *("loss", "overflow", "handed", "forward"),
     }
 

@@ -1,61 +1,32 @@
-"""Walk the events of a run through the protocol's table, one optimizer at a time.
+"""Walk the events of a run through the protocol's table, one set of parameters at a time.
 
 The table and the exceptions to it stand in `protocol.py`. What is added here is what only a run has to decide: which
-events are about which optimizer, and whether the gradients of a violation were ever used. A backward that leaves scaled
-gradients in a discriminator, say, accuses nobody when they are zeroed before any step.
+gradients an event is about, what a write by hand left of them, and whether the gradients of a violation were ever used.
+A backward that leaves scaled gradients in a discriminator, say, accuses nobody when they are zeroed before any step.
+Gradients belong to the parameters; what the scaler remembers belongs to the optimizer object that it was given.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from verifygate.execution.observed_violation import Form, ObservedViolation
+from verifygate.execution.parameter_sets import ParameterSet, named
 from verifygate.execution.recorded_trace import Event, Section, Trace
+from verifygate.execution.rewrites import Rewrite, Rewrites
 from verifygate.protocol import Event as ProtocolEvent
 from verifygate.protocol import Gradients, OptimizerState, ScalerState, Violation, advance
 
 PATH_EVENTS = 10
-
-
-@dataclass(frozen=True)
-class ObservedViolation:
-    """A violation, as a run showed it."""
-
-    violation: Violation
-    blamed: Event
-    """What was done wrong."""
-    shown: Event
-    """What it was seen by; often the same."""
-    path: tuple[Event, ...]
-    certain: bool = True
-    before: Event | None = None
-    """What the violation comes too early or too late after: the order of the two is the fault."""
-
-
-@dataclass
-class _Line:
-    """What is known of one optimizer's gradients."""
-
-    state: OptimizerState = field(default_factory=OptimizerState)
-    scaler: int | None = None
-    """The scaler that scaled, unscaled or stepped it last."""
-    path: list[Event] = field(default_factory=list)
-    """The events of the present window."""
-    last: dict[ProtocolEvent, Event] = field(default_factory=dict)
-    pending: list[ObservedViolation] = field(default_factory=list)
-    """Violations that count once a step uses the gradients."""
-    bounded: Event | None = None
-    """A write that took the inf out of scaled gradients by hand."""
-    wiped: Event | None = None
-    """A backward of this window whose gradients were thrown away."""
-    wiped_again: list[ObservedViolation] = field(default_factory=list)
-    """In how many windows a backward's gradients were thrown away for those of the same statement."""
-    wiped_now: ObservedViolation | None = None
-    windows: int = 0
+NEARLY = 1e-3
+"""By what a factor may differ from 1 that changes nothing."""
+LARGE = 16.0
+"""A loss scale from which on a division by it is told from any other: a factor below its square root is none."""
 
 
 _USES = (ProtocolEvent.SCALER_STEP, ProtocolEvent.OPTIMIZER_STEP, ProtocolEvent.CHECKED_STEP)
+_SCALED = (Gradients.SCALED, Gradients.STALE)
 _KNOWN = frozenset(Gradients) - {Gradients.UNKNOWN, Gradients.UNKNOWN_CLIPPED}
 
 
@@ -66,13 +37,18 @@ class OrderJudge:
         self._trace = trace
         self.visits: Counter[tuple[str, int, str]] = Counter()
         """Absolute path, line and event of what happened under a live scaler in a known state."""
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, ParameterSet] = {}
         self._hits: list[ObservedViolation] = []
         self._scale_read: dict[int, bool] = {}
+        self._scales: dict[int, float] = {}
+        self._rewrites = Rewrites()
+        self._scaled_last = 0
+        """The number of the last event by which something may have been scaled, or divided, by hand."""
 
     def judge(self, section: Section) -> list[ObservedViolation]:
         """The violations of one section, in the order in which they showed."""
-        self._lines, self._hits, self._scale_read = {}, [], {}
+        self._lines, self._hits, self._scale_read, self._rewrites = {}, [], {}, Rewrites()
+        self._scaled_last = 0
         for event, gap in section.gaps():
             if gap:
                 self._lines = {}
@@ -81,6 +57,12 @@ class OrderJudge:
             # To throw one bad batch away is no fault; to do so in most windows is to lose what was accumulated.
             if len(line.wiped_again) >= 2 and 2 * len(line.wiped_again) >= line.windows:
                 self._hits.append(line.wiped_again[0])
+        for one, certain in self._rewrites.clips():
+            violation = Violation.CLIP_BEFORE_UNSCALE
+            self._hits += [
+                self._hit(line, violation, one.written, one.used, one.path, certain=certain, before=one.before)
+                for line in self._of(one.written)
+            ]
         return sorted(self._hits, key=lambda hit: hit.shown.number)
 
     # -- what each event means -----------------------------------------------------------------------------------
@@ -88,20 +70,18 @@ class OrderJudge:
     def _take(self, event: Event) -> None:
         match event.kind:
             case "optimizer":
-                self._lines[event.optimizers()[0]] = _Line(
-                    OptimizerState(Gradients.NONE if event.fields.get("empty") else Gradients.UNKNOWN)
-                )
+                (number,) = event.optimizers()
+                gradients = Gradients.NONE if event.fields.get("empty") else Gradients.UNKNOWN
+                self._lines[number] = ParameterSet(number, OptimizerState(gradients))
             case "backward":
                 self._backward(event)
+            case "written":
+                self._written(event)
             case "touched":
-                for line in self._of(event):
-                    line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
-                    line.pending.clear()
-                    line.bounded = None
-                    line.wiped = line.wiped_now = None  # kept, and put back together
+                self._touched(event)
             case "bounded":
                 for line in self._of(event):
-                    if line.state.gradients in (Gradients.SCALED, Gradients.STALE):
+                    if line.state.gradients in _SCALED:
                         line.bounded = event
                         line.path.append(event)
             case "zero_grad":
@@ -116,11 +96,57 @@ class OrderJudge:
                 self._optimizer_step(event)
             case "update":
                 self._update(event)
+            case "scale" | "grad":
+                self._scaled_last = event.number
             case "get_scale":
                 self._scale_read[event.scaler or 0] = True
+                self._scaled_last = event.number
+
+    def _written(self, event: Event) -> None:
+        for line in self._of(event):
+            if line.state.gradients in _SCALED:
+                line.rewritten.append(event)
+                if event.fields.get("hid"):
+                    line.hidden = line.hidden or event
+            if event.fields.get("replaced"):
+                line.replaced = event
+
+    def _touched(self, event: Event) -> None:
+        """A write that shows only in the gradients: what it left of them is told from what it did to their size."""
+        for line in self._of(event):
+            replaced, line.replaced = line.replaced, None
+            line.wiped = line.wiped_now = None  # kept, and put back together
+            line.divided = None
+            if self._keeps_scale(line, event):
+                continue
+            line.pending.clear()
+            line.bounded = None
+            step = max((line.last[move].number for move in _USES if move in line.last), default=0)
+            copied = replaced is not None and event.fields.get("factor") is not None  # and they are not all zeros
+            if (copied or event.fields.get("replaced")) and step > self._scaled_last:
+                self._feed(line, ProtocolEvent.WRITE, replaced or event)
+            else:
+                line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
+
+    def _keeps_scale(self, line: ParameterSet, event: Event) -> bool:
+        """Whether scaled gradients are still scaled after a write: it changed them by far less than by the scale."""
+        factor, scale = event.fields.get("factor"), self._scale(line.scaler)
+        if line.state.gradients not in _SCALED or factor is None or scale is None:
+            return False
+        if self._scale_read.get(line.scaler or 0) and abs(factor - 1) > NEARLY:
+            return False
+        return scale >= LARGE and factor**2 * scale >= 1
+
+    def _scale(self, scaler: int | None) -> float | None:
+        """The loss scale, as far as it was read."""
+        if scaler is None:
+            return None
+        first = self._trace.scalers.get(scaler, {}).get("init_scale")
+        return self._scales.get(scaler, first if isinstance(first, int | float) else None)
 
     def _backward(self, event: Event) -> None:
         for line in self._of(event):
+            line.backwards += 1
             if event.raised or event.fields.get("root") == "unclear":
                 line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
                 continue
@@ -130,19 +156,24 @@ class OrderJudge:
             self._note_wiped(line, event)
             self._feed(line, ProtocolEvent.SCALED_BACKWARD if scaled else ProtocolEvent.PLAIN_BACKWARD, event)
 
-    def _note_wiped(self, line: _Line, event: Event) -> None:
+    def _note_wiped(self, line: ParameterSet, event: Event) -> None:
         """Whether this statement made gradients in the present window already, which were zeroed since."""
         if line.state.gradients is Gradients.CLEARED and line.wiped is not None and line.wiped.frames == event.frames:
             zero = line.last.get(ProtocolEvent.ZERO_GRAD)
             if line.wiped_now is None and zero is not None and zero.frames and line.scaler is not None:
-                line.wiped_now = ObservedViolation(Violation.ZERO_GRAD_MISPLACED, zero, event, self._path(line, event))
+                line.wiped_now = self._hit(line, Violation.ZERO_GRAD_MISPLACED, zero, event)
 
     def _zero(self, event: Event) -> None:
+        zeroed = set(event.optimizers())
+        for line in self._lines.values():
+            if line.divided is not None and not zeroed.isdisjoint(line.divided.optimizers()):
+                line.divided = None
         for line in self._of(event):
             backward = line.last.get(ProtocolEvent.SCALED_BACKWARD)
             self._feed(line, ProtocolEvent.ZERO_GRAD, event)
             line.pending.clear()
-            line.bounded = None
+            line.bounded = line.hidden = line.divided = None
+            line.rewritten.clear()
             if line.state.gradients is Gradients.CLEARED:
                 line.wiped = backward
             else:
@@ -152,38 +183,117 @@ class OrderJudge:
         if event.fields.get("endless"):
             return  # it measures, and changes nothing
         lines = [line for line in self._of(event) if line.state.gradients in _KNOWN]
+        lines = [line for line in lines if not self._is_of_the_divided(line, event)]
         spent = bool(lines) and all(line.state.gradients is Gradients.SPENT for line in lines)
         for line in lines:
             if line.state.gradients is not Gradients.SPENT or spent:
                 self._feed(line, ProtocolEvent.CLIP, event)
 
+    def _is_of_the_divided(self, line: ParameterSet, clip: Event) -> bool:
+        """Whether the clip is of no other gradients of this line than those that another optimizer unscaled."""
+        if line.divided is None:
+            return False
+        (number,) = line.divided.optimizers()
+        return int(clip.fields.get("tensors") or 0) <= int(self._trace.optimizers.get(number, {}).get("tensors", 0))
+
     def _unscale(self, event: Event) -> None:
+        for number in event.fields.get("shared") or ():
+            if not event.raised:
+                self._lines.setdefault(int(number), ParameterSet(int(number))).divided = event
         for line in self._of(event):
+            self._note_divided(line, event)
             if event.fields.get("inner"):
-                # scaler.step unscales what it takes for scaled: wrong where that was done under another name.
-                if line.state.scaler is ScalerState.UNSCALED and line.state.gradients is Gradients.UNSCALED:
-                    self._feed(line, ProtocolEvent.UNSCALE, event)
                 continue
+            self._note_other_scaler(line, event)
             line.scaler = event.scaler
-            self._note_bounded(line, event)
+            self._note_by_hand(line, event)
             self._feed(line, ProtocolEvent.UNSCALE, event)
 
     def _scaler_step(self, event: Event) -> None:
         for line in self._of(event):
+            self._turn_to(line, event)
+            self._note_other_scaler(line, event)
             line.scaler = event.scaler
-            self._note_bounded(line, event)
+            self._note_by_hand(line, event)
             self._feed(line, ProtocolEvent.SCALER_STEP, event)
             self._after_step(line, event)
 
-    def _note_bounded(self, line: _Line, event: Event) -> None:
+    def _note_other_scaler(self, line: ParameterSet, event: Event) -> None:
+        """One scaler scaled the gradients that another one divides: by a scale of its own, or none yet."""
+        if line.state.gradients in _SCALED and line.scaler not in (None, event.scaler):
+            before = line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            self._hits.append(
+                self._hit(line, Violation.STEP_WRONG_OBJECT, event, event, before=before, form=Form.OTHER_SCALER)
+            )
+
+    def _turn_to(self, line: ParameterSet, event: Event) -> None:
+        """The scaler's part of the state becomes that of the optimizer which this event is about."""
+        number = event.fields.get("object")
+        if number is None or number == line.object:
+            return
+        if line.object is not None:
+            line.others[line.object] = line.state.scaler
+            line.state = OptimizerState(line.state.gradients, line.others.pop(int(number), ScalerState.READY))
+        line.object = int(number)
+
+    def _note_divided(self, line: ParameterSet, event: Event) -> None:
+        """Gradients that were unscaled as those of another optimizer, over all or some of the same parameters."""
+        self._turn_to(line, event)
+        gradients, divided = line.state.gradients, line.divided
+        line.divided = None
+        if divided is None:
+            unscaled = gradients is Gradients.UNSCALED and ScalerState.UNSCALED in line.others.values()
+            stepped = gradients is Gradients.SPENT and ScalerState.STEPPED in line.others.values()
+            divided = line.last.get(ProtocolEvent.UNSCALE if unscaled else ProtocolEvent.SCALER_STEP)
+            if not (unscaled or stepped):
+                return
+        if divided is not None and gradients in (*_SCALED, Gradients.UNSCALED, Gradients.SPENT):
+            path = (*line.path_to(divided), event)
+            self._hits.append(self._hit(line, Violation.UNSCALE_TWICE, event, event, path, before=divided))
+            line.state = OptimizerState(gradients, ScalerState.UNSCALED)
+
+    def _note_by_hand(self, line: ParameterSet, event: Event) -> None:
+        """What was written by hand to scaled gradients counts once the scaler divides them."""
+        self._note_bounded(line, event)
+        read = self._scale_read.get(line.scaler or 0)
+        before, path = line.last.get(ProtocolEvent.SCALED_BACKWARD), line.path_to(event)
+        if not read:  # else the limit may be multiplied by the scale
+            for written in line.rewritten:
+                self._rewrites.add(Rewrite(written, event, (written, *path), before, self._scale(line.scaler)))
+        line.rewritten.clear()
+        if line.hidden is not None and event.fields.get("found_inf") == 0:
+            line.checked = event
+
+    def _note_hidden(self, line: ParameterSet, update: Event) -> None:
+        """An inf that was taken out of the gradients before the scaler looked, so that it never backs off."""
+        hidden, checked = line.hidden, line.checked
+        line.hidden = line.checked = None
+        if hidden is not None and checked is not None and not update.fields.get("given"):
+            path, before = (*line.path_to(checked), update), line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            certain = not self._scale_read.get(line.scaler or 0)
+            self._hits.append(
+                self._hit(
+                    line,
+                    Violation.CLIP_BEFORE_UNSCALE,
+                    hidden,
+                    checked,
+                    path,
+                    certain=certain,
+                    before=before,
+                    form=Form.HIDDEN_OVERFLOW,
+                )
+            )
+
+    def _note_bounded(self, line: ParameterSet, event: Event) -> None:
         """A clip before unscale_, once the scaler divides what was bounded by hand: till then, the program may have."""
         bounded, line.bounded = line.bounded, None
         if bounded is not None and not any(hit.violation is Violation.CLIP_BEFORE_UNSCALE for hit in line.pending):
             # Bounds that are multiplied by the scale, too, take the inf out; but they are thought of.
             certain = not self._scale_read.get(line.scaler or 0)
-            path, before = self._path(line, event), line.last.get(ProtocolEvent.SCALED_BACKWARD)
-            violation = Violation.CLIP_BEFORE_UNSCALE
-            self._hits.append(ObservedViolation(violation, bounded, event, path, certain, before))
+            before = line.last.get(ProtocolEvent.SCALED_BACKWARD)
+            self._hits.append(
+                self._hit(line, Violation.CLIP_BEFORE_UNSCALE, bounded, event, certain=certain, before=before)
+            )
 
     def _optimizer_step(self, event: Event) -> None:
         for line in self._of(event):
@@ -192,22 +302,27 @@ class OrderJudge:
             if state is Gradients.UNSCALED and not (self._is_inf(line) or event.fields.get("unread")):
                 # a hand-written check may stand before it, and what it let through is finite
                 move = ProtocolEvent.CHECKED_STEP
-            if state in (Gradients.SCALED, Gradients.STALE) and self._scale_read.get(line.scaler or 0):
+            if state in _SCALED and self._scale_read.get(line.scaler or 0):
                 line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)  # perhaps divided by hand
             self._feed(line, move, event)
             self._after_step(line, event)
 
     def _update(self, event: Event) -> None:
-        self._scale_read[event.scaler or 0] = False
+        if isinstance(scale := event.fields.get("scale"), int | float):
+            self._scales[event.scaler or 0] = float(scale)
         lines = [line for line in self._lines.values() if line.scaler == event.scaler]
         if event.raised == "AssertionError":
-            path = self._path(lines[0], event) if lines else (event,)
+            path = lines[0].path_to(event) if lines else (event,)
             self._hits.append(ObservedViolation(Violation.MISPLACED_UPDATE, event, event, path))
         for line in lines:
+            self._note_hidden(line, event)
             self._feed(line, ProtocolEvent.UPDATE, event)
+            line.others = dict.fromkeys(line.others, ScalerState.READY)
+        self._scale_read[event.scaler or 0] = False
 
-    def _after_step(self, line: _Line, event: Event) -> None:
+    def _after_step(self, line: ParameterSet, event: Event) -> None:
         line.windows += 1
+        line.closed_after, line.backwards = line.backwards, 0
         if line.wiped_now is not None:
             line.wiped_again.append(line.wiped_now)
         line.wiped = line.wiped_now = None
@@ -215,16 +330,16 @@ class OrderJudge:
             self._feed(line, ProtocolEvent.ZERO_GRAD, event)
 
     @staticmethod
-    def _is_inf(line: _Line) -> bool:
+    def _is_inf(line: ParameterSet) -> bool:
         found = line.last.get(ProtocolEvent.UNSCALE)
         return found is not None and bool(found.fields.get("found_inf"))
 
     # -- the table -----------------------------------------------------------------------------------------------
 
-    def _of(self, event: Event) -> Iterable[_Line]:
-        return [self._lines.setdefault(number, _Line()) for number in event.optimizers()]
+    def _of(self, event: Event) -> Iterable[ParameterSet]:
+        return [self._lines.setdefault(number, ParameterSet(number)) for number in event.optimizers()]
 
-    def _feed(self, line: _Line, move: ProtocolEvent, event: Event) -> None:
+    def _feed(self, line: ParameterSet, move: ProtocolEvent, event: Event) -> None:
         """Advance one optimizer, and book the violation."""
         before = line.state
         if before.gradients in _KNOWN and line.scaler is not None and event.frames:
@@ -233,11 +348,11 @@ class OrderJudge:
         uses_amp = line.scaler is not None or move is not ProtocolEvent.PLAIN_BACKWARD
         if fault is not None and uses_amp:
             blamed = event if fault.event is move else line.last.get(fault.event, event)
-            hit = ObservedViolation(
-                _under_guard(fault.violation, line),
+            hit = self._hit(
+                line,
+                _under_guard(fault.violation, line, event),
                 blamed,
                 event,
-                self._path(line, event),
                 certain=self._certain(line, before),
                 before=line.path[-1] if line.path else None,
             )
@@ -247,27 +362,40 @@ class OrderJudge:
                 line.pending.append(hit)
             else:
                 self._hits.append(hit)
-        if move in _USES:
+        if move in _USES or event.raised:
             self._hits += [hit for hit in line.pending if hit not in self._hits]
             line.pending.clear()
         line.last[move] = event
         line.path.append(event)
         del line.path[:-PATH_EVENTS]
 
-    def _certain(self, line: _Line, before: OptimizerState) -> bool:
+    def _certain(self, line: ParameterSet, before: OptimizerState) -> bool:
         """A write through `.data` is seen only where values are read; without, gradients may not be what they seem."""
         if before.gradients not in (Gradients.SPENT, Gradients.SCALED, Gradients.STALE):
-            return True
-        number = next((number for number, each in self._lines.items() if each is line), 0)
-        return bool(self._trace.optimizers.get(number, {}).get("read", True))
+            return before.gradients is not Gradients.WRITTEN  # what was written may have been scaled when it was kept
+        return bool(self._trace.optimizers.get(line.number, {}).get("read", True))
 
-    @staticmethod
-    def _path(line: _Line, event: Event) -> tuple[Event, ...]:
-        return tuple(line.path) if line.path and line.path[-1] is event else (*line.path, event)
+    def _hit(
+        self,
+        line: ParameterSet,
+        violation: Violation,
+        blamed: Event,
+        shown: Event,
+        path: tuple[Event, ...] = (),
+        *,
+        certain: bool = True,
+        before: Event | None = None,
+        form: Form | None = None,
+    ) -> ObservedViolation:
+        whose = named(line.number, self._trace.optimizers.get(line.number, {}))
+        return ObservedViolation(violation, blamed, shown, path or line.path_to(shown), certain, before, form, whose)
 
 
-def _under_guard(violation: Violation, line: _Line) -> Violation:
+def _under_guard(violation: Violation, line: ParameterSet, event: Event) -> Violation:
     """The violation in the table, or the guard that left a step out while the gradients were unscaled."""
     unscaled, zeroed = line.last.get(ProtocolEvent.UNSCALE), line.last.get(ProtocolEvent.ZERO_GRAD)
     skipped = unscaled is not None and zeroed is not None and zeroed.number > unscaled.number
+    earlier = line.last.get(ProtocolEvent.SCALED_BACKWARD)
+    if violation is Violation.UNSCALE_MID_ACCUMULATION and earlier is not None and line.closed_after == 1:
+        skipped |= earlier.frames == event.frames  # the next iteration, and no micro-batches: a window has one backward
     return violation.under_guard if skipped and violation.traits.depends_on_unscale else violation

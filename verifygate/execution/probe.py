@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
+from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.instruments import Launched, launch
-from verifygate.execution.order import ObservedViolation, OrderJudge
+from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.order import OrderJudge
 from verifygate.execution.recorded_trace import Trace, read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
@@ -108,6 +110,8 @@ def _report(
     hits: list[tuple[str, ObservedViolation]] = []
     for section in trace.sections:
         hits += [("", hit) for hit in (*judge.judge(section), *violations_of_the_run(section, trace, whole=whole))]
+    if not whole and not launched.completed.timed_out:
+        hits += [("", hit) for hit in _after_overflow(trace, launched, scrubber)]
     found = findings(hits, ownership)
     own = own_events(trace, ownership)
     seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
@@ -122,6 +126,11 @@ def _report(
         trace=seen,
         findings=found,
     )
+
+
+def _after_overflow(trace: Trace, launched: Launched, scrubber: Scrubber) -> Iterable[ObservedViolation]:
+    calls = _trace(launched.ended or {})
+    return ended_by_overflow(trace, calls, lambda path: scrubber.inside(path) is not None)
 
 
 def _files(trace: Trace, scrubber: Scrubber) -> Sources:
@@ -163,13 +172,24 @@ def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
     if seen.problems:
         return f"the recorder broke: {seen.problems[0]}"
     if not seen.steps:
-        return "no optimizer step was recorded: training in child processes is not seen"
+        return _no_step(counts)
     if seen.steps == seen.skipped:
         return f"the scaler skipped all of {counted(seen.steps, 'step')}: nothing was trained"
     if not counts.get("autocast") and not counts.get("scale"):
         hint = f" ({off}; --emulate-cuda runs it)" if off else ""
         return f"neither autocast nor a live scaler was in use in {counted(seen.steps, 'step')}{hint}"
     return ""
+
+
+def _no_step(counts: dict[str, int]) -> str:
+    """Why no step was recorded: training elsewhere, or code that leaves each step out."""
+    backwards = counts.get("backward", 0)
+    if not backwards:
+        return "no optimizer step was recorded: training in child processes is not seen"
+    after = f"no optimizer step was recorded after {counted(backwards, 'backward')}"
+    if "optimizer" not in counts:
+        return f"{after}: no optimizer of torch.optim was made"
+    return f"{after}: the script's own code left it out"
 
 
 def _trace(ended: dict[str, Any]) -> list[tuple[str, int]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from verifygate.execution.order import ObservedViolation
+from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.recorded_trace import Event, Frame
-from verifygate.execution.run_rules import RULES
+from verifygate.execution.run_rules import FORMS, RULES
 from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.protocol import Violation
@@ -80,7 +80,8 @@ def _finding(
     ownership: Ownership,
     fingerprints: Fingerprints,
 ) -> Finding:
-    rule, hit = RULES[violation], next((hit for _, hit in same if hit.certain), same[0][1])
+    hit = next((hit for _, hit in same if hit.certain), same[0][1])
+    rule = RULES[violation] if hit.form is None else FORMS[hit.form]
     snippet = ownership.sources.line(path, line)
     symbol = hit.blamed.frames[0].symbol
     symbol = "" if symbol == "<module>" else symbol
@@ -94,11 +95,11 @@ def _finding(
         end_line=line,
         severity=rule.severity,
         certainty=Certainty.CERTAIN if hit.certain else Certainty.LIKELY,
-        message=rule.message.format(text=text),
+        message=rule.message.format(text=text) + (f" (gradients of {hit.whose})" if hit.whose else ""),
         fingerprint=fingerprints.next(violation, path, symbol, "run", snippet),
         remedy=rule.remedy,
         steps=_steps(hit, ownership),
-        details=(_seen(same),),
+        details=(_seen(same), *_whose(same)),
         snippet=snippet,
         symbol=symbol,
         witnesses=(Witness.RUN,),
@@ -126,6 +127,12 @@ def _seen(same: list[tuple[str, ObservedViolation]]) -> Detail:
         return Detail(label="seen in step", values=tuple(str(hit.shown.step + 1) for _, hit in same[:SHOWN_SECTIONS]))
     more = [f"and {len(names) - SHOWN_SECTIONS} more"] if len(names) > SHOWN_SECTIONS else []
     return Detail(label=SEEN_IN, values=(*names[:SHOWN_SECTIONS], *more))
+
+
+def _whose(same: list[tuple[str, ObservedViolation]]) -> list[Detail]:
+    """The optimizers and parameters whose gradients it is about, where they are more than one set."""
+    sets = list(dict.fromkeys(hit.whose for _, hit in same if hit.whose))
+    return [Detail(label="gradients of", values=tuple(sets[:SHOWN_SECTIONS]))] if len(sets) > 1 else []
 
 
 def _steps(hit: ObservedViolation, ownership: Ownership) -> tuple[PathStep, ...]:
@@ -173,6 +180,9 @@ _WORDS = {
     "unscale": "unscale_",
     "scaler": "new scaler",
     "touched": "gradients written by hand",
+    "written": "gradients written by hand",
+    "grad": "autograd.grad",
     "bounded": "gradients bounded by hand",
     "save": "torch.save",
+    "end": "end of the run",
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from verifygate.execution.observed_violation import Form
 from verifygate.model import Severity
 from verifygate.protocol import Violation
 
@@ -72,7 +73,7 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.GRADIENT_PENALTY_UNSCALED: RunRule(
         _H,
-        "the loss that `{text}` helps to build depends on the loss scale",
+        "`{text}` differentiates unscaled in float16, or the loss that it helps to build depends on the loss scale",
         "scale what `autograd.grad` differentiates, and divide its result by the scale",
     ),
     Violation.UNSCALED_BACKWARD: RunRule(
@@ -157,7 +158,7 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.FP16_WITHOUT_SCALER: RunRule(
         _H,
-        "training ran under this float16 region with no scaler",
+        "`{text}`: training ran in float16 here, and no scaler scaled its loss",
         "scale the loss with a `torch.amp.GradScaler`, or compute in bfloat16",
     ),
     Violation.SCALER_MISCONSTRUCTED: RunRule(
@@ -181,3 +182,22 @@ RULES: dict[Violation, RunRule] = {
         "leave the parameters in float32: autocast casts what it needs",
     ),
 }
+
+FORMS: dict[Form, RunRule] = {
+    Form.HIDDEN_OVERFLOW: RunRule(
+        _C,
+        "`{text}` took an inf out of scaled gradients: the scaler found none, and its scale never falls",
+        "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
+    ),
+    Form.OTHER_SCALER: RunRule(
+        _H,
+        "`{text}` divided by its scale what another scaler had multiplied by its own",
+        "let the scaler that scaled the loss unscale and step: one scaler for all optimizers is enough",
+    ),
+    Form.ENDED_RUN: RunRule(
+        _H,
+        "`{text}` ended the run at an overflow, as the scaler meets them while it looks for its scale",
+        "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
+    ),
+}
+"""In the place of what stands above, for one form of a rule's violation."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from verifygate.execution.order import ObservedViolation
+from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.recorded_trace import Event, Section, Trace
+from verifygate.execution.trace_summary import LOW
 from verifygate.protocol import Violation
 
 REPEATED = 2
@@ -20,6 +22,7 @@ def violations_of_the_run(section: Section, trace: Trace, *, whole: bool) -> Ite
     yield from _single(events, trace)
     yield from _empty_clips(events)
     yield from _in_forwards(events)
+    yield from _penalties(events)
     yield from _schedules(events)
     yield from _new_scalers(events)
     yield from _precision(section, trace, whole=whole)
@@ -38,11 +41,14 @@ def _in_regions(events: list[Event]) -> Iterator[ObservedViolation]:
         elif event.kind == "autocast.exit":
             region = None
         elif region is not None and event.autocast:
+            framework = _is_called_within(region, event)
             if event.kind == "backward":
-                yield ObservedViolation(Violation.BACKWARD_IN_AUTOCAST, event, event, (region, event))
+                if not framework:
+                    yield ObservedViolation(Violation.BACKWARD_IN_AUTOCAST, event, event, (region, event))
                 backward = event
             elif event.kind in STEPS:
-                yield ObservedViolation(Violation.STEP_IN_AUTOCAST, event, event, (region, event))
+                if not framework:
+                    yield ObservedViolation(Violation.STEP_IN_AUTOCAST, event, event, (region, event))
                 for number in event.optimizers():
                     earlier = steps.get(number)
                     if earlier and backward and backward.number > earlier.number and region.fields.get("cache"):
@@ -51,6 +57,14 @@ def _in_regions(events: list[Event]) -> Iterator[ObservedViolation]:
                         )
                     if event.fields.get("stepped") is not False:
                         steps[number] = event
+
+
+def _is_called_within(region: Event, event: Event) -> bool:
+    """Whether a framework entered the region and then called the code of the event, which cannot leave it."""
+    if not region.fields.get("by_framework"):
+        return False
+    outer, inner = region.frames, event.frames
+    return not outer or any(inner[depth:] == outer[: len(inner) - depth] for depth in range(1, len(inner)))
 
 
 def _single(events: list[Event], trace: Trace) -> Iterator[ObservedViolation]:
@@ -85,24 +99,37 @@ def _in_forwards(events: list[Event]) -> Iterator[ObservedViolation]:
     """AMP105, AMP107, AMP110, AMP403, AMP404: what a region did not reach, and what half precision cannot hold."""
     regions: list[Event] = []  # of the present window
     losses: list[ObservedViolation] = []
+    by_hand: dict[int, ObservedViolation] = {}
+    is_half = False
     handed: dict[int, tuple[Event, ...]] = {}
     elsewhere: list[ObservedViolation] = []
     for event in events:
         if event.kind == "autocast":
             regions.append(event)
-            losses = []  # what only evaluates has no backward
+            yield from map(_evaluated, losses)
+            losses = []
         elif event.kind == "overflow":
             yield ObservedViolation(Violation.MASK_OVERFLOW, event, event, (*regions[-1:], event))
         elif event.kind == "loss" and event.fields.get("refused"):
             yield ObservedViolation(Violation.UNSAFE_LOSS, event, event, (*regions[-1:], event))
         elif event.kind == "loss" and regions and regions[-1].fields.get("dtype") == "float16":
-            losses.append(ObservedViolation(Violation.LOSS_OUTSIDE_AUTOCAST, event, event, (regions[-1], event)))
+            hit = ObservedViolation(Violation.LOSS_OUTSIDE_AUTOCAST, event, event, (regions[-1], event))
+            if event.fields.get("by_hand"):
+                by_hand[event.number] = hit
+            else:
+                losses.append(_evaluated(hit) if event.fields.get("evaluated") else hit)
+        elif event.kind == "scale":
+            is_half = event.fields.get("dtype") == "float16"
         elif event.kind == "handed":
             handed[event.number] = (*regions[-1:], event)
         elif event.kind == "forward" and (given := handed.pop(int(event.fields["handed"]), None)):
             yield ObservedViolation(Violation.AUTOCAST_LOST_IN_THREADS, given[-1], given[-1], (*given, event))
         elif event.kind == "backward":
             yield from losses
+            used = [by_hand[number] for number in event.fields.get("uses", ()) if number in by_hand]
+            if used and not losses:  # all of one loss are one finding
+                yield replace(used[0], certain=is_half or bool(event.fields.get("half")))
+            by_hand, is_half = {}, False
             devices = set(event.fields.get("devices", ()))
             if regions and devices and not any(region.fields.get("device") in devices for region in regions):
                 elsewhere.append(
@@ -110,9 +137,28 @@ def _in_forwards(events: list[Event]) -> Iterator[ObservedViolation]:
                 )
             losses = []
         elif event.kind in STEPS:
+            yield from map(_evaluated, losses)
             regions, losses = [], []
+    yield from map(_evaluated, losses)
     if len(elsewhere) >= REPEATED:
         yield from elsewhere
+
+
+def _evaluated(hit: ObservedViolation) -> ObservedViolation:
+    """A loss that no backward followed: what is compared by it is rounded, and nothing is trained."""
+    return replace(hit, certain=False)
+
+
+def _penalties(events: list[Event]) -> Iterator[ObservedViolation]:
+    """AMP205: a scaled loss that is made of gradients which came unscaled out of a backward in float16."""
+    grads = {event.number: event for event in events if event.kind == "grad" and event.fields.get("half")}
+    for event in events:
+        if event.kind == "backward" and event.fields.get("root") == "scaled":
+            for number in event.fields.get("uses", ()):
+                grad = grads.get(number)
+                if grad is not None and grad.fields.get("root") == "plain":
+                    certain = not grad.fields.get("factor")
+                    yield ObservedViolation(Violation.GRADIENT_PENALTY_UNSCALED, grad, event, (grad, event), certain)
 
 
 def _schedules(events: list[Event]) -> Iterator[ObservedViolation]:
@@ -199,10 +245,20 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Obser
         and any(event.kind == "optimizer.step" for event in section.events)
     ):
         yield from _unscaled(section, trace, plain)
+    elif whole and not scaled and not plain:
+        yield from _unscaled_without_region(section, trace)
     compiled = trace.totals.get("compiled", True)
-    if whole and len(no_region) == len(scaled) >= REPEATED and not compiled:
+    if whole and len(no_region) == len(scaled) >= REPEATED and not compiled and not _computes_in_half(section, trace):
         first = made.get(no_region[0].scaler, no_region[0])
-        yield ObservedViolation(Violation.ENABLED_MISMATCH, first, no_region[0], (first, no_region[0]))
+        certain = bool(trace.sample.get("steps")) and not trace.sample.get("casts")
+        yield ObservedViolation(Violation.ENABLED_MISMATCH, first, no_region[0], (first, no_region[0]), certain)
+
+
+def _computes_in_half(section: Section, trace: Trace) -> bool:
+    """Whether work in half precision was seen, whatever made it: a region, a cast of the model's own, its weights."""
+    stepped = {number for event in section.events for number in event.optimizers()}
+    weights = {name for number in stepped for name in trace.optimizers.get(number, {}).get("dtypes", ())}
+    return not weights.union(trace.sample.get("operations", ())).isdisjoint(LOW)
 
 
 def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) -> Iterator[ObservedViolation]:
@@ -219,6 +275,20 @@ def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) 
         yield ObservedViolation(Violation.SCALER_MISCONSTRUCTED, off[0], backward, (off[0], region, backward))
     else:
         yield ObservedViolation(Violation.ENABLED_MISMATCH, off[0], backward, (off[0], region, backward))
+
+
+def _unscaled_without_region(section: Section, trace: Trace) -> Iterator[ObservedViolation]:
+    """AMP305: float32 weights trained through float16 that no region made: a sharding policy, or the model's casts."""
+    backwards = [event for event in section.events if event.kind == "backward" and event.optimizers()]
+    steps = any(event.kind == "optimizer.step" for event in section.events)
+    in_half = "float16" in trace.sample.get("of_backward", ())
+    master = any("float32" in fact.get("dtypes", ()) for fact in trace.optimizers.values())
+    by_hand = any(event.kind in ("touched", "scale") for event in section.events)
+    live = any(fact.get("enabled") for fact in trace.scalers.values())
+    plain = all(event.fields.get("root") == "plain" for event in backwards)
+    if steps and in_half and master and plain and not by_hand and not live and len(backwards) >= REPEATED:
+        first = backwards[0]
+        yield ObservedViolation(Violation.FP16_WITHOUT_SCALER, first, first, (first,), certain=False)
 
 
 def _missing(events: list[Event]) -> Iterator[ObservedViolation]:

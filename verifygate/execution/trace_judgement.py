@@ -10,7 +10,8 @@ from verifygate.base.counts import counted
 from verifygate.config.rule_selection import ignoring_pattern, is_selected
 from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
-from verifygate.execution.order import ObservedViolation, OrderJudge
+from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.order import OrderJudge
 from verifygate.execution.recorded_trace import read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         run(command)
     except SystemExit as end:
-        tell("ended", how="exit", code=_exit_code(end))
+        tell("ended", how="exit", code=_exit_code(end), trace=_trace(end))
         raise
     except BaseException as error:
         without_our_frames(error)

@@ -56,7 +56,7 @@ def loss_that_is_promoted(w):
 def loss_of_an_evaluation(w):
     with torch.autocast("cpu", dtype=F16):
         outputs = w.model(w.batches[0])
-    functional.mse_loss(outputs, torch.zeros(8, 1, dtype=F16)).item()
+    functional.mse_loss(outputs, torch.zeros(8, 1, dtype=F16)).item()  # AMP110
     w.scaler.scale(w.loss(w.batches[1])).backward()
     w.scaler.step(w.optimizer)
     w.scaler.update()
@@ -108,3 +108,139 @@ def pool_that_began_in_a_region(w):
         with torch.autocast("cpu", dtype=F16):
             pool.submit(int).result()
         pool.submit(w.model, w.batches[0]).result()
+
+
+def _by_hand(w, loss):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=F16):
+            outputs = w.model(batch)
+        w.scaler.scale(loss(outputs)).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def squares_by_hand(w):
+    _by_hand(w, lambda outputs: (outputs**2).mean())  # AMP110
+
+
+def likelihood_by_hand(w):
+    def likelihood(outputs):
+        shares = torch.softmax(outputs, dim=0)  # AMP110
+        return -torch.log(shares[0]).sum()
+
+    _by_hand(w, likelihood)
+
+
+def norm_by_hand(w):
+    _by_hand(w, lambda outputs: torch.norm(outputs - outputs.detach().mean() / 2))  # AMP110
+
+
+def by_hand_in_float32(w):
+    _by_hand(w, lambda outputs: (outputs.float() ** 2).mean() + outputs.float().exp().sum())
+
+
+def by_hand_beside_the_loss(w):
+    def loss(outputs):
+        outputs.softmax(0).log().sum()  # what is looked at is no part of the loss
+        outputs.square().mean().item()
+        return outputs.float().pow(2).mean()
+
+    _by_hand(w, loss)
+
+
+def pooled_by_hand(w):
+    _by_hand(w, lambda outputs: outputs.view(2, 4).mean(1).float().pow(2).mean())
+
+
+def losses_of_an_evaluation_without_gradients(w):
+    with torch.no_grad(), torch.autocast("cpu", dtype=F16):
+        outputs = w.model(w.batches[0])
+    with torch.inference_mode():
+        functional.l1_loss(outputs, torch.zeros(8, 1, dtype=F16))  # AMP110
+        functional.mse_loss(outputs.float(), torch.zeros(8, 1))
+
+
+def evaluation_with_its_loss_in_the_region(w):
+    with torch.no_grad(), torch.autocast("cpu", dtype=F16):
+        functional.l1_loss(w.model(w.batches[0]), torch.zeros(8, 1, dtype=F16))
+
+
+def half_that_no_region_made(w):
+    outputs = w.batches[0].half()
+    functional.l1_loss(outputs, torch.zeros(8, 4, dtype=F16))
+
+
+def _penalised(w, slope_of, scale=None):
+    for batch in w.batches:
+        real = batch.clone().requires_grad_()
+        w.optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=F16):
+            score = torch.tanh(w.model(real))
+        slope = slope_of(score, real)
+        loss = (slope.float().norm(dim=1) - 1).pow(2).mean() - score.float().mean()
+        w.scaler.scale(loss).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def penalty_outside(w):
+    def slope(score, real):
+        return torch.autograd.grad(score.sum(), real, create_graph=True)[0]  # AMP205
+
+    _penalised(w, slope)
+
+
+def penalty_weighted_by_ones(w):
+    def slope(score, real):
+        ones = torch.ones_like(score)
+        return torch.autograd.grad(  # AMP205
+            outputs=score, inputs=real, grad_outputs=ones, create_graph=True, retain_graph=True
+        )[0]
+
+    _penalised(w, slope)
+
+
+def penalty_of_each_sample(w):
+    def slope(score, real):
+        made = [torch.autograd.grad(one.squeeze(), real, create_graph=True)[0] for one in score]  # AMP205
+        return sum(made)
+
+    _penalised(w, slope)
+
+
+def penalty_of_a_scaled_score(w):
+    def slope(score, real):
+        (made,) = torch.autograd.grad(w.scaler.scale(score.float().sum()), real, create_graph=True)
+        return made / w.scaler.get_scale()
+
+    _penalised(w, slope)
+
+
+def penalty_weighted_by_the_scale(w):
+    def slope(score, real):
+        weights = torch.full_like(score, 1024.0)
+        return torch.autograd.grad(score, real, grad_outputs=weights, create_graph=True)[0] / 1024.0
+
+    _penalised(w, slope)
+
+
+def penalty_in_float32(w):
+    for batch in w.batches:
+        real = batch.clone().requires_grad_()
+        w.optimizer.zero_grad()
+        score = torch.tanh(w.model(real))
+        (slope,) = torch.autograd.grad(score.sum(), real, create_graph=True)
+        with torch.autocast("cpu", dtype=F16):
+            loss = w.model(batch).float().pow(2).mean()
+        w.scaler.scale(loss + slope.pow(2).sum()).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def slope_that_is_only_looked_at(w):
+    def slope(score, real):
+        torch.autograd.grad(score.sum(), real, create_graph=True)[0].norm().item()
+        return real.detach()
+
+    _penalised(w, slope)

@@ -528,3 +528,43 @@ def gradient_surgery(w):
         w.clip(w.model.parameters(), 1.0)
         w.scaler.step(w.optimizer)
         w.scaler.update()
+
+
+def update_left_out_of_one_window(w):
+    for number, batch in enumerate(w.batches):
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.unscale_(w.optimizer)  # AMP214
+        if number != 2:
+            w.scaler.step(w.optimizer)
+            w.scaler.update()
+            w.optimizer.zero_grad()
+
+
+def step_that_raises_one_window_later(w):
+    for number, batch in enumerate(w.batches):
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.step(w.optimizer)  # AMP209
+        if number != 1:
+            w.scaler.update()
+
+
+def unscale_of_each_micro_batch(w):
+    for number, batch in enumerate(w.batches):
+        w.scaler.scale(w.loss(batch) / 2).backward()
+        w.scaler.unscale_(w.optimizer)  # AMP203
+        if number % 2:
+            w.scaler.step(w.optimizer)
+            w.scaler.update()
+            w.optimizer.zero_grad()
+
+
+def regular_penalty_after_unscale(w):
+    for number, batch in enumerate(w.batches):
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.unscale_(w.optimizer)  # AMP203
+        if number % 2:
+            w.scaler.scale(w.loss(batch + 1)).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()

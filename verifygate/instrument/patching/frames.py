@@ -28,6 +28,12 @@ def foreign(path: str) -> bool:
     return of_torch_or_ours(path) or path.startswith(_LIBRARY) or f"{os.sep}site-packages{os.sep}" in path
 
 
+def of_the_library(path: str) -> bool:
+    """Whether a file is of Python's standard library; installed packages lie below it, and are not."""
+    installed = any(f"{os.sep}{name}{os.sep}" in path for name in ("site-packages", "dist-packages"))
+    return path.startswith(_LIBRARY) and not installed
+
+
 def stack(frame: FrameType | None) -> Iterator[FrameType]:
     """A frame and those that led to it, innermost first."""
     while frame is not None:

@@ -1,4 +1,4 @@
-"""Does the root of a backward descend from what a scaler scaled? Marks on autograd nodes tell; they keep nothing."""
+"""What does the root of a backward descend from: a scaled loss, an event? Marks on autograd nodes tell."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import torch
 
 MARK = "verifygate scaler"
+EVENT_MARK = "verifygate event"
 NODES = 48
 """Nodes of the graph looked at below a root: sums and quotients of scaled losses lie right there."""
+NEAR = 2_000
+"""Nodes looked at for what events marked: a loss, and the penalties that it is made of."""
 DEEP, MAX_MISSES = 20_000, 4
 """Nodes looked at, and how often in vain, before a root is called plain: scaled outputs lie below a whole loss."""
 
@@ -24,10 +27,28 @@ class Roots:
         """Whether a scaler has scaled anything."""
         self._misses = 0
         """How often a deep look found nothing."""
+        self.marked_events = 0
+        """Results that events marked since the last backward."""
 
     def forget(self) -> None:
         self.scale_read = self._live = False
-        self._misses = 0
+        self._misses = self.marked_events = 0
+
+    def mark_event(self, results: Any, event: int) -> None:
+        """Mark results of the operation that this event tells of."""
+        for tensor in _tensors(results):
+            node: Any = tensor.grad_fn
+            if node is not None:
+                node.metadata[EVENT_MARK] = event
+                self.marked_events += 1
+
+    def events_below(self, tensors: Any) -> list[int]:
+        """The events whose results the roots of a backward descend from."""
+        if not self.marked_events:
+            return []
+        self.marked_events = 0
+        nodes = _below([tensor.grad_fn for tensor in _tensors(tensors)], NEAR)
+        return sorted({node.metadata[EVENT_MARK] for node in nodes if EVENT_MARK in node.metadata})
 
     def mark(self, scaled: Any, scaler: int) -> None:
         """Mark the result of `scale()`: a tensor, or a container of them."""
@@ -52,6 +73,21 @@ class Roots:
         by_hand = self.scale_read and any(node.name().startswith(("Mul", "Div")) for node in nodes[:4])
         weighted = weights is not None and any(weight is not None for weight in _listed(weights))
         return ("unclear" if by_hand or weighted else "plain"), None
+
+
+def factor_near(outputs: Any) -> bool:
+    """Whether the outputs were multiplied or divided right before: by a scale, it may be."""
+    nodes = _below([tensor.grad_fn for tensor in _tensors(outputs)], 4)
+    return any(node.name().startswith(("Mul", "Div")) for node in nodes)
+
+
+def half_below(outputs: Any) -> bool:
+    """Whether float16 results, of which gradients are float16, lie between the outputs and what they depend on."""
+    return any(
+        each.dtype is torch.float16
+        for node in _below([tensor.grad_fn for tensor in _tensors(outputs)], NEAR)
+        for each in getattr(node, "_input_metadata", ())
+    )
 
 
 def _marked(nodes: list[Any]) -> int | None:

@@ -25,6 +25,13 @@ MORE_LOSSES = (
     "margin_ranking_loss triplet_margin_loss"
 )
 """In `torch`."""
+REDUCTIONS = ("sum", "mean", "norm", "prod")
+LIFTED = (
+    "log_softmax softmax logsumexp exp expm1 log log1p log2 log10 pow __pow__ square rsqrt cumsum cumprod dist cdist"
+)
+"""With the reductions: what a loss is written of by hand. CUDA's autocast lifts nearly all of it to float32."""
+BY_HAND = 8
+"""How many of these are told of between two backwards."""
 FILLING = ("masked_fill", "masked_fill_", "fill_", "full_like", "where", "clamp", "clamp_min", "clamp_max", "clip")
 """What takes a constant beside a tensor: methods of Tensor, and functions of torch."""
 LARGEST = 65504.0
@@ -44,9 +51,12 @@ class ForwardWatch:
     def patch(self) -> None:
         """Put the watch around losses, around what takes constants, and around what starts threads."""
         around = self.recording.around_operator
-        for owner, names in ((torch._C._nn, LOSSES), (torch, MORE_LOSSES)):
+        for module, names in ((torch._C._nn, LOSSES), (torch, MORE_LOSSES)):
             for name in names.split():
-                around(owner, name, self._loss(name))
+                around(module, name, self._loss(name))
+        for name in (*REDUCTIONS, *LIFTED.split()):
+            for owner in (torch.Tensor, torch):
+                around(owner, name, self._by_hand(name))
         for name in FILLING:
             around(torch.Tensor, name, self._filling(name))
             around(torch, name, self._filling(name))
@@ -61,16 +71,40 @@ class ForwardWatch:
     def _loss(self, name: str) -> Any:
         def before(arguments: Arguments, _keywords: Keywords) -> After | None:
             given = arguments[0] if arguments else None
-            if not isinstance(given, torch.Tensor) or not given.requires_grad:
+            if not isinstance(given, torch.Tensor):
                 return None
             half = given.dtype is torch.float16 and not self.recording.autocast()
 
             def after(result: Any, raised: BaseException | None) -> None:
                 refused = raised is not None and "unsafe to autocast" in str(raised)
                 if refused or (half and raised is None and result.dtype is torch.float16):
-                    self.recording.tell("loss", function=name, refused=refused or None, raised=error_name(raised))
+                    self.recording.tell(
+                        "loss",
+                        function=name,
+                        refused=refused or None,
+                        evaluated=not given.requires_grad or None,
+                        raised=error_name(raised),
+                    )
 
             return after if half or name == "binary_cross_entropy" else None
+
+        return before
+
+    def _by_hand(self, name: str) -> Any:
+        def before(arguments: Arguments, _keywords: Keywords) -> After | None:
+            given = arguments[0] if arguments else None
+            if not isinstance(given, torch.Tensor) or given.dtype is not torch.float16 or not given.requires_grad:
+                return None
+            recording = self.recording
+            if not recording.devices or recording.autocast() or recording.inside:
+                return None
+
+            def after(result: Any, raised: BaseException | None) -> None:
+                if raised is None and recording.roots.marked_events < BY_HAND and _is_part_of_a_loss(name, result):
+                    number = recording.tell("loss", function=name, by_hand=True)
+                    recording.roots.mark_event(result, number)
+
+            return after
 
         return before
 
@@ -132,6 +166,15 @@ class ForwardWatch:
                 self.recording.tell("forward", handed=number, type=type(module).__qualname__)
         except Exception as error:
             self.recording.failed(error)
+
+
+def _is_part_of_a_loss(name: str, result: Any) -> bool:
+    """Whether it is float16; of what adds up, only one number counts: the rest may be a layer's."""
+    return (
+        isinstance(result, torch.Tensor)
+        and result.dtype is torch.float16
+        and (name not in REDUCTIONS or result.numel() == 1)
+    )
 
 
 def _is_too_large(value: object) -> bool:

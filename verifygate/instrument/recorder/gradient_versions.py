@@ -17,6 +17,8 @@ SAMPLE = 32
 """Gradients looked at per optimizer, evenly spread, until a backward is seen that changes none of them."""
 SMALL = 4096
 """Elements of the gradient whose values are looked at, at most."""
+TRIES = 3
+"""How many gradients are looked at for one that is not all zeros."""
 
 
 class Track:
@@ -31,6 +33,10 @@ class Track:
         """Whether the project called `unscale_` in this window."""
         self.read_before: int | None = None
         """How many values the project had read when the first backward of this window began."""
+        self.sample: tuple[int, int, float] = (0, 0, 0.0)
+        """Identities of the parameter and the gradient whose values were looked at last, and the gradient's norm."""
+        self.sample_before = self.sample
+        """The same of the look before."""
         self._every = False
         self._ids: tuple[int, frozenset[int]] = (-1, frozenset())
 
@@ -55,7 +61,7 @@ class Track:
         parameters = self.parameters
         if not self._every and len(parameters) > SAMPLE:
             parameters = parameters[:: len(parameters) // SAMPLE + 1] + parameters[-2:]
-        small = None
+        small: list[Any] = []
         marks: list[float] = []
         for parameter in parameters:
             gradient = parameter.grad if parameter.is_leaf else None
@@ -63,12 +69,34 @@ class Track:
                 marks.append(0)
                 continue
             marks.append(id(gradient) * 1009 + gradient._version)
-            if small is None and self._may_read(gradient):
-                small = gradient
-        if small is not None:
-            value = torch._C.TensorBase.item(small.detach().sum())  # not Tensor.item: it may be watched
-            marks.append(value if value == value else 0.5)  # NaN differs from itself
+            if len(small) < TRIES and self._may_read(gradient):
+                small.append(parameter)
+        self.sample_before, self.sample = self.sample, (0, 0, 0.0)
+        for parameter in small:
+            norm = _norm(parameter.grad)
+            self.sample = (id(parameter), id(parameter.grad), norm)
+            if norm:
+                break
+        marks.append(self.sample[2] if self.sample[2] == self.sample[2] else 0.5)  # NaN differs from itself
         return marks
+
+    @property
+    def factor(self) -> float | None:
+        """What a gradient's norm was multiplied by between the last two looks; None where that is not known."""
+        (before, _, old), (now, _, new) = self.sample_before, self.sample
+        ratio = new / old if before == now and old else 0.0
+        return ratio if 0.0 < ratio < float("inf") else None
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the gradient whose values were looked at last has no inf or NaN, as far as is known."""
+        return self.sample[2] - self.sample[2] == 0.0
+
+    @property
+    def replaced(self) -> bool:
+        """Whether another tensor, which is not all zeros, is now where a gradient was at the look before."""
+        (before, old, _), (now, new, norm) = self.sample_before, self.sample
+        return before == now != 0 and old != new and 0.0 < norm < float("inf")
 
     def _may_read(self, tensor: Any) -> bool:
         here = tensor.device.type in self._readable
@@ -105,13 +133,22 @@ class Track:
         return not any(self.marks)
 
 
+def _norm(gradient: Any) -> float:
+    values = gradient.detach()
+    if values.is_complex():
+        values = torch.view_as_real(values)
+    norm = torch.linalg.vector_norm(values, dtype=torch.float64)
+    return float(torch._C.TensorBase.item(norm))  # not Tensor.item: it may be watched
+
+
 class Tracks:
     """All optimizers that live."""
 
     def __init__(self, readable: frozenset[str]) -> None:
         self._readable = readable
         self._by_optimizer: weakref.WeakKeyDictionary[Any, Track] = weakref.WeakKeyDictionary()
-        self._made = 0
+        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._made = self._numbered = 0
 
     def __iter__(self) -> Iterator[Track]:
         seen = set()
@@ -138,6 +175,20 @@ class Tracks:
         track = self._by_optimizer[optimizer] = Track(self._made, optimizer, self._readable)
         track.marks = track.look()
         return track, True
+
+    def number(self, optimizer: Any) -> int | None:
+        """The number of the object itself: a scaler keeps a state of each, over whatever parameters."""
+        try:
+            if optimizer not in self._numbers:
+                self._numbered += 1
+                self._numbers[optimizer] = self._numbered
+            return self._numbers[optimizer]
+        except TypeError:
+            return None
+
+    def overlapping(self, track: Track) -> list[Track]:
+        """Other tracks over some of the same parameters."""
+        return [other for other in self if other is not track and not other.ids.isdisjoint(track.ids)]
 
     def with_parameters(self, parameters: Iterable[Any]) -> list[Track]:
         """The tracks that any of these parameters belong to."""

@@ -9,6 +9,7 @@ import torch
 from torch.optim.optimizer import Optimizer
 
 from ..patching.wrapping import After
+from .backward_roots import factor_near, half_below
 from .gradient_versions import Track
 from .recording import Arguments, Keywords, Recording, argument, error_name
 from .step_watch import StepWatch
@@ -35,6 +36,7 @@ class GradientWatch:
 
         around = self.recording.around
         around(torch.autograd, "backward", self._backward)  # Tensor.backward calls it by this name
+        around(torch.autograd, "grad", self._grad)
         if hasattr(clip_grad, "_clip_grads_with_norm_"):
             # What the public functions call by these names: an alias of theirs is covered as well.
             around(clip_grad, "_clip_grads_with_norm_", self._clip_norm)
@@ -48,6 +50,7 @@ class GradientWatch:
         around(Optimizer, "__init__", self._optimizer_made)
         around(Optimizer, "zero_grad", self._zero_optimizer)
         around(torch.nn.Module, "zero_grad", self._zero_module)
+        around(torch.nn.Module, "named_parameters", self.recording.names.asked)
         for name in BOUNDING:
             for owner in (torch.Tensor, torch):
                 self.recording.around_operator(owner, name, self._bound)
@@ -63,12 +66,14 @@ class GradientWatch:
         tensors = arguments[0] if arguments else keywords.get("tensors")
         weights = argument(arguments, keywords, "grad_tensors")
         root, scaler = self.recording.roots.kind(tensors, weights)
+        uses = self.recording.roots.events_below(tensors)
         if self.recording.sampler is not None:
             self.recording.sampler.in_backward = True
 
         def after(_result: object, raised: BaseException | None) -> None:
             self.recording.leaves("backward")
             self._bounded = None if root == "scaled" else {}
+            self.recording.writes.forget()
             if self.recording.sampler is not None:
                 self.recording.sampler.in_backward = False
             reached = []
@@ -85,10 +90,49 @@ class GradientWatch:
                 scaler=scaler,
                 optimizers=reached,
                 devices=sorted(devices),
+                uses=uses or None,
+                inf=[track.index for track in tracks if track.index in reached and not track.is_finite] or None,
+                half=_is_half(tensors) or None,
                 raised=error_name(raised),
             )
 
         return after
+
+    def _grad(self, arguments: Arguments, keywords: Keywords) -> After | None:
+        """`autograd.grad`, where there is a live scaler: gradients of a penalty, or gradients to assign by hand."""
+        if not self.recording.has_scaler or self.recording.inside:
+            return None
+        outputs = argument(arguments, keywords, "outputs", 0)
+        weights = argument(arguments, keywords, "grad_outputs", 2)
+        root, scaler = self.recording.roots.kind(outputs, None)
+        if root == "plain" and not self._are_ones(weights):
+            root = "unclear"
+        graph = bool(argument(arguments, keywords, "create_graph", 4))
+        half = graph and half_below(outputs)
+
+        def after(result: object, raised: BaseException | None) -> None:
+            number = self.recording.tell(
+                "grad",
+                root=root,
+                scaler=scaler,
+                half=half or None,
+                factor=factor_near(outputs) or None,
+                graph=graph or None,
+                raised=error_name(raised),
+            )
+            if half and raised is None:
+                self.recording.roots.mark_event(result, number)
+
+        return after
+
+    def _are_ones(self, weights: Any) -> bool:
+        """Whether what a gradient is weighted by changes nothing, as far as that can be read."""
+        given = weights if isinstance(weights, list | tuple) else [weights]
+        return all(
+            each is None
+            or self.recording.value(each.min()) == self.recording.value(each.max()) == 1.0  # None where unread
+            for each in given
+        )
 
     def _clip_norm(self, arguments: Arguments, keywords: Keywords) -> After | None:
         if not self._enters("clip"):
@@ -194,10 +238,17 @@ class GradientWatch:
         return found
 
     def _zeroed(self, tracks: list[Track], raised: BaseException | None) -> None:
+        self.recording.writes.forget()
         for track in tracks:
             self.recording.remember(track)
         if tracks:
             self.recording.tell("zero_grad", optimizers=[track.index for track in tracks], raised=error_name(raised))
+
+
+def _is_half(tensors: Any) -> bool:
+    """Whether a root of a backward is float16."""
+    given = tensors if isinstance(tensors, list | tuple) else [tensors]
+    return any(isinstance(each, torch.Tensor) and each.dtype is torch.float16 for each in given)
 
 
 def _devices(tensors: Any) -> set[str]:

@@ -2,7 +2,8 @@
 
     scaler      made, scale, unscale_, step, update, state_dict, load_state_dict (subclasses too)
     autocast    the outermost enabled region of each thread, entered and left; nested regions are counted
-    gradients   backward (and what its root descends from), clips, zero_grad, writes by the project's own hand
+    gradients   backward (and what its root descends from), autograd.grad, clips, zero_grad, writes by the project's
+                own code
     the rest    optimizer and scheduler steps, torch.save, DataLoader iterations
 
 An event tells what happened, where in the project, in which step, and under which autocast. A value is read from a
@@ -21,6 +22,7 @@ from .recording import Recording
 from .region_watch import RegionWatch
 from .scaler_watch import ScalerWatch
 from .step_watch import StepWatch
+from .write_watch import WriteWatch
 
 current: Recording | None = None
 """The recording of this process, for who divides it into sections."""
@@ -40,4 +42,7 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
     scalers, gradients = ScalerWatch(recording, steps), GradientWatch(recording, steps)
     for watch in (steps, scalers, RegionWatch(recording), gradients, ForwardWatch(recording)):
         watch.patch()
+    recording.writes = WriteWatch(recording, steps)
+    if options.get("emulated"):
+        recording.writes.begin()  # nobody times such a run, and the first write is seen as well
     return recording

@@ -101,12 +101,9 @@ class Places:
         """The number of the present place; 0 where no frame is the project's own."""
         chain: list[int] = []
         for frame in stack(sys._getframe(1)):
-            code = frame.f_code
-            known = self._codes.get(id(code))
-            if known is None:  # hashing a code object is slow; holding it keeps its id from being used again
-                known = self._codes[id(code)] = (code, self._number(code))
-            if known[1] >= 0:
-                chain += (known[1], frame.f_lineno)
+            number = self._number(frame.f_code)
+            if number >= 0:
+                chain += (number, frame.f_lineno)
                 if len(chain) >= 2 * MAX_FRAMES:
                     break
         if not chain:
@@ -119,7 +116,18 @@ class Places:
             self._journal.fact("place", id=place, frames=frames)
         return place
 
+    def is_own(self, code: CodeType) -> bool:
+        """Whether it is code of the project."""
+        return self._number(code) >= 0
+
     def _number(self, code: CodeType) -> int:
+        """The number of code of the project; -1 for other code."""
+        known = self._codes.get(id(code))
+        if known is None:  # hashing a code object is slow; holding it keeps its id from being used again
+            known = self._codes[id(code)] = (code, self._named(code))
+        return known[1]
+
+    def _named(self, code: CodeType) -> int:
         name = code.co_filename
         if not name.startswith("<"):
             path = os.path.realpath(name)

@@ -43,6 +43,8 @@ class Sampler:
         self.steps = 0
         self.operations: Counter[str] = Counter()
         """Matrix operations by the dtype of their input."""
+        self.of_backward: Counter[str] = Counter()
+        """Those of them that a backward made."""
         self.flops: Counter[str] = Counter()
         self.casts: Counter[str] = Counter()
         self.islands: Counter[tuple[int, str, str]] = Counter()
@@ -97,6 +99,8 @@ class Sampler:
             return
         dtype = str(tensor.dtype).removeprefix("torch.")
         self.operations[dtype] += 1
+        if self.in_backward:
+            self.of_backward[dtype] += 1
         flops = flops_of(operator, arguments, keywords, result)
         if flops is None:
             self.uncounted[name] += 1
@@ -128,6 +132,7 @@ class Sampler:
             steps=self.steps,
             why_not="" if self.steps else self.why_not or "the run ended inside the sample",
             operations=dict(self.operations),
+            of_backward=dict(self.of_backward),
             flops=dict(self.flops),
             casts=dict(self.casts),
             uncounted=dict(self.uncounted),

@@ -16,6 +16,7 @@ from .backward_roots import Roots
 from .compilation import compiles
 from .gradient_versions import Track, Tracks
 from .journal import Journal, Places
+from .parameter_names import ParameterNames
 
 HEAD, TAIL = 24_000, 8_000
 """Events kept of the beginning (of a run, or of each section), and at least of the end."""
@@ -37,6 +38,7 @@ class Recording:
         self._readable = frozenset({"cpu", "cuda"} if options.get("emulated") else {"cpu"})
         """Types of devices that nobody has to wait for."""
         self.tracks = Tracks(self._readable)
+        self.names = ParameterNames()
         self.steps = 0
         self.inside: list[str] = []
         """The recorded calls that are running: those of torch that call each other tell of the outer one only."""
@@ -46,6 +48,10 @@ class Recording:
         """Device types that autocast was entered for."""
         self.nested: Counter[str] = Counter()
         """Regions inside others, or disabled ones, by what they are."""
+        self.writes: Any = None
+        """The watch over the project's own writes to gradients."""
+        self.has_scaler = False
+        """Whether a scaler that is switched on was made."""
         self.sampler: Any = None
         self.active = True
         self._errors = 0
@@ -56,6 +62,8 @@ class Recording:
         """One event, with what every event has; returns its number."""
         if not self.active:
             return 0
+        if self.writes is not None:
+            self.writes.tell()
         told: dict[str, object] = {"at": self.places.here(), "step": self.steps, **fields}
         if autocast := self.autocast():
             told["autocast"] = autocast
@@ -139,6 +147,7 @@ class Recording:
                 type=type(optimizer).__qualname__,
                 tensors=sum(dtypes.values()),
                 dtypes=dict(dtypes),
+                **self.names.of(track.parameters),
                 read=track.is_read,
                 at=self.places.here(),
             )
@@ -148,15 +157,26 @@ class Recording:
     def notice_touched(self, tracks: list[Track]) -> None:
         """Tell which gradients changed since the last look without an event of ours: by the project's own hand."""
         emptied: list[int] = []
-        rewritten: list[int] = []
         for track in tracks:
             unknown = not track.marks
             if track.changed() and not unknown:
-                (emptied if track.is_empty else rewritten).append(track.index)
+                if track.is_empty:
+                    emptied.append(track.index)
+                    continue
+                self.tell("touched", optimizers=[track.index], factor=track.factor, replaced=track.replaced or None)
+                if self.writes is not None and self.has_scaler:
+                    self.writes.begin()
         if emptied:
             self.tell("zero_grad", optimizers=emptied, by_hand=True)
-        if rewritten:
-            self.tell("touched", optimizers=rewritten)
+
+    def remember_shared(self, track: Track | None) -> list[int] | None:
+        """The other optimizers over some of the parameters that an event was about; None for none."""
+        if track is None:
+            return None
+        shared = self.tracks.overlapping(track)
+        for other in shared:
+            other.marks = other.look()
+        return [other.index for other in shared] or None
 
     @staticmethod
     def remember(track: Track | None) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 import threading
 
 import torch
 
+from ..patching.frames import of_the_library, of_torch_or_ours, stack
 from ..patching.wrapping import After
 from .recording import Arguments, Keywords, Recording, argument, error_name
 
@@ -50,6 +53,7 @@ class RegionWatch:
                     device=region.device,
                     dtype=dtype,
                     cache=bool(region._cache_enabled),
+                    by_framework=self._is_by_framework() or None,
                     native=False if dtype == "bfloat16" and region.device == "cuda" and _is_emulated() else None,
                 )
             else:
@@ -57,6 +61,18 @@ class RegionWatch:
                 self.recording.nested[f"{region.device} {state}"] += 1
 
         return after
+
+    def _is_by_framework(self) -> bool:
+        """Whether an installed package entered the region that is being entered, and no code of the project."""
+        for frame in stack(sys._getframe(1)):
+            code = frame.f_code
+            if code.co_name == "decorate_autocast":  # the region of a decorated function is its author's
+                code = getattr(inspect.unwrap(frame.f_locals["func"]), "__code__", code)
+                if not of_torch_or_ours(code.co_filename):
+                    return not self.recording.places.is_own(code)
+            elif not of_torch_or_ours(code.co_filename) and not of_the_library(code.co_filename):
+                return not self.recording.places.is_own(code)
+        return False
 
     def _exit(self, _arguments: Arguments, _keywords: Keywords) -> After | None:
         stack = self._stack

@@ -59,6 +59,7 @@ class ScalerWatch:
         if index is None:
             self._made += 1
             index = self._scalers[scaler] = self._made
+            self.recording.has_scaler |= _enabled(scaler)
             device = getattr(scaler, "_device", None)
             self.recording.journal.fact(
                 "scaler",
@@ -86,7 +87,8 @@ class ScalerWatch:
                 self.recording.roots.mark(result, index)
             given = arguments[1] if len(arguments) > 1 else keywords.get("outputs")
             dtype = str(given.dtype).removeprefix("torch.") if isinstance(given, torch.Tensor) else None
-            self.recording.tell("scale", scaler=index, dtype=dtype, raised=error_name(raised))
+            finite = self._is_finite(given) if raised is None else None
+            self.recording.tell("scale", scaler=index, dtype=dtype, finite=finite, raised=error_name(raised))
 
         return after
 
@@ -108,6 +110,8 @@ class ScalerWatch:
                 "unscale",
                 scaler=self._scaler(scaler),
                 optimizer=track.index if track else None,
+                object=self.recording.tracks.number(optimizer),
+                shared=self.recording.remember_shared(track),
                 inner=inner or None,
                 found_inf=self._found_inf(scaler, optimizer),
                 raised=error_name(raised),
@@ -138,6 +142,7 @@ class ScalerWatch:
                 "scaler.step",
                 track,
                 scaler=self._scaler(scaler),
+                object=self.recording.tracks.number(optimizer),
                 target=None if track else type(optimizer).__name__,
                 stepped=None if raised is not None else stepped,
                 found_inf=found,
@@ -187,6 +192,13 @@ class ScalerWatch:
             self.recording.tell("scaler.load_state_dict", scaler=self._scaler(arguments[0]), raised=error_name(raised))
 
         return after
+
+    def _is_finite(self, loss: Any) -> bool | None:
+        """False where a loss of one number can be read, and is inf or NaN before it is scaled."""
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            return None
+        value = self.recording.value(loss.detach())
+        return False if value is not None and value - value != 0.0 else None
 
     def _found_inf(self, scaler: Any, optimizer: Any) -> float | None:
         """What the scaler found in this optimizer's gradients since the last update."""

@@ -1,0 +1,76 @@
+"""What statements of the project made of scaled gradients, told from their sizes before and after.
+
+A clip brings gradients of different sizes to one size: a norm, a largest value, or a norm of all of them together. That
+size comes from a limit, so it does not grow with the loss scale, and the scaler divides it. A factor, or a sum over
+processes, keeps the sizes apart; it is right on scaled gradients as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from verifygate.execution.recorded_trace import Event, Frame
+
+SAME, DIFFERENT = 1e-4, 1e-2
+"""Relative: what counts as one size, and what as sizes that differ."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One statement's writes to the scaled gradients of one optimizer in a window, which the scaler then divided."""
+
+    written: Event
+    used: Event
+    path: tuple[Event, ...]
+    before: Event | None
+    scale: float | None
+    """The loss scale, where it is known."""
+
+
+@dataclass
+class Rewrites:
+    """Those of a section, by statement and optimizer."""
+
+    _seen: dict[tuple[tuple[Frame, ...], tuple[int, ...]], list[Rewrite]] = field(default_factory=dict)
+
+    def add(self, rewrite: Rewrite) -> None:
+        self._seen.setdefault((rewrite.written.frames, rewrite.written.optimizers()), []).append(rewrite)
+
+    def clips(self) -> Iterator[tuple[Rewrite, bool]]:
+        """The first write of each statement that clips, and whether its limit is known to ignore the scale."""
+        for rewrites in self._seen.values():
+            measured = [rewrite for rewrite in rewrites if rewrite.written.fields.get("norm")]
+            sizes = [(size, rewrite.scale) for rewrite in measured for size in rewrite.written.fields["sizes"]]
+            whole = [(rewrite.written.fields["norm"], rewrite.scale) for rewrite in measured]
+            for pairs in (
+                [(a, b, scale) for (a, b, _, _), scale in sizes],
+                [(a, b, scale) for (_, _, a, b), scale in sizes],
+                [(a, b, scale) for (a, b), scale in whole],
+            ):
+                if (scales := _brought_to_one_size(pairs)) is not None:
+                    yield rewrites[0], len(scales) > 1
+                    break
+
+
+def _brought_to_one_size(pairs: list[tuple[float, float, float | None]]) -> set[float] | None:
+    """The loss scales under which different sizes became the same; None where they did not.
+
+    At least half of what shrank must have become so: what is alike by chance is no clip.
+    """
+    shrunk = sorted(((b, a, scale) for a, b, scale in pairs if 0 < b < a * (1 - DIFFERENT)), key=lambda one: one[0])
+    by_scale = [b / scale for b, _, scale in shrunk if scale]
+    has_several = len({scale for _, _, scale in shrunk}) > 1 and len(by_scale) == len(shrunk)
+    if has_several and max(by_scale) <= min(by_scale) * (1 + SAME):
+        return None  # a limit that is multiplied by the scale
+    classes: list[list[tuple[float, float, float | None]]] = []
+    for one in shrunk:
+        if classes and one[0] <= classes[-1][0][0] * (1 + SAME):
+            classes[-1].append(one)
+        else:
+            classes.append([one])
+    largest = max(classes, key=len, default=[])
+    sizes = [a for _, a, _ in largest]
+    if len(largest) < 2 or 2 * len(largest) < len(shrunk) or max(sizes) < min(sizes) * (1 + DIFFERENT):
+        return None
+    return {scale for _, _, scale in largest if scale is not None}
