@@ -43,7 +43,9 @@ def main() -> None:
     for over_both in (True, False):
         clipped = "generator and discriminator" if over_both else "the generator alone"
         for power in (8, 16):
-            print(f"clip over {clipped}, scale 2**{power}: moved {generator_moved(2.0**power, over_both=over_both):.3g}")
+            print(
+                f"clip over {clipped}, scale 2**{power}: moved {generator_moved(2.0**power, over_both=over_both):.3g}"
+            )
 
 
 if __name__ == "__main__":

@@ -127,7 +127,9 @@ def test_a_wheel_is_unpacked_with_its_package_folder(tmp_path: Path):
 
     unpack(tmp_path / "tiny-1.0-py3-none-any.whl", tmp_path / "tree")
 
-    assert [each.relative_to(tmp_path / "tree").as_posix() for each in (tmp_path / "tree").rglob("*.py")] == ["tiny/a.py"]
+    assert [each.relative_to(tmp_path / "tree").as_posix() for each in (tmp_path / "tree").rglob("*.py")] == [
+        "tiny/a.py"
+    ]
 
 
 def test_the_list_that_comes_with_the_gate_is_sorted_and_names_each_package_once():
@@ -138,7 +140,9 @@ def test_the_list_that_comes_with_the_gate_is_sorted_and_names_each_package_once
     assert names == sorted(set(names))
 
 
-@pytest.mark.parametrize("row", ["timm", "timm==1.0", "timm==1.0 sha256:12 timm-1.0.tar.gz", "timm==1.0 sha256:" + "0" * 64])
+@pytest.mark.parametrize(
+    "row", ["timm", "timm==1.0", "timm==1.0 sha256:12 timm-1.0.tar.gz", "timm==1.0 sha256:" + "0" * 64]
+)
 def test_a_row_without_a_digest_or_file_is_refused(tmp_path: Path, row: str):
     path = tmp_path / "packages.txt"
     path.write_text(f"# packages\n{row}\n", encoding="utf-8")

@@ -147,7 +147,10 @@ def test_a_finding_judged_false_is_not_sound(tmp_path: Path):
     ("given", "known"),
     [
         ({"line": 30}, True),  # the code moved in a later version: its fingerprint stayed
-        ({"fingerprint": "another"}, True),  # fingerprints are made differently now: the line of the pinned version stayed
+        (
+            {"fingerprint": "another"},
+            True,
+        ),  # fingerprints are made differently now: the line of the pinned version stayed
         ({"line": 30, "fingerprint": "another"}, False),
         ({"line": 30, "version": "0.9"}, True),
         ({"fingerprint": "another", "version": "0.9"}, False),  # a line of another version says nothing

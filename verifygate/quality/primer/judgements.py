@@ -45,7 +45,9 @@ def read_judgements(path: Path | None = None) -> list[Judgement]:
     try:
         return TypeAdapter(list[Judgement]).validate_python(json.loads(where.read_text(encoding="utf-8")))
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(path), remedy="name a list of judgements") from None
+        raise UsageError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="name a list of judgements"
+        ) from None
     except (json.JSONDecodeError, ValidationError) as error:
         problem = f"not a list of judgements: {str(error).splitlines()[0]}"
         raise UsageError(problem, where=str(path or LIST), remedy="see the page on the primer") from None

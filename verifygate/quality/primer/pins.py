@@ -37,7 +37,9 @@ def read_pins(path: Path | None = None) -> list[Pin]:
     try:
         lines = where.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(path), remedy="name a list of packages") from None
+        raise UsageError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="name a list of packages"
+        ) from None
     pins = []
     for number, line in enumerate(lines, 1):
         if text := line.partition("#")[0].strip():
