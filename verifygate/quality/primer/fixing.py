@@ -106,8 +106,8 @@ def markdown_of(results: list[FixResult]) -> str:
     rows = [
         "# Fixes of the primer",
         "",
-        f"- {len(results)} packages, {sum(len(result.changed) for result in results)} files changed in "
-        f"{sum(bool(result.changed) for result in results)} of them",
+        f"- packages: {len(results)}, of which {sum(bool(result.changed) for result in results)} changed",
+        f"- files changed: {sum(len(result.changed) for result in results)}",
         f"- findings fixed: {', '.join(f'{rule} {number}' for rule, number in sorted(gone.items())) or 'none'}",
         f"- fixes that were refused: {sum(len(result.refused) for result in results)}",
         f"- packages left unsound: {sum(not result.sound for result in results)}",

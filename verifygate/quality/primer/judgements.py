@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from enum import Enum
+from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from verifygate.quality.primer.pins import Pin
 LIST = "judgements.json"
 
 
-class Answer(str, Enum):
+class Answer(StrEnum):
     """TRUE: a fault as described; HARMLESS: as described, but nothing goes wrong there; FALSE: not as described."""
 
     TRUE = "true"

@@ -127,8 +127,8 @@ def _totals(document: dict[str, Any]) -> str:
         statuses = [f"{p['package']} {p['status']['base']} -> {p['status']['head']}" for p in changed]
         rows.append(f"- exit status: {', '.join(statuses) or 'the same everywhere'}")
         rows.append(
-            f"- CPU: {measured['cpu_ratio']} times the base (geometric mean), {measured['cpu_ratio_of_the_sums']} in all, "
-            f"{measured['cpu_ratio_largest']} at most"
+            f"- CPU: {measured['cpu_ratio']} times the base (geometric mean), "
+            f"{measured['cpu_ratio_of_the_sums']} in all, {measured['cpu_ratio_largest']} at most"
         )
         rows.append(f"- peak memory: {measured['memory_ratio']} times, {measured['memory_ratio_largest']} at most")
     return "\n".join(rows)
