@@ -11,7 +11,7 @@ from torch import nn
 
 
 def generator_moved(init_scale: float, *, over_both: bool, iterations: int = 5) -> float:
-    """The distance of the generator's weights from where they began, in units of the learning rate."""
+    """The distance of the generator's weights from where they began, the learning rate being 1."""
     torch.manual_seed(0)
     generator, discriminator = nn.Linear(8, 8), nn.Linear(8, 1)
     both = nn.ModuleList([generator, discriminator])
@@ -21,12 +21,11 @@ def generator_moved(init_scale: float, *, over_both: bool, iterations: int = 5) 
     for _ in range(iterations):
         real, noise = torch.randn(16, 8), torch.randn(16, 8)
         for turn, stepped in (("discriminator", optimizer_d), ("generator", optimizer)):
-            with torch.autocast("cpu", torch.bfloat16):
-                fake = generator(noise)
-                if turn == "discriminator":
-                    loss = discriminator(fake.detach()).float().mean() - discriminator(real).float().mean()
-                else:
-                    loss = -discriminator(fake).float().mean()
+            fake = generator(noise)
+            if turn == "discriminator":
+                loss = discriminator(fake.detach()).mean() - discriminator(real).mean()
+            else:
+                loss = -discriminator(fake).mean()
             scaler.scale(loss).backward()
             scaler.unscale_(stepped)
             own = generator if turn == "generator" else discriminator
@@ -43,9 +42,8 @@ def main() -> None:
     for over_both in (True, False):
         clipped = "generator and discriminator" if over_both else "the generator alone"
         for power in (8, 16):
-            print(
-                f"clip over {clipped}, scale 2**{power}: moved {generator_moved(2.0**power, over_both=over_both):.3g}"
-            )
+            moved = generator_moved(2.0**power, over_both=over_both)
+            print(f"clip over {clipped}, scale 2**{power}: the generator moved {moved:.3g}")
 
 
 if __name__ == "__main__":
