@@ -1,7 +1,7 @@
 """A scaler that is made anew before each backward, or in each epoch, forgets the scale it has learned.
 
-The loss is a sum over half-precision outputs: its gradient is the scale itself, and 65536 is infinite in half precision.
-Prints how many of the optimizer's steps are skipped.
+The loss is a sum over half-precision outputs: its gradient is the scale itself, and 65536 is infinite in half
+precision. Prints how many of the optimizer's steps are skipped.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ def share_used(*, window: int, zero_every_turn: bool) -> float:
 def main() -> None:
     for zero_every_turn in (True, False):
         when = "after every turn" if zero_every_turn else "after every window"
-        print(f"gradients zeroed {when}: {share_used(window=4, zero_every_turn=zero_every_turn):.2f} of the window is used")
+        share = share_used(window=4, zero_every_turn=zero_every_turn)
+        print(f"gradients zeroed {when}: {share:.2f} of the window is used")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,17 @@ def test_a_blocking_finding_without_a_judgement_is_unjudged(tmp_path: Path):
     assert "nobody has judged" in markdown_of(document)
 
 
+def test_a_fault_that_no_longer_blocks_is_named(tmp_path: Path):
+    """It may rightly be likely now, so this fails nothing; but somebody has to read it."""
+    head = says(tmp_path / "head", finding(3, certainty="likely"))
+
+    document = result_of(tmp_path, None, head, judgement(), judgement(line=7, fingerprint="f7", judgement="false"))
+
+    assert [each["line"] for each in document["lost"]] == [3]
+    assert is_sound(document)
+    assert "Judged true, and not blocking any more" in markdown_of(document)
+
+
 @pytest.mark.parametrize("given", [{"severity": "medium"}, {"certainty": "likely"}])
 def test_what_does_not_block_needs_no_judgement(tmp_path: Path, given: dict[str, str]):
     assert is_sound(result_of(tmp_path, None, says(tmp_path / "head", finding(**given))))

@@ -43,6 +43,8 @@ class PackageResult:
     differences: list[Difference]
     judged: list[tuple[dict[str, Any], Judgement | None]]
     """The blocking findings of `head`, with their judgements."""
+    lost: list[Judgement]
+    """Faults that were judged true, and do not block under `head`."""
 
 
 def run_primer(
@@ -69,12 +71,14 @@ def _package(pin: Pin, tree: Path, base: Revision | None, head: Revision, judge:
         for revision, scans in pairs if turn % 2 == 0 else reversed(pairs):
             scans.append(scan(revision, tree, seed=turn + 1))
     old, new = _side(olds) if olds else None, _side(news)
+    judged = [(each, judge.of(pin, each)) for each in new.findings if is_blocking(each)]
     return PackageResult(
         pin=pin,
         base=old,
         head=new,
         differences=compare(pin.name, old.findings, new.findings) if old else [],
-        judged=[(each, judge.of(pin, each)) for each in new.findings if is_blocking(each)],
+        judged=judged,
+        lost=judge.lost(pin, (judgement for _, judgement in judged)),
     )
 
 

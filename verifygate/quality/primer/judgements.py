@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
@@ -57,6 +58,7 @@ class Judge:
     """Finds the judgement of a finding: by its fingerprint, or by its line in the same version of the package."""
 
     def __init__(self, judgements: list[Judgement]) -> None:
+        self._all = judgements
         self._by_fingerprint = {(each.package, each.rule, each.fingerprint): each for each in judgements}
         self._by_line = {(each.package, each.version, each.rule, each.path, each.line): each for each in judgements}
 
@@ -65,6 +67,12 @@ class Judge:
         rule = finding["rule"]
         line = (pin.name, pin.version, rule, finding["path"], finding["line"])
         return self._by_line.get(line) or self._by_fingerprint.get((pin.name, rule, finding["fingerprint"]))
+
+    def lost(self, pin: Pin, judged: Iterable[Judgement | None]) -> list[Judgement]:
+        """The faults of a package that were judged true, and are not among those that block now."""
+        found = [each for each in judged if each is not None]
+        faults = [each for each in self._all if each.package == pin.name and each.judgement is Answer.TRUE]
+        return [each for each in faults if each not in found]
 
 
 def is_blocking(finding: dict[str, Any]) -> bool:

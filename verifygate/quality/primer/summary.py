@@ -40,6 +40,7 @@ def document_of(results: Sequence[PackageResult], base: Revision | None, head: R
             for finding, judgement in result.judged
             if judgement is not None and judgement.judgement is Answer.FALSE
         ],
+        "lost": [each.model_dump(mode="json") for result in results for each in result.lost],
         "unstable": [r.pin.label for r in results if not r.head.equal or (r.base and not r.base.equal)],
         "broken": [{"package": r.pin.label, "errors": r.head.errors} for r in results if r.head.broke],
     }
@@ -104,6 +105,9 @@ def markdown_of(document: dict[str, Any]) -> str:
     parts += [_differences(document)] if base else []
     parts += [_listed("Blocking findings that nobody has judged", document["unjudged"])]
     parts += [_listed("Blocking findings judged false", document["false"])]
+    if document["lost"]:
+        rows = [f"- {e['rule']} {e['package']} `{e['path']}`:{e['line']}: {e['why']}" for e in document["lost"]]
+        parts.append("## Judged true, and not blocking any more\n\n" + "\n".join(rows))
     if document["unstable"]:
         parts.append("## Two runs, two answers\n\n" + "\n".join(f"- {name}" for name in document["unstable"]))
     if document["broken"]:
