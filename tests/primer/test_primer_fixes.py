@@ -24,7 +24,7 @@ if sys.argv[1] == "fix":
 else:
     rows = [] if {gone} else ['"AMP501"']
     rows += {more}
-    row = '{{"rule": %s, "path": "train.py", "line": 1, "symbol": "", "message": "m", "severity": "low"}}'
+    row = '{{"rule": %s, "path": "train.py", "line": 1, "symbol": "", "message": "m", "fix": "safe"}}'
     found = ", ".join(row % rule for rule in rows)
     print('{{"findings": [%s], "not_followed": [], "not_analysed": [], "files_checked": 1}}' % found)
 """
@@ -86,3 +86,10 @@ def test_a_fix_that_breaks_is_named(tree: Path, tmp_path: Path):
 
     assert "ZeroDivisionError" in result.broke
     assert not result.sound
+
+
+def test_a_package_in_which_nothing_can_be_fixed_is_only_scanned(tree: Path, tmp_path: Path):
+    result = fix_package(PIN, tree, revision(tmp_path / "head", "raise ZeroDivisionError", gone="True"))
+
+    assert result.sound
+    assert (result.gone, result.changed) == ({}, ())

@@ -6,7 +6,7 @@ import ast
 import shutil
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,18 @@ class FixResult:
     """What `fix` did to one package."""
 
     package: str
-    gone: dict[str, int]
+    gone: dict[str, int] = field(default_factory=dict)
     """Findings that are no longer reported, by rule."""
-    refused: tuple[str, ...]
-    changed: tuple[str, ...]
+    refused: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     """Paths of the files that it changed."""
-    unreadable: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
     """Changed files that no longer parse."""
-    new: tuple[str, ...]
+    new: tuple[str, ...] = ()
     """Findings that were not there before."""
-    unsettled: tuple[str, ...]
+    unsettled: tuple[str, ...] = ()
     """Files that a second run changed again."""
-    broke: str
+    broke: str = ""
     """What it printed, where it did not come to its end."""
 
     @property
@@ -39,11 +39,13 @@ class FixResult:
 
 
 def fix_package(pin: Pin, tree: Path, head: Revision) -> FixResult:
-    """Fix a copy of a package twice, and check it before and after."""
+    """Fix a copy of a package twice, and check it before and after; one in which nothing can be fixed is left alone."""
+    before = scan(head, tree, seed=1)
+    if not any(each["fix"] == "safe" for each in before.document["findings"]):
+        return FixResult(pin.label, broke=before.errors if before.broke else "")
     with tempfile.TemporaryDirectory(prefix="primer-fix-") as folder:
         copy = Path(folder, "tree")
         shutil.copytree(tree, copy)
-        before = scan(head, copy, seed=1)
         first = run(head, ["fix", "."], copy)
         changed = _differing(tree, copy)
         after = scan(head, copy, seed=1)
