@@ -73,8 +73,8 @@ def fix(only: tuple[str, ...], cache: Path | None, out: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="primer-") as name:
         head = _copied(Path(name, "head"))
         for pin in chosen(read_pins(), only):
-            _progress(pin.label)
             results.append(fix_package(pin, kept.tree(pin), head))
+            _progress(results[-1].line)
     _write(out, "fixes", [asdict(result) for result in results], fixes_as_markdown(results))
     return 0 if all(result.sound for result in results) else 1
 

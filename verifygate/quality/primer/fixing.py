@@ -34,6 +34,12 @@ class FixResult:
     """What it printed, where it did not come to its end."""
 
     @property
+    def line(self) -> str:
+        """The result in one line."""
+        fixed = ", ".join(f"{rule} {number}" for rule, number in self.gone.items()) or "nothing to fix"
+        return f"{self.package}: {fixed}; {'sound' if self.sound else 'not sound'}"
+
+    @property
     def sound(self) -> bool:
         return not (self.unreadable or self.new or self.unsettled or self.broke)
 
