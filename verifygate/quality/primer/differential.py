@@ -1,4 +1,4 @@
-"""Run the primer: every package checked by two revisions in turn, twice each, and what they say compared."""
+"""Run the primer: check every package twice with each of two revisions, alternately, and compare their findings."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def run_primer(
 def _package(pin: Pin, tree: Path, base: Revision | None, head: Revision, judge: Judge) -> PackageResult:
     olds: list[Scan] = []
     news: list[Scan] = []
-    for turn in range(ROUNDS):
+    for number in range(ROUNDS):
         pairs = [(head, news)] if base is None else [(base, olds), (head, news)]
-        for revision, scans in pairs if turn % 2 == 0 else reversed(pairs):
-            scans.append(scan(revision, tree, seed=turn + 1))
+        for revision, scans in pairs if number % 2 == 0 else reversed(pairs):
+            scans.append(scan(revision, tree, seed=number + 1))
     old, new = _side(olds) if olds else None, _side(news)
     judged = [(each, judge.of(pin, each)) for each in new.findings if is_blocking(each)]
     return PackageResult(
