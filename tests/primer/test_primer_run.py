@@ -15,7 +15,7 @@ from verifygate.base.errors import UsageError
 from verifygate.quality.primer.comparison import compare
 from verifygate.quality.primer.differential import run_primer
 from verifygate.quality.primer.judgements import Judge, Judgement, read_judgements
-from verifygate.quality.primer.pins import Pin
+from verifygate.quality.primer.pins import Pin, read_pins
 from verifygate.quality.primer.scans import Revision, scan
 from verifygate.quality.primer.summary import document_of, is_sound, markdown_of
 
@@ -225,7 +225,9 @@ def test_a_real_scan_runs_the_given_revision_and_no_other(tmp_path: Path):
 
 
 def test_every_judgement_that_comes_with_the_gate_is_of_a_listed_package_and_gives_a_reason():
+    listed = {pin.name for pin in read_pins()}
     for each in read_judgements():
+        assert each.package in listed, each
         assert each.why.strip().endswith("."), each
         assert len(each.why) > 20, each
 
