@@ -81,6 +81,16 @@ def test_a_finding_that_was_not_there_before_is_named(tree: Path, tmp_path: Path
     assert result.gone == {"AMP501": 1}
 
 
+def test_a_scan_that_is_killed_is_not_taken_for_one_without_findings(tree: Path, tmp_path: Path):
+    head = revision(tmp_path / "head", "")
+    (head.folder / "verifygate" / "__main__.py").write_text("import os\nos.kill(os.getpid(), 9)\n", encoding="utf-8")
+
+    result = fix_package(PIN, tree, head)
+
+    assert result.broke == "exit status -9: no message"
+    assert not result.sound
+
+
 def test_a_fix_that_breaks_is_named(tree: Path, tmp_path: Path):
     result = fix_package(PIN, tree, revision(tmp_path / "head", "raise ZeroDivisionError"))
 

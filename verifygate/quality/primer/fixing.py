@@ -48,7 +48,7 @@ def fix_package(pin: Pin, tree: Path, head: Revision) -> FixResult:
     """Fix a copy of a package twice, and check it before and after; one in which nothing can be fixed is left alone."""
     before = scan(head, tree, seed=1)
     if not any(each["fix"] == "safe" for each in before.document["findings"]):
-        return FixResult(pin.label, broke=before.errors if before.broke else "")
+        return FixResult(pin.label, broke=_ending(before) if before.broke else "")
     with tempfile.TemporaryDirectory(prefix="primer-fix-") as folder:
         copy = Path(folder, "tree")
         shutil.copytree(tree, copy)
@@ -66,7 +66,7 @@ def fix_package(pin: Pin, tree: Path, head: Revision) -> FixResult:
             unreadable=tuple(path for path in changed if not _parses(copy / path) and _parses(tree / path)),
             new=_new(before.document["findings"], after.document["findings"]),
             unsettled=_differing(once, copy),
-            broke="\n".join(filter(None, map(_failure, (first, second)))),
+            broke="\n".join(_ending(each) for each in (first, second, after) if _broke(each)),
         )
 
 
@@ -101,9 +101,12 @@ def _new(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> tuple[str
     return tuple(found)
 
 
-def _failure(ended: Scan) -> str:
-    fine = ended.status in (0, 1, 2) and b"Fixed:" in ended.output
-    return "" if fine else f"exit status {ended.status}: {ended.errors.strip() or 'no message'}"
+def _broke(ended: Scan) -> bool:
+    return ended.broke and not ended.output.startswith(b"Fixed:")
+
+
+def _ending(ended: Scan) -> str:
+    return f"exit status {ended.status}: {ended.errors.strip() or 'no message'}"
 
 
 def markdown_of(results: list[FixResult]) -> str:
