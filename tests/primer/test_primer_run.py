@@ -194,7 +194,10 @@ def test_a_scan_that_breaks_is_named_with_what_it_printed(tmp_path: Path):
     )
 
     (broken,) = document["broken"]
-    assert "ZeroDivisionError" in broken["errors"]
+    assert (broken["package"], broken["side"]) == ("tiny==1.0", "head")
+    assert broken["ending"].startswith("exit status 1: Traceback")
+    assert "ZeroDivisionError" in markdown_of(document)
+    assert document["measured"]["cpu_ratio"] is None
     assert not is_sound(document)
 
 

@@ -28,9 +28,8 @@ class Side:
     not_analysed: int
     cpu_seconds: float
     peak_bytes: int
-    errors: str
-    """What it printed on stderr."""
-    broke: bool
+    broke: str
+    """How the scan ended that broke; empty where none did."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,5 @@ def _side(scans: list[Scan]) -> Side:
         not_analysed=len(document["not_analysed"]),
         cpu_seconds=min(each.cpu_seconds for each in scans),
         peak_bytes=min(each.peak_bytes for each in scans),
-        errors=first.errors,
-        broke=any(each.broke for each in scans),
+        broke=next((each.ending for each in scans if each.broke), ""),
     )

@@ -48,7 +48,7 @@ def fix_package(pin: Pin, tree: Path, head: Revision) -> FixResult:
     """Fix a copy of a package twice, and check it before and after; one in which nothing can be fixed is left alone."""
     before = scan(head, tree, seed=1)
     if not any(each["fix"] == "safe" for each in before.document["findings"]):
-        return FixResult(pin.label, broke=_ending(before) if before.broke else "")
+        return FixResult(pin.label, broke=before.ending if before.broke else "")
     with tempfile.TemporaryDirectory(prefix="primer-fix-") as folder:
         copy = Path(folder, "tree")
         shutil.copytree(tree, copy)
@@ -66,7 +66,7 @@ def fix_package(pin: Pin, tree: Path, head: Revision) -> FixResult:
             unreadable=tuple(path for path in changed if not _parses(copy / path) and _parses(tree / path)),
             new=_new(before.document["findings"], after.document["findings"]),
             unsettled=_differing(once, copy),
-            broke="\n".join(_ending(each) for each in (first, second, after) if _broke(each)),
+            broke="\n".join(each.ending for each in (first, second, after) if _broke(each)),
         )
 
 
@@ -103,10 +103,6 @@ def _new(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> tuple[str
 
 def _broke(ended: Scan) -> bool:
     return ended.broke and not ended.output.startswith(b"Fixed:")
-
-
-def _ending(ended: Scan) -> str:
-    return f"exit status {ended.status}: {ended.errors.strip() or 'no message'}"
 
 
 def markdown_of(results: list[FixResult]) -> str:

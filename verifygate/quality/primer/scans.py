@@ -45,6 +45,11 @@ class Scan:
         return self.status not in _FOUND or not self.output.startswith(b"{")
 
     @property
+    def ending(self) -> str:
+        """How it ended, for a person: the status, and what it printed on stderr."""
+        return f"exit status {self.status}: {self.errors.strip() or 'no message'}"
+
+    @property
     def document(self) -> dict[str, Any]:
         """The report that it printed, or an empty one."""
         if self.broke:

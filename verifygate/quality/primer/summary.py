@@ -42,7 +42,12 @@ def document_of(results: Sequence[PackageResult], base: Revision | None, head: R
         ],
         "lost": [each.model_dump(mode="json") for result in results for each in result.lost],
         "unstable": [r.pin.label for r in results if not r.head.equal or (r.base and not r.base.equal)],
-        "broken": [{"package": r.pin.label, "errors": r.head.errors} for r in results if r.head.broke],
+        "broken": [
+            {"package": result.pin.label, "side": name, "ending": side.broke}
+            for result in results
+            for name, side in (("base", result.base), ("head", result.head))
+            if side is not None and side.broke
+        ],
     }
     return document | {"measured": _measured(results)}
 
@@ -74,7 +79,7 @@ def _place(result: PackageResult, finding: dict[str, Any]) -> dict[str, Any]:
 
 def _measured(results: Sequence[PackageResult]) -> dict[str, Any]:
     rows = {result.pin.label: {"base": _cost(result.base), "head": _cost(result.head)} for result in results}
-    pairs = [(result.base, result.head) for result in results if result.base is not None]
+    pairs = [(r.base, r.head) for r in results if r.base is not None and not (r.base.broke or r.head.broke)]
     return {
         "packages": rows,
         "cpu_ratio": _ratio([(old.cpu_seconds, new.cpu_seconds) for old, new in pairs]),
@@ -111,7 +116,7 @@ def markdown_of(document: dict[str, Any]) -> str:
     if document["unstable"]:
         parts.append("## Two runs, two answers\n\n" + "\n".join(f"- {name}" for name in document["unstable"]))
     if document["broken"]:
-        rows = [f"- {each['package']}\n\n```\n{each['errors'].strip()}\n```" for each in document["broken"]]
+        rows = [f"- {e['package']} ({e['side']})\n\n```\n{e['ending']}\n```" for e in document["broken"]]
         parts.append("## Scans that broke\n\n" + "\n".join(rows))
     return "\n\n".join(part for part in parts if part) + "\n"
 
