@@ -13,11 +13,14 @@ TESTS ?= not slow
 # Processes that the tests are shared out to, a file at a time. 0: none but pytest's own.
 WORKERS ?= 2
 
+# What `make primer` does: compare or fix. ONLY names some of the packages, BASE a revision to compare with.
+DO ?= compare
+
 # Looked up only when the environment has to be built. Override: make PYTHON=/path/to/python ...
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
 	$$python -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup gate gpu test lint reports bench clean
+.PHONY: help setup gate gpu test lint reports bench primer clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
@@ -45,6 +48,9 @@ reports: $(READY) ## refresh the committed example in reports/reference_impl
 
 bench: $(READY) ## time the gate itself (pytest-benchmark)
 	@$(BIN)/python -m pytest -o addopts= --benchmark-only
+
+primer: $(READY) ## compare the findings on pinned packages with those of BASE=REV (fixes: make primer DO=fix)
+	@$(BIN)/python -m verifygate.quality.primer $(DO) $(if $(BASE),--base $(BASE)) $(foreach name,$(ONLY),--only $(name))
 
 clean: ## remove caches and build outputs; the environment stays
 	@rm -rf build dist reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks
