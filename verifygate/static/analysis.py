@@ -19,6 +19,7 @@ from verifygate.static.facts.autograd_mode import AutogradMode
 from verifygate.static.facts.checkpoints import Checkpoints
 from verifygate.static.facts.condition_texts import ConditionTexts
 from verifygate.static.facts.constants import Constants
+from verifygate.static.facts.cuda_conditions import CudaConditions
 from verifygate.static.facts.delegation import Delegation
 from verifygate.static.facts.devices import Devices
 from verifygate.static.facts.dict_keys import DictKeys
@@ -95,6 +96,11 @@ class Analysis:
     def autograd_mode(self) -> AutogradMode:
         """Where autograd is off."""
         return AutogradMode(self.hot_loops, self.call_graph)
+
+    @shared
+    def cuda_conditions(self) -> CudaConditions:
+        """What runs only where CUDA is not there."""
+        return CudaConditions(self.roles, self.enclosing, self.call_graph)
 
     @shared
     def written_regions(self) -> WrittenRegions:

@@ -17,7 +17,7 @@ def collect(model, criterion, loader):
     for images, labels in loader:
         with torch.autocast("cuda"):
             outputs = model(images)
-            losses.append(criterion(outputs, labels))  # expect: PERF110
+            losses.append(criterion(outputs, labels))  # expect: PERF110 likely
     return losses
 
 
