@@ -1,9 +1,8 @@
-"""Code that runs only where CUDA is not there: the branches of `torch.cuda.is_available()`, and what they alone call."""
+"""Code that runs only where CUDA is not there: branches of `torch.cuda.is_available()`, and what they alone call."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from verifygate.static.amp.roles import Roles
 from verifygate.static.symbols.enclosing import EnclosingNodes
@@ -13,7 +12,6 @@ from verifygate.static.values.call_graph import CallGraph
 from verifygate.static.values.domain import ExternalResult, Literal
 
 _AVAILABLE = frozenset({"torch.cuda.is_available", "torch.backends.cuda.is_built"})
-_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 _DEPTH = 4
 
 
@@ -27,23 +25,13 @@ class CudaConditions:
 
     def is_without_cuda(self, node: ast.AST, function: Function, depth: int = _DEPTH) -> bool:
         """Whether a condition around or before a node rules CUDA out, or one around each call of its function."""
-        held = [*self._enclosing.conditions(node, function), *self._left_behind(node, function)]
+        held = self._enclosing.held(node, function)
         if any(self._rules_out(test, holds, function) for test, holds in held):
             return True
         sites = self._call_graph.sites(function) if depth else []
         return bool(sites) and all(
             site.caller is not function and self.is_without_cuda(site.call, site.caller, depth - 1) for site in sites
         )
-
-    def _left_behind(self, node: ast.AST, function: Function) -> list[tuple[ast.expr, bool]]:
-        """The conditions whose branch left before the node: `if torch.cuda.is_available(): return by_events()`."""
-        found: list[tuple[ast.expr, bool]] = []
-        here = node
-        for each in self._enclosing.around(node, function):
-            block = getattr(each.node, each.part, None)
-            found += _left(block, here) if isinstance(block, list) and here in block else []
-            here = each.node
-        return found
 
     def _rules_out(self, test: ast.expr, holds: bool, function: Function) -> bool:
         match test:
@@ -72,12 +60,3 @@ class CudaConditions:
             return []
         values = self._roles.evaluator.values(text, self._roles.evaluator.root_frame(function))
         return [value.value for value in values if isinstance(value, Literal) and isinstance(value.value, str)]
-
-
-def _left(block: Sequence[ast.AST], here: ast.AST) -> list[tuple[ast.expr, bool]]:
-    earlier = block[: block.index(here)]
-    return [
-        (statement.test, False)
-        for statement in earlier
-        if isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES) and not statement.orelse
-    ]

@@ -278,12 +278,16 @@ class HotLoops:
             yield from self._each_time(function, seen, depth - 1)
 
     def _each_time(self, function: Function, seen: set[Function], depth: int) -> Iterator[ProgramPoint]:
-        bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
-        for inner in self.spots(function):
-            if inner.leaves or any(self._differs(test, bound, function) for test in inner.tests):
-                continue
+        for inner in self.each_time(function):
             yield inner
             yield from self._called(inner, seen, depth)
+
+    def each_time(self, function: Function) -> Iterator[ProgramPoint]:
+        """What a function itself does each time it runs."""
+        bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
+        for inner in self.spots(function):
+            if not inner.leaves and not any(self._differs(test, bound, function) for test in inner.tests):
+                yield inner
 
     def _loops_over_batches(self, function: Function) -> bool:
         loops = {loop for spot in self.spots(function) for loop in spot.loops}

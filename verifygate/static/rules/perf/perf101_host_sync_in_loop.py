@@ -3,7 +3,8 @@
 ## What it does
 Reports reads of a tensor on the host that run in every step of a training loop: `.item()`, `float(loss)`, `.cpu()`,
 `.numpy()`, `.tolist()` and making text of a loss (`f"{loss:.4f}"`), in the loop, in a function of the project that it
-calls, or in a method that takes a step and that the loop of a library runs. One finding per function names all of
+calls, in the forward of the model or of one of its layers, or in a method that takes a step and that the loop of a
+library runs. One finding per function names all of
 them. What stands behind a condition that holds in some steps only (`if step % 50 == 0:`) is clean.
 
 ## Why is this bad
@@ -70,6 +71,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.forward_passes import ForwardPasses
 from verifygate.static.facts.step_tensors import StepTensors, differentiated, names_in
 from verifygate.static.rule import FURTHER, Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
@@ -108,6 +110,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
             outermost = next((each for each in spot.loops if each in hot), None) if own else None
             read = (spot, certain, analysis.hot_loops.is_chosen_in(loop, spot))
             found.setdefault((spot.function, outermost), {}).setdefault(place, read)
+    forwards = ForwardPasses(analysis.hot_loops)
+    below = [list(forwards.points(loop)) for loop in analysis.hot_loops.training]
+    for turns in below:
+        for spot, _ in _reads(turns):
+            found.setdefault((spot.function, None), {}).setdefault(
+                (spot.place.line, spot.place.column), (spot, False, False)
+            )
     for turns in analysis.hot_loops.run_by_libraries:
         for spot, certain in _reads(turns):
             place = (spot.place.line, spot.place.column)
