@@ -54,8 +54,8 @@ Safe for a finding that is certain: everything from the statement to the end of 
 order stays. No fix where any of that computes more than gradients and steps, or the region is no `with` of its own.
 
 ## What it cannot see
-Regions entered in code outside the project; whether the optimizer at hand computes anything that autocast rounds. A step
-in a region around several steps is a further place of AMP104, and no finding of its own.
+Regions entered in code outside the project; whether the optimizer at hand computes anything that autocast rounds. A
+step in a region around several steps is a further place of AMP104, and no finding of its own.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
