@@ -100,7 +100,7 @@ class Analysis:
     @shared
     def cuda_conditions(self) -> CudaConditions:
         """What runs only where CUDA is not there."""
-        return CudaConditions(self.roles, self.enclosing, self.call_graph)
+        return CudaConditions(self.roles, self.path_conditions, self.call_graph)
 
     @shared
     def written_regions(self) -> WrittenRegions:

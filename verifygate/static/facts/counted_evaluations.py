@@ -1,4 +1,4 @@
-"""Loops that evaluate a model a number of times, over no loader: `for _ in range(batches): loss = ...`."""
+"""Loops that evaluate a model, over no loader or by a method: `for _ in range(batches): loss = self.metrics(...)`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from verifygate.base.fixpoint import fixpoint
 from verifygate.naming import names_an_evaluation
 from verifygate.static.facts.hot_loops import HotLoop, HotLoops
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.sites import Loop
+from verifygate.static.symbols.sites import Loop, ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.call_graph import CallGraph
 
+_DEPTH = 2
 _DIFFERENTIATE = frozenset({"backward", "scale", "grad"})
 
 
@@ -26,11 +27,22 @@ def counted_evaluations(hot: HotLoops, call_graph: CallGraph) -> Iterator[HotLoo
                 continue
             loops: dict[Loop, None] = {}
             for spot in hot.spots(function):
-                if spot.loops and isinstance(spot.node, ast.Call) and hot.is_model(spot.node.func, function):
+                if spot.loops and isinstance(spot.node, ast.Call) and _runs_a_model(spot, hot, _DEPTH):
                     loops[spot.loops[-1]] = None
             if not loops or known.intersection(loops) or not _evaluates(function, call_graph):
                 continue
-            yield from (HotLoop(function, loop, trains=False, over_loader=False) for loop in loops)
+            yield from (hot.evaluating(function, loop) for loop in loops)
+
+
+def _runs_a_model(spot: ProgramPoint, hot: HotLoops, depth: int) -> bool:
+    """Whether a call runs a model, or a function of the project that does so outside of loops of its own."""
+    if isinstance(spot.node, ast.Call) and hot.is_model(spot.node.func, spot.function):
+        return True
+    return depth > 0 and any(
+        isinstance(inner.node, ast.Call) and not inner.loops and _runs_a_model(inner, hot, depth - 1)
+        for callee in hot.callees(spot)
+        for inner in hot.spots(callee)
+    )
 
 
 def _is_part_of_a_model(function: Function, hot: HotLoops) -> bool:
@@ -45,14 +57,16 @@ def _evaluates(function: Function, call_graph: CallGraph) -> bool:
         return False
     if not function.symbol:
         return True
-    if call_graph.sites(function):
-        return not _is_differentiated(function, call_graph, {function})
+    known = _is_differentiated(function, call_graph, {function}) if call_graph.sites(function) else None
+    if known is not None:
+        return not known
     in_eval_mode = any(last_name(call.func) == "eval" and not call.args for call in function.calls)
     return in_eval_mode or names_an_evaluation(function.name)
 
 
-def _is_differentiated(function: Function, call_graph: CallGraph, seen: set[Function]) -> bool:
-    """Whether a caller differentiates what the function gives, or hands it on to one that does."""
+def _is_differentiated(function: Function, call_graph: CallGraph, seen: set[Function]) -> bool | None:
+    """Whether a caller differentiates what the function gives, or hands it on to one that does; None: not known."""
+    handed_on: list[bool | None] = []
     for site in call_graph.sites(function):
         caller, names = site.caller, _derived(site.call, site.caller)
         for call in caller.calls:
@@ -60,11 +74,9 @@ def _is_differentiated(function: Function, call_graph: CallGraph, seen: set[Func
             if last_name(call.func) in _DIFFERENTIATE and any(_holds(each, site.call, names) for each in operands):
                 return True
         if any(_holds(each, site.call, names) for each in caller.returns):
-            if caller in seen or not call_graph.sites(caller):
-                return True  # who gets it is not known
-            if _is_differentiated(caller, call_graph, seen | {caller}):
-                return True
-    return False
+            known = caller not in seen and bool(call_graph.sites(caller))
+            handed_on.append(_is_differentiated(caller, call_graph, seen | {caller}) if known else None)
+    return True if True in handed_on else None if None in handed_on else False
 
 
 def _holds(expr: ast.expr, call: ast.Call, names: frozenset[str]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from verifygate.static.amp.roles import Roles
-from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.conditions.path_conditions import PathConditions
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.call_graph import CallGraph
@@ -18,14 +19,14 @@ _DEPTH = 4
 class CudaConditions:
     """Tells of a node whether it runs only where no CUDA device is used."""
 
-    def __init__(self, roles: Roles, enclosing: EnclosingNodes, call_graph: CallGraph) -> None:
+    def __init__(self, roles: Roles, conditions: PathConditions, call_graph: CallGraph) -> None:
         self._roles = roles
-        self._enclosing = enclosing
+        self._conditions = conditions
         self._call_graph = call_graph
 
     def is_without_cuda(self, node: ast.AST, function: Function, depth: int = _DEPTH) -> bool:
         """Whether a condition around or before a node rules CUDA out, or one around each call of its function."""
-        held = self._enclosing.held(node, function)
+        held = self._conditions.conditions(Location(function, node))
         if any(self._rules_out(test, holds, function) for test, holds in held):
             return True
         sites = self._call_graph.sites(function) if depth else []

@@ -157,6 +157,12 @@ class HotLoops:
                         found.setdefault(last_name(spot.node.func), []).append(spot)
         return found
 
+    def evaluating(self, function: Function, node: Loop) -> HotLoop:
+        """A loop that evaluates, whatever it goes over."""
+        loop = HotLoop(function, node, trains=False, over_loader=False)
+        loop.iteration_points = list(self._turns(loop))
+        return loop
+
     def is_chosen_in(self, loop: HotLoop, spot: ProgramPoint) -> bool:
         """Whether a condition on what an iteration binds decides if a spot runs: at the end of a window, say."""
         bound = _bound_in(loop.node)

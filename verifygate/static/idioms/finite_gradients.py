@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.torch_names import CLIP_FUNCTIONS
@@ -26,7 +27,7 @@ def runs_on_finite_gradients(node: ast.AST, function: Function, analysis: Analys
     By the conditions around it, and by those whose branch has left before it.
     """
     excluded = _NOTHING
-    for test, holds in analysis.enclosing.held(node, function):
+    for test, holds in analysis.path_conditions.conditions(Location(function, node)):
         excluded |= _excluded(test, holds, function, analysis)
     return excluded == _BOTH or _raises_before(node, function, analysis)
 

@@ -12,7 +12,6 @@ from verifygate.static.syntax.exit_stacks import stacked
 from verifygate.static.syntax.traversal import FIELDS, is_script
 
 Loop = ast.For | ast.AsyncFor | ast.While
-_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 @record
@@ -61,16 +60,6 @@ class EnclosingNodes:
             if isinstance(each.node, ast.If | ast.IfExp) and each.part != "test" and not is_script(each.node.test)
         ]
 
-    def held(self, node: ast.AST, function: Function) -> list[tuple[ast.expr, bool]]:
-        """The same, and the conditions whose branch left before the node: `if not ready: continue`."""
-        found = self.conditions(node, function)
-        here = node
-        for each in self.around(node, function):
-            block = getattr(each.node, each.part, None)
-            found += _left_before(block, here) if isinstance(block, list) and here in block else []
-            here = each.node
-        return found
-
     def contexts(self, node: ast.AST, function: Function) -> list[ast.expr]:
         """What the `with` statements around the node enter, innermost first."""
         found: list[ast.expr] = []
@@ -79,14 +68,6 @@ class EnclosingNodes:
                 found += reversed([context for context, may_be_left in stacked(each.node) if not may_be_left])
                 found += [item.context_expr for item in reversed(each.node.items)]
         return found
-
-
-def _left_before(block: list[ast.AST], here: ast.AST) -> list[tuple[ast.expr, bool]]:
-    return [
-        (statement.test, False)
-        for statement in block[: block.index(here)]
-        if isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES) and not statement.orelse
-    ] + [(statement.test, True) for statement in block[: block.index(here)] if isinstance(statement, ast.Assert)]
 
 
 def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, tuple[ast.AST, str]]]:
