@@ -2,7 +2,10 @@
 
 ## What it does
 Reports an evaluation that runs the model of a training loop, and works out the same loss, where one of the two is in
-an autocast region and the other is not, or where their regions cast to different dtypes.
+an autocast region and the other is not, where their regions cast to different dtypes, or where the conditions that
+switch the two on share nothing. One method may work out both losses, and the model may give its own (`outputs.loss`).
+Also a frozen reference that runs without gradients outside the region, where its result is subtracted from what the
+trained model gives for the same computation inside.
 
 ## Why is this bad
 Training loss and validation loss are then not two readings of one quantity. The gap between them, by which people

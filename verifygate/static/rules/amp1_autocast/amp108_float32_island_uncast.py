@@ -59,6 +59,7 @@ No automatic fix: which of the inputs are half precision is not certain.
 ## What it cannot see
 What dtype a call returns: findings are likely, never certain. A region in another function counts where that calls
 the function of the island itself, with an output that has a name.
+A function that no file of the project holds may cast what it is given: that is noted as not followed.
 An island in which anything is cast is taken to be careful, but for two sides of one operation.
 
 ## References

@@ -7,7 +7,8 @@ Reports
 - one that steps before it;
 - one that steps only if the scale has not changed, so that it also waits when the scale grew.
 
-Schedules per epoch are not reported, and neither are functions that use `get_scale()` in another way or count skips. A
+Schedules per epoch are not reported, nor are schedules that are reached only where a norm of the gradients is finite,
+which leaves nothing to skip, and neither are functions that use `get_scale()` in another way or count skips. A
 schedule that is passed the number of the batch (`step_batch(n)`) is reported only before the step.
 
 ## Why is this bad

@@ -3,6 +3,7 @@
 ## What it does
 Reports `with model.no_sync():` around a backward whose forward ran outside of it, and `no_sync()` around the
 micro-batch that steps: with the step inside, under the same condition as the step, or in the last iteration of a loop.
+Also `model.require_backward_grad_sync`, the flag behind it, where it is set between a forward and its backward.
 
 ## Why is this bad
 DistributedDataParallel decides at the forward whether the backward will all-reduce. A forward outside `no_sync` arms

@@ -2,8 +2,10 @@
 
 ## What it does
 Reports losses that are summed up or collected over a loop with their graphs (`total += loss`,
-`losses.append(loss)`, `meter.update(loss)` of an object of the project that adds it to its sum), where what is kept is
-never differentiated itself.
+`losses.append(loss)`, `history["loss"].append(loss)`, a dict that holds one, `meter.update(loss)` of an object of the
+project that adds it to its sum), where what is kept is never differentiated itself. A loss may be handed out by the
+function that takes the step, and the loop of an evaluation may count (`for _ in range(n)`) where its function says that
+it evaluates, or nobody who calls it differentiates what it gives.
 
 ## Why is this bad
 A loss tensor holds the graph that made it. In evaluation without `no_grad()` no backward ever frees that graph, so the
@@ -51,8 +53,8 @@ Unsafe in an evaluation, whose caller may want to, and in files that keep graphs
 
 ## What it cannot see
 Losses kept inside objects of libraries, or that a variable alone leads to (`meters[name].update(loss)`), and names that
-are bound to a detached value as well: it stays silent there. Where an evaluation is not called from the project, its
-caller may turn autograd off: only likely.
+are bound to a detached value as well: it stays silent there. An evaluation is certain only where all its callers are
+known, none turns autograd off, and the model that it runs is built in sight.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
