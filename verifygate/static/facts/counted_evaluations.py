@@ -29,7 +29,12 @@ def counted_evaluations(hot: HotLoops, call_graph: CallGraph) -> Iterator[HotLoo
             for spot in hot.spots(function):
                 if spot.loops and isinstance(spot.node, ast.Call) and _runs_a_model(spot, hot, _DEPTH):
                     loops[spot.loops[-1]] = None
-            if not loops or known.intersection(loops) or not _evaluates(function, call_graph):
+            if (
+                not loops
+                or known.intersection(loops)
+                or not _evaluates(function, call_graph)
+                or _differentiates(function, call_graph, _DEPTH)
+            ):
                 continue
             yield from (hot.evaluating(function, loop) for loop in loops)
 
@@ -53,8 +58,6 @@ def _is_part_of_a_model(function: Function, hot: HotLoops) -> bool:
 
 def _evaluates(function: Function, call_graph: CallGraph) -> bool:
     """Whether nothing that a function works out is differentiated: by its callers, or else by what it says itself."""
-    if any(last_name(call.func) in _DIFFERENTIATE for call in function.calls):
-        return False
     if not function.symbol:
         return True
     known = _is_differentiated(function, call_graph, {function}) if call_graph.sites(function) else None
@@ -62,6 +65,18 @@ def _evaluates(function: Function, call_graph: CallGraph) -> bool:
         return not known
     in_eval_mode = any(last_name(call.func) == "eval" and not call.args for call in function.calls)
     return in_eval_mode or names_an_evaluation(function.name)
+
+
+def _differentiates(function: Function, call_graph: CallGraph, depth: int) -> bool:
+    """Whether a function, or one that it calls, differentiates something."""
+    return any(
+        last_name(call.func) in _DIFFERENTIATE
+        or (
+            depth > 0
+            and any(_differentiates(each, call_graph, depth - 1) for each in call_graph.callees(call, function))
+        )
+        for call in function.calls
+    )
 
 
 def _is_differentiated(function: Function, call_graph: CallGraph, seen: set[Function]) -> bool | None:

@@ -47,3 +47,14 @@ def train(batches, optimizer, scaler):
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
+
+
+def shown_by_percent(model, criterion, batches, optimizer, scaler, bar):
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss, parts = model(inputs, targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        bar.set_description("%s" + "%.4f" * 2 % (len(inputs), *parts.values()))  # expect: PERF101

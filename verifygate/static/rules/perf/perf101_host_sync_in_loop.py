@@ -153,7 +153,7 @@ def _reads(turns: list[ProgramPoint], tensors: StepTensors | None = None) -> Ite
             if not host and not _is_part_of_one_on_the_host(text, spot.function):
                 yield spot, surely
         elif (surely and name in (_METHODS if is_method else _BUILTINS)) or (
-            own is not None and set(_written_out(call)) & own.losses
+            own is not None and (set(_written_out(call)) & own.losses or set(_percent_formatted(call)) & own.on_device)
         ):
             yield spot, True
         elif own is None and set(_read(call)) & _of_the_step(spot.function, name, is_method):
@@ -194,6 +194,24 @@ def _written_out(call: ast.Call) -> Iterator[str]:
             yield from names_in(node.value, leaving_device=True)
         elif not isinstance(node, ast.Call):  # one inside is a spot of its own
             stack += children(node)
+
+
+def _percent_formatted(call: ast.Call) -> Iterator[str]:
+    """The names whose tensors a `%` makes text of, in what a call is given: `bar.set_description("%.4f" % loss)`."""
+    stack: list[ast.AST] = list(call.args)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            yield from names_in(node.right, leaving_device=True)
+        elif not isinstance(node, ast.Call):
+            stack += children(node)
+
+
+def _is_text(expr: ast.expr) -> bool:
+    """Whether an expression is a text: written out, repeated, or put together."""
+    if isinstance(expr, ast.BinOp):
+        return _is_text(expr.left) or _is_text(expr.right)
+    return isinstance(expr, ast.JoinedStr) or (isinstance(expr, ast.Constant) and isinstance(expr.value, str))
 
 
 def _read(call: ast.Call) -> Iterator[str]:
