@@ -133,6 +133,16 @@ class _Forward:
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
+    """What is found, each place once: one method may be run by several loops."""
+    seen: set[tuple[str, int, int]] = set()
+    for match in _matches(analysis):
+        place = (match.place.path, match.place.line, match.place.column)
+        if place not in seen:
+            seen.add(place)
+            yield match
+
+
+def _matches(analysis: Analysis) -> Iterator[Match]:
     """Each evaluating loop, beside the training loops of the same model and the same loss."""
     loops = [loop for loop in analysis.hot_loops.loops if loop.trains or _evaluates(loop, analysis)]
     others = counted_evaluations(analysis.hot_loops, analysis.call_graph) if any(each.trains for each in loops) else ()
