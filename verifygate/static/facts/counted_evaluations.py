@@ -33,7 +33,7 @@ def counted_evaluations(hot: HotLoops, call_graph: CallGraph) -> Iterator[HotLoo
                 not loops
                 or known.intersection(loops)
                 or not _evaluates(function, call_graph)
-                or _differentiates(function, call_graph, _DEPTH)
+                or differentiates(function, call_graph)
             ):
                 continue
             yield from (hot.evaluating(function, loop) for loop in loops)
@@ -67,13 +67,13 @@ def _evaluates(function: Function, call_graph: CallGraph) -> bool:
     return in_eval_mode or names_an_evaluation(function.name)
 
 
-def _differentiates(function: Function, call_graph: CallGraph, depth: int) -> bool:
+def differentiates(function: Function, call_graph: CallGraph, depth: int = _DEPTH) -> bool:
     """Whether a function, or one that it calls, differentiates something."""
     return any(
         last_name(call.func) in _DIFFERENTIATE
         or (
             depth > 0
-            and any(_differentiates(each, call_graph, depth - 1) for each in call_graph.callees(call, function))
+            and any(differentiates(each, call_graph, depth - 1) for each in call_graph.callees(call, function))
         )
         for call in function.calls
     )

@@ -86,7 +86,7 @@ from verifygate.model import Severity
 from verifygate.naming import names_a_loss
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.counted_evaluations import counted_evaluations
+from verifygate.static.facts.counted_evaluations import counted_evaluations, differentiates
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.facts.region_dtypes import AssumedDevice
@@ -303,6 +303,8 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
             continue
         if any(_sees_to_it(each, analysis) for each in analysis.call_graph.callees(call, function)):
             continue  # the model chooses its precision itself
+        if not loop.trains and differentiates(function, analysis.call_graph):
+            continue  # it optimises something for the evaluation, and measures nothing
         written = analysis.region_coverage.written_around(call, function)
         if written is not None and not written.is_active:
             continue  # in an island: meant so
@@ -311,11 +313,19 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
             through, region = entered[function]
         else:
             region = _region(call, function, loop, analysis)
+        if through is not None and not loop.trains and not _works_out_a_loss(through, analysis):
+            continue
         forward = _Forward(call, function, region, through)
         by_name.setdefault(last_name(call.func), []).append(forward)
     for forwards in by_name.values():
         there = [each for each in forwards if each.region is not None] or forwards
         yield next((each for each in there if _gives_a_loss(each, analysis)), there[0])
+
+
+def _works_out_a_loss(through: Location, analysis: Analysis) -> bool:
+    """Whether what a call runs computes a loss itself: else it may sample, or prepare what another model is given."""
+    callees = analysis.call_graph.callees(through.node, through.function) if isinstance(through.node, ast.Call) else ()
+    return any(is_loss_call(call) for callee in callees for call in callee.calls)
 
 
 def _region(call: ast.Call, function: Function, loop: HotLoop, analysis: Analysis) -> WrittenRegion | None:
