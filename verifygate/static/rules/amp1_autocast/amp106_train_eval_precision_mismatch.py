@@ -222,6 +222,8 @@ def _match(trained: _Forward, measured: _Forward, analysis: Analysis) -> Match |
     """What differs between the two, where anything does."""
     shared = measured.through is not None and measured.call is trained.call
     place = measured.through if shared and measured.through is not None else measured.place
+    if shared and not _works_out_a_loss(place, analysis):
+        return None
     text = statement_text(place)
     if trained.region is not None and measured.region is not None:
         if differ(trained.region, measured.region, analysis):
@@ -313,8 +315,6 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
             through, region = entered[function]
         else:
             region = _region(call, function, loop, analysis)
-        if through is not None and not loop.trains and not _works_out_a_loss(through, analysis):
-            continue
         forward = _Forward(call, function, region, through)
         by_name.setdefault(last_name(call.func), []).append(forward)
     for forwards in by_name.values():
@@ -324,8 +324,10 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
 
 def _works_out_a_loss(through: Location, analysis: Analysis) -> bool:
     """Whether what a call runs computes a loss itself: else it may sample, or prepare what another model is given."""
-    callees = analysis.call_graph.callees(through.node, through.function) if isinstance(through.node, ast.Call) else ()
-    return any(is_loss_call(call) for callee in callees for call in callee.calls)
+    if not isinstance(through.node, ast.Call):
+        return False
+    callees = analysis.call_graph.callees(through.node, through.function)
+    return is_loss_call(through.node) or any(is_loss_call(call) for callee in callees for call in callee.calls)
 
 
 def _region(call: ast.Call, function: Function, loop: HotLoop, analysis: Analysis) -> WrittenRegion | None:
