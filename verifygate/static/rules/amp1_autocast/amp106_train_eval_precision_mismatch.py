@@ -305,7 +305,8 @@ def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
             continue
         if any(_sees_to_it(each, analysis) for each in analysis.call_graph.callees(call, function)):
             continue  # the model chooses its precision itself
-        if not loop.trains and differentiates(function, analysis.call_graph):
+        below = function is not loop.function and not loop.trains
+        if below and differentiates(function, analysis.call_graph):
             continue  # it optimises something for the evaluation, and measures nothing
         written = analysis.region_coverage.written_around(call, function)
         if written is not None and not written.is_active:
