@@ -107,6 +107,9 @@ SCALER_METHODS = frozenset({"scale", "unscale_", "step", "update", "get_scale", 
 EVENT_WORDS = CLIP_FUNCTIONS | {"unscale_", "backward", "zero_grad"}
 """Calling one of these is an event, whatever it is called on."""
 
+ENTERING_METHODS = frozenset({"__enter__", "__exit__", "enter_context"})
+"""By which a context is entered and left without `with`."""
+
 SHARPNESS_STEPS = frozenset({"first_step", "second_step"})
 """The steps of an optimizer of the kind of SAM, which zeroes the gradients where it is told `zero_grad=True`."""
 

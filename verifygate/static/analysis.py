@@ -15,9 +15,11 @@ from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations
 from verifygate.static.conditions.path_conditions import PathConditions
 from verifygate.static.facts.accelerators import Accelerators
+from verifygate.static.facts.autograd_mode import AutogradMode
 from verifygate.static.facts.checkpoints import Checkpoints
 from verifygate.static.facts.condition_texts import ConditionTexts
 from verifygate.static.facts.constants import Constants
+from verifygate.static.facts.cuda_conditions import CudaConditions
 from verifygate.static.facts.delegation import Delegation
 from verifygate.static.facts.devices import Devices
 from verifygate.static.facts.dict_keys import DictKeys
@@ -91,6 +93,16 @@ class Analysis:
     def hot_loops(self) -> HotLoops:
         """The loops that train or evaluate, and what runs in every iteration of them."""
         return HotLoops(self.roles, self.modules)
+
+    @shared
+    def autograd_mode(self) -> AutogradMode:
+        """Where autograd is off."""
+        return AutogradMode(self.hot_loops, self.call_graph)
+
+    @shared
+    def cuda_conditions(self) -> CudaConditions:
+        """What runs only where CUDA is not there."""
+        return CudaConditions(self.roles, self.path_conditions, self.call_graph)
 
     @shared
     def written_regions(self) -> WrittenRegions:

@@ -157,6 +157,12 @@ class HotLoops:
                         found.setdefault(last_name(spot.node.func), []).append(spot)
         return found
 
+    def evaluating(self, function: Function, node: Loop) -> HotLoop:
+        """A loop that evaluates, whatever it goes over."""
+        loop = HotLoop(function, node, trains=False, over_loader=False)
+        loop.iteration_points = list(self._turns(loop))
+        return loop
+
     def is_chosen_in(self, loop: HotLoop, spot: ProgramPoint) -> bool:
         """Whether a condition on what an iteration binds decides if a spot runs: at the end of a window, say."""
         bound = _bound_in(loop.node)
@@ -278,12 +284,16 @@ class HotLoops:
             yield from self._each_time(function, seen, depth - 1)
 
     def _each_time(self, function: Function, seen: set[Function], depth: int) -> Iterator[ProgramPoint]:
-        bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
-        for inner in self.spots(function):
-            if inner.leaves or any(self._differs(test, bound, function) for test in inner.tests):
-                continue
+        for inner in self.each_time(function):
             yield inner
             yield from self._called(inner, seen, depth)
+
+    def each_time(self, function: Function) -> Iterator[ProgramPoint]:
+        """What a function itself does each time it runs."""
+        bound = {name for name, bindings in function.scope.names.items() if bindings[0].kind not in _STEADY}
+        for inner in self.spots(function):
+            if not inner.leaves and not any(self._differs(test, bound, function) for test in inner.tests):
+                yield inner
 
     def _loops_over_batches(self, function: Function) -> bool:
         loops = {loop for spot in self.spots(function) for loop in spot.loops}

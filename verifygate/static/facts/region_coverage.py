@@ -66,6 +66,18 @@ class RegionCoverage:
             return Cover(written, True) if written.is_active else None
         return None if self._is_opposite_branch(node, function) else self.reached.get(function)
 
+    def is_left_out(self, function: Function, seen: frozenset[Function] = frozenset()) -> bool:
+        """Whether some call of a function that regions reach runs it outside of all of them, up to a module's body."""
+        for site in self.callers.sites(function):
+            written = self.written_around(site.call, site.caller)
+            if written is not None or site.caller in seen:
+                continue
+            if not site.caller.symbol or site.caller not in self.reached:
+                return True
+            if self.is_left_out(site.caller, seen | {function}):
+                return True
+        return False
+
     def _is_opposite_branch(self, node: ast.AST, function: Function) -> bool:
         """Whether the other branch of an `if` around a node has a region: this one is for running without."""
         blocks = {region.block for region in self.regions.by_function.get(function, ())}

@@ -8,8 +8,12 @@ from functools import cached_property
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.naming import names_a_loss, names_a_loss_or_criterion, speaks_of_a_scaler
+from verifygate.static.facts.assigned_parts import assigned_parts, base_name, is_empty, of_key, target_names
+from verifygate.static.facts.autograd_mode import is_off
 from verifygate.static.facts.hot_loops import HotLoop, HotLoops
+from verifygate.static.facts.returned_graphs import NOTHING, Returned, returned
 from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.sites import ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import children, walk
 
@@ -67,7 +71,66 @@ class StepTensors:
                 self.hot.takes_one_step(callee) for callee in self.hot.callees(spot)
             ):
                 found.update(name for argument in call.args for name in names_in(argument) if names_a_loss(name))
-        return frozenset(found & {*self.assigned, *found})
+        return frozenset(self._differentiated_tensors(found))
+
+    def _differentiated_tensors(self, names: set[str]) -> set[str]:
+        """Of the names that stand in what is differentiated, those of tensors: `loss` of `loss * weight / length`.
+
+        Of several, what a model or a loss function of this loop made; else what this loop assigns, or is called a loss.
+        """
+        names = {name for name in names if not speaks_of_a_scaler(name) and not self._is_number(name)}
+        for chosen in (
+            {name for name in names if self.is_worked_out(name)},
+            {name for name in names if base_name(name) in self._bases},
+        ):
+            if len(chosen) == 1 or any(map(self.is_worked_out, chosen)):
+                return chosen
+        return names if len(names) == 1 else {name for name in names if names_a_loss(name)}
+
+    @cached_property
+    def _bases(self) -> dict[str, list[ast.expr]]:
+        """The same as `assigned`, by the variable at the start of each name: `losses` for `losses["total"]`."""
+        found: dict[str, list[ast.expr]] = {}
+        for name, values in self.assigned.items():
+            found.setdefault(base_name(name), []).extend(values)
+        return found
+
+    def is_worked_out(self, name: str) -> bool:
+        """Whether a name holds what a model or a loss function gave in this loop, or what was made of that."""
+        return name in self._worked_out or base_name(name) in self._worked_out
+
+    @cached_property
+    def _worked_out(self) -> frozenset[str]:
+        found: set[str] = set()
+        grown = True
+        while grown:
+            before = len(found)
+            for name, values in (*self.assigned.items(), *self._bases.items()):
+                if name not in found and any(self._is_made_of(value, found) for value in values):
+                    found.add(name)
+            grown = len(found) > before
+        return frozenset(found)
+
+    def _is_made_of(self, value: ast.expr, found: set[str]) -> bool:
+        return not found.isdisjoint(names_in(value)) or any(self._is_output(each) for each in _calls_with_graph(value))
+
+    def _is_number(self, name: str) -> bool:
+        """Whether all that the loop assigns to a name is a number of Python's."""
+        values = self.assigned.get(name, ())
+        return bool(values) and all(
+            isinstance(value, ast.Constant) or (isinstance(value, ast.Call) and _ends(value, _LEAVING))
+            for value in values
+        )
+
+    @cached_property
+    def without_graph(self) -> frozenset[str]:
+        """Names that the loop assigns only with autograd off."""
+        on, off = set[str](), set[str]()
+        for spot in self.spots:
+            if self.loop.node in spot.loops and isinstance(spot.node, ast.Assign):
+                names = {name for target in spot.node.targets for name in target_names(target)}
+                (off if is_off(spot, self.hot.evaluator) else on).update(names)
+        return frozenset(off - on)
 
     @cached_property
     def behind_backward(self) -> frozenset[str]:
@@ -94,7 +157,7 @@ class StepTensors:
     @cached_property
     def losses(self) -> frozenset[str]:
         """Names with the graph of a loss behind them, and never bound to anything without one."""
-        found = set(self.roots) if self.loop.trains else set(self._evaluated_losses())
+        found = {*self.roots, *self._handed_out} if self.loop.trains else set(self._evaluated_losses())
         grown = True
         while grown:
             before = len(found)
@@ -103,9 +166,90 @@ class StepTensors:
                 if is_loss and any(_sums(value) & found for value in values):
                     found.add(name)
                 if name in found and self.loop.trains:
-                    found.update(part for value in values for part in _sums(value) if names_a_loss(part))
+                    parts = {part for value in values for part in _sums(value) if names_a_loss(part)}
+                    found.update(part for part in parts if self.is_worked_out(part))
             grown = len(found) > before
-        return frozenset(name for name in found if not self._on_host(name))
+        return frozenset(name for name in found - self.without_graph if not self._on_host(name))
+
+    @cached_property
+    def _handed_out(self) -> frozenset[str]:
+        """Names that get the loss of a function which takes the step, with the graph behind it."""
+        found = set()
+        for spot in self._assignments:
+            for target, value, position in assigned_parts(spot.node):
+                result = self._result(value, position, spot)
+                found |= {target} if result.graph else {f"{target}[{key!r}]" for key in result.keys}
+        return frozenset(found)
+
+    def _result(self, value: ast.expr, position: int | None, spot: ProgramPoint) -> Returned:
+        if not isinstance(value, ast.Call) or not self._calls_a_step(value, spot):
+            return NOTHING
+        return returned(self.hot.callees(spot.at(value)), position, self.hot)
+
+    def _calls_a_step(self, call: ast.Call, spot: ProgramPoint) -> bool:
+        return any(self.hot.takes_one_step(callee) for callee in self.hot.callees(spot.at(call)))
+
+    @cached_property
+    def _assignments(self) -> list[ProgramPoint]:
+        return [spot for spot in self.spots if self.loop.node in spot.loops and isinstance(spot.node, ast.Assign)]
+
+    @cached_property
+    def holders(self) -> frozenset[str]:
+        """Names of dicts and lists, each made anew in an iteration, that hold a loss with its graph."""
+        found = {
+            target
+            for spot in self._assignments
+            for target, value, position in assigned_parts(spot.node)
+            if self._result(value, position, spot).keys
+        }
+        grown = True
+        while grown:
+            before = len(found)
+            for name, values in self.assigned.items():
+                made = [value for value in values if not is_empty(value)]
+                if made and name not in self.parts and all(self._holds(value, found) for value in made):
+                    found.add(name)
+            for spot in self.spots:
+                if self.loop.node in spot.loops and (name := self._filled(spot.node, found)) in self.assigned:
+                    found.add(name)
+            grown = len(found) > before
+        return frozenset(found - self.without_graph)
+
+    def _filled(self, node: ast.AST, holders: set[str]) -> str:
+        """The dict or list into which a statement puts a loss: `step["out"] = loss`, `step.update(losses)`."""
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
+                given = [value]
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update" | "append"), args=given):
+                given = [*given, *(word.value for word in node.keywords)]
+            case _:
+                return ""
+        return name if any(carries(each, self.losses) or self._holds(each, holders) for each in given) else ""
+
+    def _holds(self, value: ast.expr, holders: set[str] | frozenset[str]) -> bool:
+        """Whether a value is a dict or a list that holds a loss with its graph, or is what such a one holds."""
+        match value:
+            case ast.Name(id=name):
+                return name in holders
+            case ast.Dict(values=given) | ast.List(elts=given) | ast.Tuple(elts=given) | ast.Set(elts=given):
+                pass
+            case ast.Call(func=ast.Name(id="dict" | "list" | "tuple")):
+                given = [*value.args, *(word.value for word in value.keywords)]
+            case ast.Call(func=ast.Attribute(value=inner, attr="copy"), args=[]):
+                given = [inner]
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
+                given = [made for each in self.assigned.get(name, ()) for made in of_key(each, key)]
+            case ast.Starred(value=inner):
+                given = [inner]
+            case _:
+                return False
+        return any(self._is_loss(each) or self._holds(each, holders) for each in given)
+
+    def _is_loss(self, value: ast.expr) -> bool:
+        if carries(value, self.losses):
+            return True
+        calls = () if self.loop.trains else _terms(value)
+        return any(self._is_evaluated_loss(call) for call in calls)
 
     @cached_property
     def on_device(self) -> frozenset[str]:
@@ -135,10 +279,12 @@ class StepTensors:
 
         In training a loss without a name is a second one, which may be meant for a later backward.
         """
-        if carries(value, self.losses):
-            return True
-        calls = () if self.loop.trains else _terms(value)
-        return any(self._is_evaluated_loss(call) for call in calls)
+        return self._is_loss(value) or self._holds(value, self.holders) or self._is_handed_out(value)
+
+    def _is_handed_out(self, value: ast.expr) -> bool:
+        """Whether a value is what a function that takes the step hands out with its graph: `kept.append(step(x))`."""
+        points = (spot for spot in self.spots if spot.node is value) if isinstance(value, ast.Call) else ()
+        return any(self._result(value, None, spot).holds_graph for spot in points)
 
     def _is_evaluated_loss(self, call: ast.Call) -> bool:
         return is_loss_call(call) and self._from_model(call, self._outputs) and not self._gives_a_number(call)
@@ -155,7 +301,10 @@ class StepTensors:
         return {
             name
             for name, values in self.assigned.items()
-            if any(self.hot.is_model(value.func, self.loop.function) for value in values if isinstance(value, ast.Call))
+            if name not in self.without_graph
+            and any(
+                self.hot.is_model(value.func, self.loop.function) for value in values if isinstance(value, ast.Call)
+            )
         }
 
     def _evaluated_losses(self) -> Iterator[str]:
@@ -179,6 +328,19 @@ class StepTensors:
             )
             for argument in call.args
         )
+
+
+def _calls_with_graph(value: ast.expr) -> Iterator[ast.Call]:
+    """The calls whose graph a value holds, not through calls that end it."""
+    stack: list[ast.AST] = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            if _ends(node, _DETACHING):
+                continue
+            yield node
+        if not isinstance(node, ast.Compare | ast.Lambda):
+            stack += children(node)
 
 
 def differentiated(function: Function) -> frozenset[str]:
@@ -255,7 +417,7 @@ def _terms(value: ast.expr) -> Iterator[ast.Call]:
 def _sums(value: ast.expr) -> set[str]:
     """The names that a value is a sum, a multiple or a copy of: their graphs are part of its own."""
     match value:
-        case ast.Name() | ast.Attribute():
+        case ast.Name() | ast.Attribute() | ast.Subscript():
             return {ast.unparse(value)}
         case ast.BinOp():
             return _sums(value.left) | _sums(value.right)

@@ -37,6 +37,8 @@ class Context:
         self.inlined = 0
         """How many calls were inlined."""
         self.not_followed: list[NotFollowed] = []
+        self.entered_by_hand: list[AccessPath] = []
+        """The contexts, or the stacks, through which a region was entered without `with`."""
         self.leads_past = False
         """Whether a condition with one outcome alone leads past something that trains."""
         self.modes: set[str] = set()

@@ -25,6 +25,7 @@ from verifygate.static.lowering.inlining import lower_function
 from verifygate.static.lowering.loops import lower_for, lower_while
 from verifygate.static.lowering.mode_branches import settle
 from verifygate.static.lowering.reachability import Reachability
+from verifygate.static.lowering.regions_by_hand import lower_by_hand
 from verifygate.static.lowering.with_statements import lower_with
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.values.domain import Frame
@@ -33,7 +34,8 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 def _lower_expression_statement(node: ast.Expr, here: Activation) -> None:
-    lower_expression(node.value, here)
+    if not lower_by_hand(node, here):
+        lower_expression(node.value, here)
 
 
 def _lower_assert(node: ast.Assert, here: Activation) -> None:

@@ -57,7 +57,7 @@ class Reachability:
             aliases = self._aliases[function.module] = _aliases(function.module)
         frame = self.roles.evaluator.root_frame(function)
         for attribute in function.of_kind(ast.Attribute):
-            if attribute.attr == "grad" or attribute.attr in torch_names.EVENT_WORDS:
+            if attribute.attr == "grad" or attribute.attr in torch_names.EVENT_WORDS | torch_names.ENTERING_METHODS:
                 return True
         for node in function.calls:
             name = last_name(node.func)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from verifygate.base.records import record, replace
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.exit_stacks import stacked
 from verifygate.static.syntax.traversal import LEAVES, children, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -129,7 +130,7 @@ class _Finder:
                 self.found.append(here.at(node))
                 for item in node.items:
                     self._expression(item.context_expr, here)
-                entered = tuple(item.context_expr for item in node.items)
+                entered = (*(item.context_expr for item in node.items), *(each for each, _ in stacked(node)))
                 self.block(node.body, replace(here, contexts=here.contexts + entered))
             case ast.Try():
                 self.block(node.body, here)

@@ -31,7 +31,7 @@ def evaluate(model, criterion, loader):
     for images, labels in loader:
         with torch.autocast("cuda"):
             loss = criterion(model(images), labels)
-        meter.update(loss, len(images))  # expect: PERF110
+        meter.update(loss, len(images))  # expect: PERF110 likely
     return meter.total / meter.count
 
 

@@ -14,7 +14,7 @@ def train(model, loss_fn, batches):
             for _ in range(3):
                 optimizer.zero_grad()
                 loss = loss_fn(model(inputs), targets)
-                scaler.scale(loss).backward()  # expect: AMP101
-                scaler.step(optimizer)  # expect: AMP102
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
                 scaler.update()
     return model

@@ -49,8 +49,9 @@ Safe for a finding that is certain: everything from the statement to the end of 
 order stays. No fix where any of that computes more than gradients and steps, or the region is no `with` of its own.
 
 ## What it cannot see
-Regions entered in code outside the project, or through `__enter__` called by hand. Which module a call runs that
-cannot be followed: modules that are never in the region with their own backward are reported as likely, too.
+Regions entered in code outside the project. Which module a call runs that cannot be followed: modules that are never
+in the region with their own backward are reported as likely, too. The backward in a region around several steps is a
+further place of AMP104, and no finding of its own.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -62,6 +63,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.naming import names_a_loss
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.region_spans import is_a_span, is_part_of_a_span
 from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -89,9 +91,9 @@ def looks_beside(analysis: Analysis) -> bool:
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """What the walk meets, and what calls that it cannot follow may reach."""
-    met = list(_by_protocol(analysis))
-    seen = {(match.place.path, match.place.line) for match in met}
-    yield from met
+    reports = analysis.violations(RULE.code)
+    seen = {(report.place.path, report.place.line) for report in reports}
+    yield from (_by_protocol.match(report) for report in reports if not is_part_of_a_span(report, analysis))
     for match in _guessed(analysis):
         if (match.place.path, match.place.line) not in seen:
             seen.add((match.place.path, match.place.line))
@@ -105,7 +107,7 @@ def _guessed(analysis: Analysis) -> Iterator[Match]:
         if analysis.region_coverage.written_around(node, function) is not None:
             continue
         cover = analysis.region_coverage.reached.get(function)
-        if cover is None or cover.certain:
+        if cover is None or cover.certain or is_a_span(cover.region.place, analysis):
             continue
         if any(region.is_active for region in analysis.written_regions.by_function.get(function, ())):
             continue  # a trainer that is a module: its own region ends before, and it is called in no other

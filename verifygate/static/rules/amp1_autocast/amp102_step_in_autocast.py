@@ -54,15 +54,19 @@ Safe for a finding that is certain: everything from the statement to the end of 
 order stays. No fix where any of that computes more than gradients and steps, or the region is no `with` of its own.
 
 ## What it cannot see
-Regions entered in code outside the project, or through `__enter__` called by hand; whether the optimizer at hand
-computes anything that autocast rounds.
+Regions entered in code outside the project; whether the optimizer at hand computes anything that autocast rounds. A
+step in a region around several steps is a further place of AMP104, and no finding of its own.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
 """
 
+from collections.abc import Iterable
+
 from verifygate.model import Applicability, Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.region_spans import is_part_of_a_span
+from verifygate.static.rule import Match, ProtocolMatch, Rule
 
 RULE = Rule(
     code="AMP102",
@@ -76,4 +80,11 @@ RULE = Rule(
     proof="final-weights",
 )
 
-check = ProtocolMatch(RULE, "`{text}` runs inside an autocast region")
+_by_protocol = ProtocolMatch(RULE, "`{text}` runs inside an autocast region")
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Steps in a region, but for those in one around several steps: AMP104 reports that."""
+    for report in analysis.violations(RULE.code):
+        if not is_part_of_a_span(report, analysis):
+            yield _by_protocol.match(report)

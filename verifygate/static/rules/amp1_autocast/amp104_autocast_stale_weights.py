@@ -63,8 +63,8 @@ def train_step(model, loss_fn, optimizer, scaler, inputs, targets, device):
 No automatic fix: only the author knows which statements have to stay in the region.
 
 ## What it cannot see
-Regions entered in code outside the project, or through `__enter__` called by hand. Two optimizers that alternate in
-one region are not reported: it is unknown whether the second reads what the first wrote.
+Regions entered in code outside the project, and those entered by hand in a loop that does not leave them again. Two
+optimizers that alternate in one region are not reported: it is unknown whether the second reads what the first wrote.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -77,8 +77,9 @@ from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.region_spans import further_places
 from verifygate.static.paths.diagnosis import ViolationReport
-from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.rule import FURTHER, Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
@@ -120,7 +121,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             f"this region stays open over several steps of `{_named(report)}`:"
             " every forward in it uses the weights of the first",
             certain=report.certain,
-            steps=report.path,
+            steps=(*report.path, *((place, label + FURTHER) for place, label in further_places(report, analysis))),
         )
     writing = _writing(analysis)
     for region in analysis.written_regions.all:

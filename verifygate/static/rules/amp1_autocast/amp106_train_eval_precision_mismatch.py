@@ -2,7 +2,10 @@
 
 ## What it does
 Reports an evaluation that runs the model of a training loop, and works out the same loss, where one of the two is in
-an autocast region and the other is not, or where their regions cast to different dtypes.
+an autocast region and the other is not, where their regions cast to different dtypes, or where the conditions that
+switch the two on share nothing. One method may work out both losses, and the model may give its own (`outputs.loss`).
+Also a frozen reference that runs without gradients outside the region, where its result is subtracted from what the
+trained model gives for the same computation inside.
 
 ## Why is this bad
 Training loss and validation loss are then not two readings of one quantity. The gap between them, by which people
@@ -83,10 +86,12 @@ from verifygate.model import Severity
 from verifygate.naming import names_a_loss
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.counted_evaluations import counted_evaluations, differentiates
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.step_tensors import is_loss_call
+from verifygate.static.idioms.paired_forwards import differ, paired_forwards, reads_loss_of_output
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -119,6 +124,8 @@ class _Forward:
     call: ast.Call
     function: Function
     region: WrittenRegion | None
+    through: Location | None = None
+    """The call in the loop that leads to it, where it stands in another function."""
 
     @property
     def place(self) -> Location:
@@ -126,8 +133,20 @@ class _Forward:
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
+    """What is found, each place once: one method may be run by several loops."""
+    seen: set[tuple[str, int, int]] = set()
+    for match in _matches(analysis):
+        place = (match.place.path, match.place.line, match.place.column)
+        if place not in seen:
+            seen.add(place)
+            yield match
+
+
+def _matches(analysis: Analysis) -> Iterator[Match]:
     """Each evaluating loop, beside the training loops of the same model and the same loss."""
     loops = [loop for loop in analysis.hot_loops.loops if loop.trains or _evaluates(loop, analysis)]
+    others = counted_evaluations(analysis.hot_loops, analysis.call_graph) if any(each.trains for each in loops) else ()
+    loops += [loop for loop in others if _evaluates(loop, analysis)]
     forwards = {loop: list(_forwards(loop, analysis)) for loop in loops}
     losses = {loop: _losses(loop, analysis) for loop in loops}
     for evaluation in loops:
@@ -144,6 +163,30 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for loop in loops:
         if loop.trains and losses[loop] and (match := _by_turns(loop, analysis)):
             yield match
+        if loop.trains:
+            yield from _subtracted(loop, analysis)
+
+
+def _subtracted(loop: HotLoop, analysis: Analysis) -> Iterator[Match]:
+    """Two models, of which one runs in the region and the other outside, and the difference of their results."""
+    for pair in paired_forwards(loop, analysis):
+        cover = analysis.region_coverage.cover(pair.trained, loop.function)
+        if cover is None or analysis.region_coverage.cover(pair.reference, loop.function) is not None:
+            continue
+        if analysis.region_coverage.written_around(pair.reference, loop.function) is not None:
+            continue
+        callees = analysis.call_graph.callees(pair.reference, loop.function)
+        if any(_sees_to_it(each, analysis) for each in callees):
+            continue
+        reference, trained = Location(loop.function, pair.reference), Location(loop.function, pair.trained)
+        yield Match(
+            reference,
+            f"`{statement_text(reference)}` runs outside autocast, `{statement_text(trained)}` inside:"
+            " their difference holds that of two precisions",
+            certain=False,
+            steps=((trained, "in the region"), (cover.region.place, "its region")),
+            remedy="run both models in the same autocast region",
+        )
 
 
 def _by_turns(loop: HotLoop, analysis: Analysis) -> Match | None:
@@ -177,8 +220,18 @@ def _targets(spot: ProgramPoint) -> set[str]:
 
 def _match(trained: _Forward, measured: _Forward, analysis: Analysis) -> Match | None:
     """What differs between the two, where anything does."""
-    text = statement_text(measured.place)
+    shared = measured.through is not None and measured.call is trained.call
+    place = measured.through if shared and measured.through is not None else measured.place
+    if shared and not _works_out_a_loss(place, analysis):
+        return None
+    text = statement_text(place)
     if trained.region is not None and measured.region is not None:
+        if differ(trained.region, measured.region, analysis):
+            one, other = (_condition(each) for each in (trained.region, measured.region))
+            message = f"`{text}` evaluates in autocast {other}, the same model is trained in it {one}"
+            steps = [(trained.place, "in training"), (trained.region.place, "its region")]
+            steps.append((measured.region.place, "its region"))
+            return Match(place, message, certain=False, steps=tuple(steps))
         # on one device two regions without a dtype agree: any will do to compare them with one that has a dtype
         dtypes = [analysis.region_dtypes.of(each, AssumedDevice.CUDA) for each in (trained.region, measured.region)]
         if dtypes[0] & dtypes[1] or Dtype.UNKNOWN in dtypes[0] | dtypes[1]:
@@ -193,7 +246,11 @@ def _match(trained: _Forward, measured: _Forward, analysis: Analysis) -> Match |
         return None
     steps = [(trained.place, "in training")]
     steps += [(each.region.place, "its region") for each in (trained, measured) if each.region is not None]
-    return Match(measured.place, message, certain=False, steps=tuple(steps))
+    return Match(place, message, certain=False, steps=tuple(steps))
+
+
+def _condition(region: WrittenRegion) -> str:
+    return f"if `{ast.unparse(region.region.enabled.expr)}`" if region.region.enabled is not None else "always"
 
 
 def _evaluates(loop: HotLoop, analysis: Analysis) -> bool:
@@ -228,6 +285,8 @@ def _losses(loop: HotLoop, analysis: Analysis) -> frozenset[str]:
                 found |= {".loss"} if names_a_loss(ast.unparse(target)) else set()
             case ast.Assign(value=ast.Attribute(attr="loss") | ast.Subscript(slice=ast.Constant(value="loss"))):
                 found.add(".loss")
+            case ast.AugAssign(value=value) | ast.Call(func=value) if reads_loss_of_output(value, spot, analysis):
+                found.add(".loss")
     return frozenset(found)
 
 
@@ -239,20 +298,72 @@ def _without_purpose(name: str) -> str:
 def _forwards(loop: HotLoop, analysis: Analysis) -> Iterator[_Forward]:
     """The calls that run a model, one for each name of a model: those in a region first."""
     by_name: dict[str, list[_Forward]] = {}
+    entered = _entered(loop, analysis)
     for spot in _spots(loop, analysis):
         call, function = spot.node, spot.function
         if not isinstance(call, ast.Call) or is_loss_call(call) or not analysis.hot_loops.is_model(call.func, function):
             continue
         if any(_sees_to_it(each, analysis) for each in analysis.call_graph.callees(call, function)):
             continue  # the model chooses its precision itself
-        cover = analysis.region_coverage.cover(call, function)
-        if cover is None and analysis.region_coverage.written_around(call, function):
+        below = function is not loop.function and not loop.trains
+        if below and differentiates(function, analysis.call_graph):
+            continue  # it optimises something for the evaluation, and measures nothing
+        written = analysis.region_coverage.written_around(call, function)
+        if written is not None and not written.is_active:
             continue  # in an island: meant so
-        forward = _Forward(call, function, cover.region if cover else None)
+        through = None
+        if function is not loop.function and written is None and function in entered:
+            through, region = entered[function]
+        else:
+            region = _region(call, function, loop, analysis)
+        forward = _Forward(call, function, region, through)
         by_name.setdefault(last_name(call.func), []).append(forward)
     for forwards in by_name.values():
         there = [each for each in forwards if each.region is not None] or forwards
         yield next((each for each in there if _gives_a_loss(each, analysis)), there[0])
+
+
+def _works_out_a_loss(through: Location, analysis: Analysis) -> bool:
+    """Whether what a call runs computes a loss itself: else it may sample, or prepare what another model is given."""
+    if not isinstance(through.node, ast.Call):
+        return False
+    callees = analysis.call_graph.callees(through.node, through.function)
+    return is_loss_call(through.node) or any(is_loss_call(call) for callee in callees for call in callee.calls)
+
+
+def _region(call: ast.Call, function: Function, loop: HotLoop, analysis: Analysis) -> WrittenRegion | None:
+    """The region around a call in a loop; for an evaluation none where a caller runs it outside of every region."""
+    cover = analysis.region_coverage.cover(call, function)
+    if cover is None:
+        return None
+    written = analysis.region_coverage.written_around(call, function)
+    if written is None and not loop.trains and cover.certain and analysis.region_coverage.is_left_out(function):
+        return None
+    return cover.region
+
+
+def _entered(loop: HotLoop, analysis: Analysis) -> dict[Function, tuple[Location, WrittenRegion | None]]:
+    """The functions that an iteration calls: the call in the loop that leads there, and the region around it."""
+    found: dict[Function, tuple[Location, WrittenRegion | None]] = {}
+    islands: set[Function] = set()
+    queue: list[tuple[ProgramPoint, Location | None, WrittenRegion | None]] = [
+        (spot, None, None) for spot in analysis.hot_loops.spots(loop.function) if loop.node in spot.loops
+    ]
+    while queue:
+        spot, through, region = queue.pop(0)
+        if not isinstance(spot.node, ast.Call):
+            continue
+        written = analysis.region_coverage.written_around(spot.node, spot.function)
+        if written is not None and not written.is_active:
+            islands.update(analysis.hot_loops.callees(spot))
+            continue
+        if written is None and through is None:
+            region = _region(spot.node, spot.function, loop, analysis)
+        for callee in analysis.hot_loops.callees(spot):
+            if callee not in found and callee is not loop.function:
+                found[callee] = through or spot.place, written or region
+                queue += [(inner, *found[callee]) for inner in analysis.hot_loops.spots(callee)]
+    return {function: entry for function, entry in found.items() if function not in islands}
 
 
 def _sees_to_it(forward: Function, analysis: Analysis) -> bool:

@@ -1,8 +1,9 @@
 """A forward runs in another thread, which the region does not cover.
 
 ## What it does
-Reports a model that is run by a thread started inside a region (`Thread(target=...)`, `pool.submit`, `pool.map`)
-without a region of its own; and a model in `DataParallel` that runs in a bfloat16 region.
+Reports a model that is run without a region of its own by a thread (`Thread(target=...)`, `pool.submit`, `pool.map`)
+that is started inside a region, or in a function that is called in one; and a model in `DataParallel` that runs in a
+bfloat16 region.
 
 ## Why is this bad
 Autocast is a state of the thread. A new thread starts without it, so its forwards run in float32. `DataParallel` tells
@@ -68,14 +69,16 @@ Threads of libraries, queues that worker threads read, and models that wrap thei
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.naming import names_a_whole_model
+from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ExternalResult, Frame, FunctionValue, Object
@@ -95,31 +98,40 @@ _POOLS = r"(^|\.)(ThreadPoolExecutor|ThreadPool)$"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Calls written in active regions."""
-    for region in analysis.written_regions.all:
-        if not region.is_active:
-            continue
-        frame = analysis.evaluator.root_frame(region.function)
+    """Calls in active regions, and in the functions that are called there."""
+    for region, function, calls in _covered(analysis):
+        frame = analysis.evaluator.root_frame(function)
         dtypes = analysis.region_dtypes.of(region) if region.region.dtype is not None else frozenset()
         is_bfloat16 = dtypes == {Dtype.BFLOAT16}
-        for call in region.calls:
-            text = statement_text(Location(region.function, call))
+        for call in calls:
+            text = statement_text(Location(function, call))
             work = _handed_over(call, frame, analysis)
             if work is not None and (_runs_a_model(work, frame, analysis) or _runs_what_it_is_given(work, call)):
                 yield Match(
-                    Location(region.function, call),
+                    Location(function, call),
                     f"`{text}` runs a model in another thread, without autocast",
                     certain=False,
                     steps=((region.place, "autocast region"),),
                 )
             elif is_bfloat16 and _is_data_parallel(call, frame, analysis):
                 yield Match(
-                    Location(region.function, call),
+                    Location(function, call),
                     f"`{text}` runs the replicas of DataParallel in float16: the region's bfloat16 is not passed on",
                     certain=False,
                     steps=((region.place, "autocast region"),),
                     remedy="use DistributedDataParallel, or enter the bfloat16 region in the model's forward",
                 )
+
+
+def _covered(analysis: Analysis) -> Iterator[tuple[WrittenRegion, Function, tuple[ast.Call, ...] | list[ast.Call]]]:
+    """The active regions, each with the calls in it, in its own function and in those that it surely calls."""
+    for region in analysis.written_regions.all:
+        if region.is_active:
+            yield region, region.function, region.calls
+    for function, cover in analysis.region_coverage.reached.items():
+        own = [call for call in function.calls if analysis.region_coverage.written_around(call, function) is None]
+        if cover.certain and own and function.module.mentions(b"Thread"):
+            yield cover.region, function, own
 
 
 def _handed_over(call: ast.Call, frame: Frame, analysis: Analysis) -> ast.expr | None:

@@ -59,6 +59,7 @@ No automatic fix: which of the inputs are half precision is not certain.
 ## What it cannot see
 What dtype a call returns: findings are likely, never certain. A region in another function counts where that calls
 the function of the island itself, with an output that has a name.
+A function that no file of the project holds may cast what it is given: that is noted as not followed.
 An island in which anything is cast is taken to be careful, but for two sides of one operation.
 
 ## References
@@ -69,7 +70,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from verifygate.model import Severity
+from verifygate.model import NotFollowed, Severity
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
@@ -77,7 +78,7 @@ from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import ExternalName
+from verifygate.static.values.domain import ExternalName, ExternalResult
 
 RULE = Rule(
     code="AMP108",
@@ -91,6 +92,8 @@ RULE = Rule(
 
 _LOSS = r"(?i)loss|crit|objective"
 _NUMBERS = r"(?i)temp|tau$|^t$|scale|weight$|alpha|beta"
+_KNOWN = ("torch.", "builtins.", "math.", "numpy.", "functools.", "itertools.")
+"""Libraries whose functions cast nothing on their own."""
 _CASTS = r"\.float\(|float32|float64|\.double\(|\.to\(|\.type\(|\.type_as\(|\.item\(|\.int\(|\.long\("
 
 
@@ -108,12 +111,22 @@ def check(analysis: Analysis) -> Iterable[Match]:
             continue
         if not around.is_active:
             continue
-        read = _read(region.calls if region.around else [call for call in region.calls if _is_loss(call)])
+        considered = [call for call in region.calls if region.around or _is_loss(call)]
+        read = _read(considered)
         used = sorted(_made_around(region, around, analysis) & read) if read else []
-        if used and not _is_careful(region, analysis):
+        if not used or _is_careful(region, analysis):
+            continue
+        known = _read(call for call in considered if not _is_out_of_sight(call, region, analysis))
+        if seen := [name for name in used if name in known]:
             which = "outer region" if region.around else "region before"
-            message = f"nothing casts `{used[0]}`, which the {which} may leave in half precision"
+            message = f"nothing casts `{seen[0]}`, which the {which} may leave in half precision"
             yield Match(region.place, message, certain=False)
+        else:
+            foreign = next(call for call in considered if _is_out_of_sight(call, region, analysis))
+            reason = (
+                f"whether `{ast.unparse(foreign.func)}`, which is not in the project, casts what the island gives it"
+            )
+            analysis.not_followed.append(NotFollowed(path=region.place.path, line=region.place.line, reason=reason))
 
 
 def _forgotten_twins(island: WrittenRegion) -> Iterator[Match]:
@@ -159,7 +172,8 @@ def _handed_in(island: WrittenRegion, analysis: Analysis) -> str:
     """The parameter that an island computes with as it is, and that a call in an active region gives an output."""
     function = island.function
     called = {call.func.value.id for call in island.calls if _is_on_a_name(call)}  # type: ignore[attr-defined]
-    used = (_read(island.calls) | called) & {each.arg for each in function.parameters}
+    seen = [call for call in island.calls if not _is_out_of_sight(call, island, analysis)]
+    used = (_read(seen) | called) & {each.arg for each in function.parameters}
     used = {name for name in used if len(function.scope.names[name]) == 1}
     if not used or _is_careful(island, analysis):
         return ""
@@ -178,6 +192,14 @@ def _handed_in(island: WrittenRegion, analysis: Analysis) -> str:
                 if isinstance(expr := given[name].expr, ast.Name) and expr.id in outputs:
                     return name
     return ""
+
+
+def _is_out_of_sight(call: ast.Call, island: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether a call runs a function or an object of an import that leads to no file: it may cast what it is given."""
+    values = analysis.evaluator.values(call.func, analysis.evaluator.root_frame(island.function))
+    return bool(values) and all(
+        isinstance(value, ExternalName | ExternalResult) and not value.name.startswith(_KNOWN) for value in values
+    )
 
 
 def _is_on_a_name(call: ast.Call) -> bool:

@@ -3,8 +3,10 @@
 ## What it does
 Reports a loss, called after a float16 region and outside every other, that gets what a call in that region returned,
 where nothing casts it between. What a function of the project makes of outputs and targets is a loss where it is what
-goes through `scale` or `backward`. Losses of the project that cast their inputs themselves are left alone, and so are
-those of torch in which float32 targets promote the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
+goes through `scale` or `backward`; so is what is written out by hand with logarithms and exponentials. The region may
+be in the forward of the model, or in a function that hands the output to the caller who computes the loss. Losses of
+the project that cast their inputs themselves are left alone, and so are those of torch in which float32 targets promote
+the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
 
 ## Why is this bad
 Inside the region autocast runs losses in float32. Outside it nothing does: logarithms, exponentials and sums run in
@@ -51,7 +53,7 @@ No automatic fix: casting with `.float()` and moving the loss into the region ar
 
 ## What it cannot see
 Whether the model's last operation gives half precision (a softmax does not, on CUDA): findings are likely, never
-certain. Losses in another function than the region.
+certain. Losses in another function than the region, but for one that calls the function of the region itself.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -63,23 +65,30 @@ from collections.abc import Iterable
 
 from verifygate.model import Severity, Witness
 from verifygate.naming import (
-    names_a_loss,
     names_a_loss_function,
-    names_a_whole_model,
     reports_a_loss,
-    speaks_of_a_model,
 )
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.differentiated_values import is_differentiated
 from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.idioms.half_outputs import (
+    casts,
+    casts_itself,
+    follow_assignment,
+    half_in,
+    multiplies_last,
+    outputs_of,
+    reshaped,
+    taken_from,
+)
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.location import Location
-from verifygate.static.symbols.program import Class, Function
+from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
-from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Object
+from verifygate.static.values.domain import ExternalResult, Object
 
 RULE = Rule(
     code="AMP110",
@@ -98,98 +107,158 @@ _PROMOTES = r"(?i)mse|l1|huber|with_?logits|kl_?div|poisson|gaussian"
 """Losses of torch that take float32 targets beside the outputs, and by that compute in float32 anywhere."""
 _REDUCES = r"log|exp|soft|sigmoid|sum|mean|norm|entropy|similarity|pow"
 """What a loss that is written out calls; what only weighs the losses of a model does not."""
-_CASTS = r"float32|float64|autocast"
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isin", "isnan", "isfinite", "logical_not", "one_hot"})
-_PRODUCTS = frozenset({"mm", "bmm", "matmul", "einsum"})
-_LAYERS = r"^torch\.nn\.(Linear|Conv(Transpose)?\dd)$"
-_SCALES = r"(?i)temp|tau$|scale|inv_t"
-_SAME_DTYPE = frozenset(
-    {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "unfold", "mean"}
-)
-_RUNS = r"infer|predict|encode|decode|extract|project|logits|features"
-"""What methods of a model are called that run it."""
+_BY_HAND = frozenset({"log_softmax", "softmax", "logsumexp", "log", "log1p", "exp", "expm1", "logsigmoid", "softplus"})
+"""Operations that autocast runs in float32, and that lose digits or overflow in float16."""
+_NO_TENSORS = frozenset({"math", "np", "numpy", "logger", "logging", "wandb", "self"})
+_LEVELS = 2
+"""Functions that only hand on what another one gives."""
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Outermost active regions, by the variables that they leave behind."""
+    """Outermost active regions, by the variables that they leave behind, and by what their functions hand out."""
     found: dict[ast.Call, Match] = {}
     for region in analysis.written_regions.all:
-        if region.is_active and region.around is None and region.block is not region.function.node:
+        if region.is_active and region.around is None:
             # without `**options`: a region that gets bfloat16 in them is reported, as it is where they are not told
             if analysis.region_dtypes.of(region, reads_options=False) == {Dtype.BFLOAT16}:
                 continue
-            for call, name in _losses_after(region, analysis):
-                text = statement_text(Location(region.function, call))
-                found.setdefault(
-                    call,
-                    Match(
-                        Location(region.function, call),
-                        f"`{text}` runs outside autocast on `{name}`, which the region leaves in half precision",
-                        certain=False,
-                        steps=((region.place, "autocast region"),),
-                        severity=None if _trains(region.function) else Severity.LOW,
-                    ),
-                )
+            function = region.function
+            if region.block is not function.node:
+                for call, name in _losses_after(region.block, outputs_of(region, analysis), function, analysis):
+                    found.setdefault(call, _match(call, name, function, region))
+            for call, name, home in _losses_of_callers(region, analysis):
+                found.setdefault(call, _match(call, name, home, region))
     yield from found.values()
 
 
-def _losses_after(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[ast.Call, str]]:
-    """The losses after a region that get one of its outputs as it is, and the name of the output."""
-    names = _outputs(region, analysis)
+def _match(call: ast.Call, name: str, function: Function, region: WrittenRegion) -> Match:
+    place = Location(function, call)
+    return Match(
+        place,
+        f"`{statement_text(place)}` runs outside autocast on `{name}`, which the region leaves in half precision",
+        certain=False,
+        steps=((region.place, "autocast region"),),
+        severity=None if _trains(function) else Severity.LOW,
+    )
+
+
+def _losses_after(
+    block: ast.AST, names: set[str], function: Function, analysis: Analysis
+) -> Iterable[tuple[ast.Call, str]]:
+    """The losses behind a region, or a call, that get one of its outputs as it is, and the name of the output."""
     if not names:
         return
-    function = region.function
-    end = getattr(region.block, "end_lineno", None) or 0
-    covered = {node for each in analysis.written_regions.by_function[function] for node in each.nodes}
+    end = getattr(block, "end_lineno", None) or 0
+    covered = {node for each in analysis.written_regions.by_function.get(function, ()) for node in each.nodes}
     for node in function.own_nodes:
         if getattr(node, "lineno", 0) <= end or node in covered or not names:
             continue
         if isinstance(node, ast.Assign | ast.For):
-            if _follows(region.block, node, function, analysis.enclosing):
-                _rename(node, names, function, analysis)
+            if _follows(block, node, function, analysis.enclosing):
+                follow_assignment(node, names, function, analysis)
         elif isinstance(node, ast.Call) and (
-            _is_loss(node, function, analysis) or _is_written_out(node, function, analysis)
+            _is_loss(node, function, analysis)
+            or _is_written_out(node, function, analysis)
+            or _is_by_hand(node, function, analysis)
         ):
-            given = [name for argument in node.args if (name := _half_in(argument, names))]
-            if given and _follows(region.block, node, function, analysis.enclosing):
+            given = [name for argument in _operands(node) if (name := half_in(argument, names))]
+            if given and _follows(block, node, function, analysis.enclosing) and not _is_reached(function, analysis):
                 yield node, given[0]
 
 
-def _outputs(region: WrittenRegion, analysis: Analysis) -> set[str]:
-    """Variables of the region that a call of some model gives their value, and nothing in it changes after."""
-    frame = analysis.evaluator.root_frame(region.function)
-    names: set[str] = set()
-    for target, binding in bound_targets(region.nodes):
-        if not isinstance(target, ast.Name):
-            continue
-        call = binding.expr.elt if isinstance(binding.expr, ast.ListComp) else binding.expr
-        if binding.kind == "value" and call is not None and _taken_from(_reshaped(call)) in names:
-            names.add(target.id)
-            continue
-        names.discard(target.id)
-        if binding.kind not in ("value", "item") or not isinstance(call, ast.Call) or names_a_loss(target.id):
-            continue
-        if names_a_loss_function(last_name(call.func)) or not isinstance(
-            call.func, ast.Name | ast.Attribute | ast.Subscript
-        ):
-            continue
-        values = analysis.evaluator.values(call.func, frame)
-        if any(isinstance(value, ExternalName) for value in values) or _is_method_of_tensor(call):
-            continue
-        part = binding.position if binding.kind == "item" else 0
-        if any(_casts_itself(value.made, part, analysis) for value in values if isinstance(value, Object)):
-            continue
-        names.add(target.id)
-    return names
+def _is_reached(function: Function, analysis: Analysis) -> bool:
+    """Whether a function is called in a region: what stands behind its own runs in that one."""
+    cover = analysis.region_coverage.reached.get(function)
+    return cover is not None and cover.certain
 
 
-def _is_method_of_tensor(call: ast.Call) -> bool:
-    """Whether the call is rather a method of a value than a model: only calls of models and their `forward`s count."""
-    if not isinstance(call.func, ast.Attribute):
+def _operands(call: ast.Call) -> list[ast.expr]:
+    """What a call works on: what it is given, and for a method of a tensor the tensor."""
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in _BY_HAND else None
+    return [*([receiver] if receiver is not None else []), *call.args]
+
+
+def _losses_of_callers(region: WrittenRegion, analysis: Analysis) -> Iterable[tuple[ast.Call, str, Function]]:
+    """The losses that callers of the region's function compute, outside of regions, of what it hands out as half."""
+    queue = [(region.function, position, 0) for position in _handed_out(region, analysis)]
+    seen: set[tuple[ast.Call, int | None]] = set()
+    while queue:
+        function, position, level = queue.pop(0)
+        for site in analysis.call_graph.sites(function):
+            call, caller = site.call, site.caller
+            around = analysis.region_coverage.written_around(call, caller)
+            if (call, position) in seen or around is not None or _is_reached(caller, analysis):
+                continue
+            seen.add((call, position))
+            outer = analysis.enclosing.parent(call, caller)
+            if isinstance(outer, ast.Call) and position is None and call in outer.args:
+                if _is_loss(outer, caller, analysis):
+                    yield outer, ast.unparse(call.func), caller
+            elif isinstance(outer, ast.Assign):
+                names = _bound_to(outer, call, position)
+                for loss, name in _losses_after(outer, names, caller, analysis):
+                    yield loss, name, caller
+            elif isinstance(outer, ast.Return) and level < _LEVELS:
+                queue.append((caller, position, level + 1))
+
+
+def _bound_to(node: ast.Assign, call: ast.Call, position: int | None) -> set[str]:
+    """The variables that get what a call gives, or one part of it."""
+    found: set[str] = set()
+    for target in node.targets if node.value is call else ():
+        if isinstance(target, ast.Tuple | ast.List):
+            target = target.elts[position] if position is not None and position < len(target.elts) else target
+        elif position is not None:
+            continue
+        if isinstance(target, ast.Name):
+            found.add(target.id)
+    return found
+
+
+def _handed_out(region: WrittenRegion, analysis: Analysis) -> list[int | None]:
+    """Which results of its function leave a region in half precision: None for the whole, else parts of a tuple."""
+    function = region.function
+    if function.is_generator or _casts_result(function):
+        return []
+    inside = set(region.nodes)
+    names = {
+        name
+        for name in outputs_of(region, analysis)
+        if all(binding.node in inside or binding.kind == "parameter" for binding in function.scope.names.get(name, ()))
+    }
+    results = [each for each in function.returns if not (isinstance(each, ast.Constant) and each.value is None)]
+    sizes = {len(each.elts) if isinstance(each, ast.Tuple) else 0 for each in results}
+    if len(sizes) != 1:
+        return []
+    size = sizes.pop()
+    positions: list[int | None] = list(range(size)) if size else [None]
+    parts = {number: [each.elts[number] if number is not None else each for each in results] for number in positions}  # type: ignore[attr-defined]
+    return [
+        number
+        for number, exprs in parts.items()
+        if all(taken_from(each) in names or (each in inside and _is_output(each, function, analysis)) for each in exprs)
+    ]
+
+
+def _casts_result(function: Function) -> bool:
+    """Whether a decorator may do something about what a function gives: any but those of torch and of Python."""
+    decorators = [ast.unparse(each) for each in getattr(function.node, "decorator_list", ())]
+    return any(not re.search(r"autocast|amp|no_grad|method|property|override", each) for each in decorators)
+
+
+def _is_output(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
+    """Whether an expression calls a model, or a layer that multiplies matrices."""
+    call = reshaped(expr)
+    if not isinstance(call, ast.Call) or names_a_loss_function(last_name(call.func)):
         return False
-    runs = re.search(_RUNS, call.func.attr) and names_a_whole_model(last_name(call.func.value))
-    return not runs and not speaks_of_a_model(call.func.attr)
+    values = analysis.evaluator.values(call.func, analysis.evaluator.root_frame(function))
+    if any(isinstance(value, Object) and casts_itself(value.made, 0, analysis) for value in values):
+        return False
+    return (
+        analysis.hot_loops.is_model(call.func, function)
+        and all(not isinstance(value, ExternalResult) or multiplies_last(value, analysis) for value in values)
+    ) or (bool(values) and all(isinstance(each, ExternalResult) and multiplies_last(each, analysis) for each in values))
 
 
 def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
@@ -213,7 +282,7 @@ def _is_loss(call: ast.Call, function: Function, analysis: Analysis) -> bool:
             return False
         if not _is_trained_on(call, function, analysis):
             return False
-    return not any(_casts(callee.function.node) for callee in callees)
+    return not any(casts(callee.function.node) for callee in callees)
 
 
 def _is_trained_on(call: ast.Call, function: Function, analysis: Analysis) -> bool:
@@ -255,149 +324,20 @@ def _is_written_out(call: ast.Call, function: Function, analysis: Analysis) -> b
     return False
 
 
-def _casts_itself(made: Class, part: int, analysis: Analysis) -> bool:
-    """Whether a model casts in its forward, and what it gives (`part` of it) is not the output of a layer after all."""
-    forward = next(
-        (base.methods["forward"] for base in analysis.evaluator.linearised(made) if "forward" in base.methods), None
-    )
-    if forward is None or not _casts(forward.node):
-        return False
-    return not forward.returns or not all(_is_of_a_layer(each, part, forward, analysis) for each in forward.returns)
+def _is_by_hand(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether a call is a step of a loss that is worked out by hand: an operation that autocast runs in float32.
 
-
-def _is_of_a_layer(given: ast.expr, part: int, function: Function, analysis: Analysis) -> bool:
-    """Whether a value is what a layer that multiplies matrices has just made, which is half under autocast."""
-    if getattr(function.node, "decorator_list", ()):
-        return False
-    if isinstance(given, ast.Tuple):
-        given = given.elts[part] if part < len(given.elts) else given
-    if isinstance(given, ast.Name):
-        bindings = function.scope.names.get(given.id, ())
-        last = max(bindings, key=lambda each: getattr(each.node, "lineno", 0), default=None)
-        if last is None or last.expr is None or last.kind != "value" or last.node not in function.node.body:
-            return False
-        given = last.expr
-    if not isinstance(given, ast.Call):
-        return False
-    values = analysis.evaluator.values(given.func, analysis.evaluator.root_frame(function))
-    return bool(values) and all(isinstance(each, ExternalResult) and re.match(_LAYERS, each.name) for each in values)
-
-
-def _casts(node: ast.AST) -> bool:
-    """Whether a function casts what it is given, or enters a region itself."""
-    for each in walk(node):
-        if re.search(_CASTS, getattr(each, "id", None) or getattr(each, "attr", None) or ""):
-            return True
-        match each:
-            case ast.Call(func=ast.Attribute(value=cast, attr="float" | "double")) if not _compares(cast):
-                return True
-    return False
-
-
-def _compares(expr: ast.expr) -> bool:
-    """Whether a value is the outcome of a comparison: the numbers that `.float()` makes of it are no output's."""
-    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr not in _COMPARISONS:
-        expr = expr.func.value
-    return isinstance(expr, ast.Compare) or (isinstance(expr, ast.Call) and last_name(expr.func) in _COMPARISONS)
-
-
-def _taken_from(expr: ast.expr) -> str:
-    """The variable that an argument is, or is a part of: `outputs`, `outputs["logits"]`, `outputs.logits`."""
-    while isinstance(expr, ast.Attribute | ast.Subscript | ast.Starred):
-        expr = expr.value
-    return expr.id if isinstance(expr, ast.Name) else ""
-
-
-def _reshaped(expr: ast.expr) -> ast.expr:
-    """What an expression is a view or a mean of, by a method or a function of torch: of the same dtype."""
-    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in _SAME_DTYPE:
-        by_function = last_name(expr.func.value) == "torch"
-        if by_function and not expr.args:
-            break
-        expr = expr.args[0] if by_function else expr.func.value
-    return expr
-
-
-def _rename(node: ast.Assign | ast.For, names: set[str], function: Function, analysis: Analysis) -> None:
-    """Follow the outputs through what comes after the region: parts, views and products of some are outputs."""
-    if isinstance(node, ast.For):
-        pairs = _drawn(node.target, node.iter)
-    else:
-        pairs = [pair for target in node.targets for pair in _assigned(target, node.value)]
-    half = [bool(_half_in(value, names)) or _is_made_of(value, names, function, analysis) for _, value in pairs]
-    for (part, _), is_half in zip(pairs, half, strict=True):
-        if isinstance(part, ast.Name):
-            (names.add if is_half else names.discard)(part.id)
-
-
-def _assigned(target: ast.expr, given: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """The targets of an assignment, each with what it is given: a part of a tuple written out, or the whole."""
-    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-    apart = isinstance(given, ast.Tuple) and len(given.elts) == len(parts)
-    return list(zip(parts, given.elts if apart else [given] * len(parts), strict=True))  # type: ignore[attr-defined]
-
-
-def _drawn(target: ast.expr, given: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """The variables of a loop, each with what it goes over: `for a, b in zip(ones, others)`."""
-    name = last_name(given.func) if isinstance(given, ast.Call) else ""
-    match target, given:
-        case ast.Tuple(elts=[_, part]), ast.Call(args=[over, *_]) if name == "enumerate":
-            return _drawn(part, over)
-        case ast.Tuple(elts=parts), ast.Call(args=args) if name == "zip":
-            return list(zip(parts, args, strict=False))
-        case ast.Tuple(elts=parts), _:
-            return [(part, given) for part in parts]
-    return [(target, given)]
-
-
-def _half_in(expr: ast.expr, names: set[str]) -> str:
-    """The output that makes a value half: a part or a view of one, a product of matrices, a difference of two."""
-    expr = _reshaped(expr)
-    match expr:
-        case ast.BinOp(left=left, op=ast.MatMult(), right=right):  # torch multiplies matrices of one dtype only
-            return _half_in(left, names) or _half_in(right, names)
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
-            one, other = (right, left) if _is_scale(left) else (left, right)
-            return _half_in(one, names) if _is_scale(other) else ""
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):  # a float32 on one side makes it float32
-            return _half_in(left, names) if _half_in(right, names) else ""
-        case ast.Call(func=ast.Attribute(value=receiver, attr=name), args=args) if name in _PRODUCTS:
-            return next(filter(None, (_half_in(each, names) for each in (receiver, *args))), "")
-        case ast.Call(func=ast.Attribute(value=turned, attr="t"), args=[]):
-            return _half_in(turned, names)
-        case ast.Attribute(value=turned, attr="T" | "mT"):
-            return _half_in(turned, names)
-    name = _taken_from(expr)
-    return name if name in names else ""
-
-
-def _is_scale(expr: ast.expr) -> bool:
-    """Whether something is a number, or goes by the name of one: it leaves the dtype of what it scales."""
-    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and not expr.args:
-        expr = expr.func.value
-    return isinstance(expr, ast.Constant) or bool(re.search(_SCALES, last_name(expr)))
-
-
-def _is_made_of(expr: ast.expr, names: set[str], function: Function, analysis: Analysis) -> bool:
-    """Whether a function of the project multiplies an output it is given, and casts nothing, or a record holds it."""
-    if not isinstance(expr, ast.Call) or not names & {
-        each.id
-        for given in (*expr.args, *(word.value for word in expr.keywords))
-        if isinstance(each := _reshaped(given), ast.Name)
-    }:
-        return False
+    What it gives goes into what the function differentiates.
+    """
     frame = analysis.evaluator.root_frame(function)
-    if any(word.arg is None for word in expr.keywords):
-        return any(isinstance(value, ClassValue) for value in analysis.evaluator.values(expr.func, frame))
-    callees = [callee.function.node for callee in analysis.evaluator.callees(expr, frame)]
-    return any(_multiplies(callee) and not _casts(callee) for callee in callees)
-
-
-def _multiplies(node: ast.AST) -> bool:
-    """Whether a function returns something, and multiplies matrices for it."""
-    nodes = tuple(walk(node))
-    products = (isinstance(each, ast.MatMult) or getattr(each, "attr", "") in _PRODUCTS for each in nodes)
-    return any(isinstance(each, ast.Return) for each in nodes) and any(products)
+    name = last_name(call.func)
+    if name not in _BY_HAND:
+        return False
+    known = analysis.roles.known_name(call.func, frame)
+    is_method = isinstance(call.func, ast.Attribute) and not known and last_name(call.func.value) not in _NO_TENSORS
+    if not is_method and not known.startswith("torch."):
+        return False
+    return is_differentiated(call, function, analysis.enclosing)
 
 
 def _follows(block: ast.AST, node: ast.expr | ast.stmt, function: Function, nesting: EnclosingNodes) -> bool:

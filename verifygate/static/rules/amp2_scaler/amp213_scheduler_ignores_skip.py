@@ -7,7 +7,8 @@ Reports
 - one that steps before it;
 - one that steps only if the scale has not changed, so that it also waits when the scale grew.
 
-Schedules per epoch are not reported, and neither are functions that use `get_scale()` in another way or count skips. A
+Schedules per epoch are not reported, nor are schedules that are reached only where a norm of the gradients is finite,
+which leaves nothing to skip, and neither are functions that use `get_scale()` in another way or count skips. A
 schedule that is passed the number of the batch (`step_batch(n)`) is reported only before the step.
 
 ## Why is this bad
@@ -73,6 +74,7 @@ from verifygate.model import Severity, Witness
 from verifygate.naming import names_a_schedule
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.finite_gradients import runs_on_finite_gradients
 from verifygate.static.idioms.lr_schedules import PER_BATCH, steps_a_schedule
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
@@ -234,6 +236,8 @@ def _beside(
         return
     along = [call for call in beside if _in_one_block(node, call, analysis)]
     before = bool(along) and all(node.lineno < call.call.lineno for call in along)
+    if not before and runs_on_finite_gradients(node, function, analysis):
+        return  # with finite gradients the scaler skips nothing
     told = last_name(node.func) in PER_BATCH
     if before or not (told or only_before):
         how = "before the optimizer does" if before else "also where the scaler skipped the optimizer's step"

@@ -3,6 +3,7 @@
 ## What it does
 Reports `with model.no_sync():` around a backward whose forward ran outside of it, and `no_sync()` around the
 micro-batch that steps: with the step inside, under the same condition as the step, or in the last iteration of a loop.
+Also `model.require_backward_grad_sync`, the flag behind it, where it is set between a forward and its backward.
 
 ## Why is this bad
 DistributedDataParallel decides at the forward whether the backward will all-reduce. A forward outside `no_sync` arms
@@ -74,6 +75,7 @@ from collections.abc import Iterator
 from verifygate.model import Severity
 from verifygate.naming import names_a_loss, speaks_of_a_step, speaks_of_a_window
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.gradient_sync_flags import late_flags
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -86,7 +88,7 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="no_sync() around a backward without its forward, or around the step",
     remedy="put the forward and the backward of every micro-batch but the last one under `no_sync()`",
-    words=("no_sync",),
+    words=("no_sync", "require_backward_grad_sync"),
     proof="gradients-sent",
 )
 
@@ -98,8 +100,10 @@ _Fact = tuple[ast.expr, bool]
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """Every `with model.no_sync()`."""
+    """Every `with model.no_sync()`, and every place where its flag is set by hand."""
     for function in analysis.functions:
+        if function.module.mentions(b"require_backward_grad_sync"):
+            yield from late_flags(function, analysis)
         for node in function.withs:
             for item in node.items:
                 for context in _contexts(item.context_expr, function):

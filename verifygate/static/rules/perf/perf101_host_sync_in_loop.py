@@ -3,7 +3,8 @@
 ## What it does
 Reports reads of a tensor on the host that run in every step of a training loop: `.item()`, `float(loss)`, `.cpu()`,
 `.numpy()`, `.tolist()` and making text of a loss (`f"{loss:.4f}"`), in the loop, in a function of the project that it
-calls, or in a method that takes a step and that the loop of a library runs. One finding per function names all of
+calls, in the forward of the model or of one of its layers, or in a method that takes a step and that the loop of a
+library runs. One finding per function names all of
 them. What stands behind a condition that holds in some steps only (`if step % 50 == 0:`) is clean.
 
 ## Why is this bad
@@ -70,6 +71,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.forward_passes import ForwardPasses
 from verifygate.static.facts.step_tensors import StepTensors, differentiated, names_in
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
@@ -108,6 +110,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
             outermost = next((each for each in spot.loops if each in hot), None) if own else None
             read = (spot, certain, analysis.hot_loops.is_chosen_in(loop, spot))
             found.setdefault((spot.function, outermost), {}).setdefault(place, read)
+    forwards = ForwardPasses(analysis.hot_loops)
+    below = [list(forwards.points(loop)) for loop in analysis.hot_loops.training]
+    for turns in below:
+        for spot, _ in _reads(turns):
+            found.setdefault((spot.function, None), {}).setdefault(
+                (spot.place.line, spot.place.column), (spot, False, False)
+            )
     for turns in analysis.hot_loops.run_by_libraries:
         for spot, certain in _reads(turns):
             place = (spot.place.line, spot.place.column)
@@ -144,7 +153,7 @@ def _reads(turns: list[ProgramPoint], tensors: StepTensors | None = None) -> Ite
             if not host and not _is_part_of_one_on_the_host(text, spot.function):
                 yield spot, surely
         elif (surely and name in (_METHODS if is_method else _BUILTINS)) or (
-            own is not None and set(_written_out(call)) & own.losses
+            own is not None and (set(_written_out(call)) & own.losses or set(_percent_formatted(call)) & own.on_device)
         ):
             yield spot, True
         elif own is None and set(_read(call)) & _of_the_step(spot.function, name, is_method):
@@ -185,6 +194,24 @@ def _written_out(call: ast.Call) -> Iterator[str]:
             yield from names_in(node.value, leaving_device=True)
         elif not isinstance(node, ast.Call):  # one inside is a spot of its own
             stack += children(node)
+
+
+def _percent_formatted(call: ast.Call) -> Iterator[str]:
+    """The names whose tensors a `%` makes text of, in what a call is given: `bar.set_description("%.4f" % loss)`."""
+    stack: list[ast.AST] = list(call.args)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            yield from names_in(node.right, leaving_device=True)
+        elif not isinstance(node, ast.Call):
+            stack += children(node)
+
+
+def _is_text(expr: ast.expr) -> bool:
+    """Whether an expression is a text: written out, repeated, or put together."""
+    if isinstance(expr, ast.BinOp):
+        return _is_text(expr.left) or _is_text(expr.right)
+    return isinstance(expr, ast.JoinedStr) or (isinstance(expr, ast.Constant) and isinstance(expr.value, str))
 
 
 def _read(call: ast.Call) -> Iterator[str]:

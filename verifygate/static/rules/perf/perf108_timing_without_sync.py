@@ -61,9 +61,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: the author has to choose between waiting and recording events, and waiting costs time in a training loop.
 
 ## What it cannot see
-Spans from one iteration to the next, and spans over a whole pass through a loader: over many steps the queue is bounded
-and the mean is right. A scaler's step waits for its inf check, so a span that contains one is assumed to be
-synchronised. Only code that names CUDA is certain.
+Spans over a whole pass through a loader: over many steps the queue is bounded and the mean is right. Spans from one
+iteration to the next are likely at most. A scaler's step waits for its inf check, so a span that contains one is
+assumed to be synchronised. Only code that names CUDA is certain, and what only goes to a log is of low severity.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution
@@ -73,6 +73,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from verifygate.base.records import replace
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.clocks import reads_clock
@@ -100,6 +101,9 @@ _WAITS = frozenset(
     add_scalar add_scalars add_histogram""".split()  # noqa: SIM905 - TensorBoard's writer reads the tensor
 )
 _ASKED_OF_TENSORS = frozenset({"isnan", "isinf", "isfinite", "any", "all", "equal", "allclose"})
+_LOGS = frozenset(
+    {"print", "debug", "info", "warning", "log", "log_metrics", "set_postfix", "set_description", "write"}
+)
 _MOST = 100
 """Of more functions that a span runs, none is looked at: one of them may wait."""
 _CPU_REGION = rb"cpu\.amp|autocast\(\s*(?:device_type\s*=\s*)?[\"']cpu[\"']"
@@ -117,7 +121,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if not any(reads_clock(call, frame, analysis) for call in function.calls):
                 continue
             for start, name in _starts(analysis, function, frame):
-                yield from _span(analysis, start, name, frame)
+                if not analysis.cuda_conditions.is_without_cuda(start.statement, function):
+                    yield from _span(analysis, start, name, frame)
+                    yield from _span_of_iterations(analysis, start, name, frame)
 
 
 def _is_for_the_cpu(data: bytes) -> bool:
@@ -168,6 +174,32 @@ def _span(analysis: Analysis, start: ProgramPoint, name: str, frame: Frame) -> I
         between.append(statement)
 
 
+def _span_of_iterations(analysis: Analysis, start: ProgramPoint, name: str, frame: Frame) -> Iterator[Match]:
+    """From a start at the end of an iteration to the difference that the next iteration takes to it."""
+    loop = start.loops[-1] if start.loops else None
+    if loop is None or tuple(loop.body) != start.block:
+        return
+    statements = list(_one_by_one(start.block))
+    first = statements.index(start.statement)
+    between = statements[first + 1 :]
+    if any(_rebinds(statement, name) for statement in between):
+        return
+    ends: set[str] = set()
+    stop: ast.AST | None = None
+    for statement in statements[:first]:
+        if _rebinds(statement, name):
+            return
+        if _difference(statement, name, ends, frame, analysis):
+            for match in _judge(analysis, start, between, stop or statement, difference=statement):
+                yield replace(match, certain=False)
+            return
+        if isinstance(statement, ast.Assign) and reads_clock(statement.value, frame, analysis):
+            ends = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+            stop = statement
+        elif stop is None:
+            between.append(statement)
+
+
 def _one_by_one(block: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """The statements of a block, and of the `with` blocks in it, which run as they stand."""
     for statement in block:
@@ -210,7 +242,9 @@ def _is_told_of(start: ProgramPoint, stop: ast.Assign, difference: ast.AST) -> b
     return read <= reached
 
 
-def _judge(analysis: Analysis, start: ProgramPoint, between: list[ast.AST], stop: ast.AST) -> Iterator[Match]:
+def _judge(
+    analysis: Analysis, start: ProgramPoint, between: list[ast.AST], stop: ast.AST, difference: ast.AST | None = None
+) -> Iterator[Match]:
     nodes = [node for statement in between for node in walk(statement)]
     if any(isinstance(node, ast.While) or (isinstance(node, ast.For) and not _over_range(node)) for node in nodes):
         return
@@ -226,8 +260,24 @@ def _judge(analysis: Analysis, start: ProgramPoint, between: list[ast.AST], stop
         Location(start.function, stop),
         f"the clock is read before `{ast.unparse(works[0])[:60]}` is sure to have run: nothing waits for the GPU",
         certain=_names_cuda(start.function),
+        severity=Severity.LOW if _is_only_logged(difference or stop, start.function) else None,
         steps=((start.place, "the span begins"), (first, "this is queued and returns at once")),
     )
+
+
+def _is_only_logged(difference: ast.AST, function: Function) -> bool:
+    """Whether what was measured is only written to a log: no figure is reported that somebody compares."""
+    targets = [each.id for each in getattr(difference, "targets", ()) if isinstance(each, ast.Name)]
+    logged = {node for call in function.calls if last_name(call.func) in _LOGS for node in walk(call)}
+    if not targets:
+        taken = [node for node in walk(difference) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)]
+        return bool(taken) and all(node in logged for node in taken)
+    reads = [
+        node
+        for node in function.own_nodes
+        if isinstance(node, ast.Name) and node.id in targets and isinstance(node.ctx, ast.Load)
+    ]
+    return bool(reads) and all(node in logged for node in reads)
 
 
 def _end(call: ast.Call) -> tuple[int, int]:
