@@ -71,7 +71,7 @@ POETRY_LOCK = '[[package]]\nname = "torch"\nversion = "{}"\n\n[[package]]\nname 
         ),
         (
             "pyproject.toml",
-            '[tool.poetry.group.gpu.dependencies]\ntorch = [{version = "1.13.1", python = "<3.11"}, {version = "^2.1"}]',
+            '[tool.poetry.group.gpu.dependencies]\ntorch = [{version = "1.13.1"}, {version = "^2.1"}]',
             ">=1.13.1,<3.0",
         ),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "*"', ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 import libcst as cst
 
@@ -52,12 +53,14 @@ def last_step(tree: Tree, call: cst.Call, scaler: str, sources: Sources) -> cst.
 def _is_updated_elsewhere(tree: Tree, call: cst.Call, scaler: str, sources: Sources) -> bool:
     """Whether the scaler is updated anywhere that may run in the same window.
 
-    A local name has a function around it; an attribute is reached from every method and file.
+    A local name has a function around it; an attribute is reached from the whole file, and from files that name it.
     """
     if "." in scaler or "[" in scaler:
         last = re.escape(scaler.rpartition(".")[2].partition("[")[0]).encode()
         updated = re.compile(rb"(?<![\w])" + last + rb"(?:\[[^\]\n]*\])?\s*\.update\(")
-        return any(updated.search(file.data) for file in sources)
+        stem = PurePosixPath(tree.path).stem.encode()
+        near = (file for file in sources if file.path == tree.path or (stem in file.data and b"import" in file.data))
+        return any(updated.search(file.data) for file in near)
     home: cst.CSTNode = tree.module
     for here in tree.above(call):
         if isinstance(here, cst.FunctionDef):

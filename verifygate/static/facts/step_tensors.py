@@ -62,12 +62,54 @@ class StepTensors:
             if not (isinstance(call, ast.Call) and self.loop.node in spot.loops):
                 continue
             if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                found.update(names_in(call.func.value), *(names_in(argument) for argument in call.args[:1]))
+                found.update(*map(self._differentiated, (call.func.value, *call.args[:1])))
             elif any(names_a_loss(last_name(argument)) for argument in call.args) and any(
                 self.hot.takes_one_step(callee) for callee in self.hot.callees(spot)
             ):
                 found.update(name for argument in call.args for name in names_in(argument) if names_a_loss(name))
         return frozenset(found & {*self.assigned, *found})
+
+    def _differentiated(self, expr: ast.expr, *, beside: bool = False) -> Iterator[str]:
+        """The names of tensors in what a backward is called on: a divisor, a weight or a count is none.
+
+        `beside` other operands, a name is one of a tensor where the iteration works it out.
+        """
+        match expr:
+            case ast.Call(func=ast.Attribute(attr="scale"), args=[scaled, *_]):
+                yield from self._differentiated(scaled)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+                yield from self._differentiated(left, beside=True)
+                yield from self._differentiated(right, beside=True)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                sides = [set(self._differentiated(side, beside=True)) for side in (left, right)]
+                both = sides[0] | sides[1]
+                yield from {each for each in both if self._is_result(each)} or (both if not all(sides) else ())
+            case ast.BinOp(left=left):
+                yield from self._differentiated(left, beside=True)
+            case ast.Name() | ast.Attribute() if beside:
+                yield from (name for name in names_in(expr) if self._is_made_here(name))
+            case _:
+                yield from names_in(expr)
+
+    def _is_result(self, name: str) -> bool:
+        """Whether a name surely is of a tensor of the step: called a loss, or what a model or a loss function gives."""
+        return names_a_loss(name) or any(self._is_output(value) for value in self.assigned.get(name, ()))
+
+    def _is_made_here(self, name: str) -> bool:
+        return names_a_loss(name) or any(not _is_number(value) for value in self.assigned.get(name, ()))
+
+    @cached_property
+    def _graphless(self) -> frozenset[str]:
+        """Names that the loop binds with autograd off only: what they hold has no graph, wherever it is used."""
+        made: dict[str, bool] = {}
+        for spot in self.spots:
+            if self.loop.node not in spot.loops or not isinstance(spot.node, ast.Assign):
+                continue
+            for target in spot.node.targets:
+                for part in target.elts if isinstance(target, ast.Tuple | ast.List) else (target,):
+                    name = ast.unparse(part)
+                    made[name] = made.get(name, True) and spot.without_gradients
+        return frozenset(name for name, off in made.items() if off)
 
     @cached_property
     def behind_backward(self) -> frozenset[str]:
@@ -94,7 +136,7 @@ class StepTensors:
     @cached_property
     def losses(self) -> frozenset[str]:
         """Names with the graph of a loss behind them, and never bound to anything without one."""
-        found = set(self.roots) if self.loop.trains else set(self._evaluated_losses())
+        found = (set(self.roots) if self.loop.trains else set(self._evaluated_losses())) - self._graphless
         grown = True
         while grown:
             before = len(found)
@@ -105,7 +147,7 @@ class StepTensors:
                 if name in found and self.loop.trains:
                     found.update(part for value in values for part in _sums(value) if names_a_loss(part))
             grown = len(found) > before
-        return frozenset(name for name in found if not self._on_host(name))
+        return frozenset(name for name in found - self._graphless if not self._on_host(name))
 
     @cached_property
     def on_device(self) -> frozenset[str]:
@@ -156,7 +198,7 @@ class StepTensors:
             name
             for name, values in self.assigned.items()
             if any(self.hot.is_model(value.func, self.loop.function) for value in values if isinstance(value, ast.Call))
-        }
+        } - self._graphless
 
     def _evaluated_losses(self) -> Iterator[str]:
         """In evaluation: what a loss function gives for what a model gave, and losses that a model gives."""
@@ -240,6 +282,22 @@ def names_in(expr: ast.AST, *, leaving_device: bool = False) -> Iterator[str]:
 def _ends(call: ast.Call, methods: frozenset[str]) -> bool:
     """Whether the result of a call is a plain number or a tensor without its past; `.float()` is neither."""
     return last_name(call.func) in methods or (isinstance(call.func, ast.Name) and call.func.id in _BUILTINS)
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether a value is a plain number whatever else holds: written out, counted, or read from a tensor."""
+    match value:
+        case ast.Constant() | ast.Compare():
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left) and _is_number(right)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_number(body) and _is_number(orelse)
+        case ast.Call():
+            return _ends(value, _LEAVING | {"len", "float", "int", "round"})
+    return False
 
 
 def _terms(value: ast.expr) -> Iterator[ast.Call]:
