@@ -193,11 +193,13 @@ def report_of(outcome: AnalysisResult) -> CheckReport:
 
 def _asides(format: str, report: CheckReport, outcome: AnalysisResult, choice: RuleSelection) -> list[str]:  # noqa: A002 - the option's name
     """What a person is to know besides the findings."""
+
     from verifygate.static.registry import load_rules
 
     told = []
-    if format == "text" and (fixable := sum(load_rules()[each.rule].rule.fix is not None for each in report.findings)):
-        told.append(f"{fixable} may be fixable: see `verifygate fix --diff`")
+    # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
+    if format == "text" and any(load_rules()[each.rule].rule.fix is not None for each in report.findings):
+        told.append("see `verifygate fix --diff` for what can be fixed")
     if outcome.suppressions:
         told.append(f"{len(outcome.suppressions)} suppressed")
     if outcome.too_new:
