@@ -271,10 +271,6 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.UPDATE, _G.SCALED, _S.UNKNOWN, to=_G.STALE, then=_S.READY),
     _row(_E.UPDATE, (_G.UNKNOWN, _G.UNKNOWN_CLIPPED), _S.UNKNOWN),
     _row(_E.UPDATE, then=_S.READY),
-    # What is written when the gradients are spent comes from elsewhere; else it may be made of them.
-    _row(_E.WRITTEN, _G.SPENT, to=_G.WRITTEN),
-    _row(_E.WRITTEN, _G.WRITTEN),
-    _row(_E.WRITTEN, to=_G.UNKNOWN),
     # Zeroing what no step has used yet throws a backward away.
     _row(_E.ZERO_GRAD, _G.UNSCALED, _S.READY, to=_G.NONE),  # a step left out on purpose: unscale_ and update came
     _row(_E.ZERO_GRAD, (_G.PLAIN, _G.SCALED, _G.STALE, _G.UNSCALED, _G.MIXED), to=_G.CLEARED),

@@ -74,6 +74,17 @@ DEPRECATED_STATE = {
 }
 """Functions that get or set autocast's state, with the device in their name -> the same, as in `DEPRECATED`."""
 
+SINCE = {
+    "torch.amp.autocast": "1.12",
+    "torch.amp.GradScaler": "2.3",
+    "torch.amp.custom_fwd": "2.4",
+    "torch.amp.custom_bwd": "2.4",
+}
+"""The replacements of `DEPRECATED`, and the first torch that has each."""
+
+STATE_SINCE = "2.4"
+"""The first torch whose functions for autocast's state, those of `DEPRECATED_STATE`, take the device."""
+
 EXPORTS = {
     "torch.amp": ("GradScaler", "autocast", "custom_bwd", "custom_fwd"),
     "torch.cuda.amp": ("GradScaler", "autocast", "custom_bwd", "custom_fwd"),

@@ -6,6 +6,7 @@ import pytest
 
 from verifygate.config.settings import StaticSettings
 from verifygate.fix.assess import assessed
+from verifygate.fix.draft import Project
 from verifygate.model import Applicability
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -66,7 +67,7 @@ def told(code: str, text: str) -> list[Applicability | str]:
     """How safe the fix of each finding is, or why there is none."""
     sources = Sources([SourceFile("train.py", text.encode())])
     found = [each for each in analyse(sources, StaticSettings()).findings if each.rule == code]
-    built, reasons = assessed(found, sources)
+    built, reasons = assessed(found, Project(sources))
     return [built.get(each) or reasons[each] for each in found]
 
 

@@ -157,6 +157,22 @@ def test_a_name_that_another_file_takes_keeps_its_import():
 
 
 @pytest.mark.parametrize(
+    "loop",
+    [
+        "for kind in flags:\n            one = optimizer[kind]\n            scaler.step(one)\n        scaler.update()",
+        "for each in optimizer.values():\n            scaler.step(each)\n        scaler.update()",
+        "for kind in flags:\n            scaler.step(optimizer[str(kind)])\n        scaler.update()",
+        "for kind in flags:\n            scaler.scale(loss).backward()\n            scaler.step(optimizer[kind])",
+    ],
+)
+def test_no_update_is_put_where_another_optimizer_steps_each_time(loop: str):
+    """One update after all of them, or one for each: the loop does not say."""
+    sources = one(LOOP.format(body=loop))
+
+    assert not repaired(sources, scan, ["AMP209"], unsafe=True).changed
+
+
+@pytest.mark.parametrize(
     ("code", "body"),
     [
         ("AMP201", f"{CLIP}\n        scaler.step(optimizer)\n        scaler.step(other)\n        scaler.update()"),
@@ -172,6 +188,63 @@ def test_what_needs_a_decision_is_left(code: str, body: str):
 
     assert set(fixes(sources, code)) == {None}
     assert not repaired(sources, scan, [code], unsafe=True).changed
+
+
+NAMES = """import torch
+from torch.cuda.amp import GradScaler, autocast, custom_fwd
+
+scaler = GradScaler()
+region = autocast()
+dtype = torch.get_autocast_gpu_dtype()
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    @custom_fwd
+    def forward(ctx, x):
+        return x * x
+"""
+
+
+_SCALER, _REGION = "scaler = GradScaler()", "region = autocast()"
+_STATE, _FWD = "dtype = torch.get_autocast_gpu_dtype()", "@custom_fwd"
+
+
+@pytest.mark.parametrize(
+    ("torch", "left"),
+    [
+        ("", []),
+        (">=2.4", []),
+        (">=2.3,<2.6", [_STATE, _FWD]),
+        (">=1.13", [_SCALER, _STATE, _FWD]),
+        (">=1.12,<2.6", [_SCALER, _STATE, _FWD]),
+        (">=1.11", [_SCALER, _REGION, _STATE, _FWD]),
+        ("<2.6", []),
+    ],
+)
+def test_no_name_is_written_that_a_torch_of_the_project_lacks(torch: str, left: list[str]):
+    """What the lowest version that is allowed has is written, and of the rest it is said why not."""
+    repair = repaired(one(NAMES), scan, ["AMP501"], torch=torch)
+
+    assert sorted(finding.snippet for finding, _ in repair.refused) == sorted(left)
+    assert all(f"allows torch {torch}" in reason for _, reason in repair.refused)
+    file = repair.after.get("train.py")
+    assert file is not None
+    assert ("from torch.amp import GradScaler" in file.text) is (_SCALER not in left)
+    assert compile(file.data, "train.py", "exec")
+
+
+def test_what_is_only_likely_gets_no_safe_fix():
+    """The code may be right as it stands, and a person is told to look."""
+    body = "if flags:\n            scaler.unscale_(optimizer)\n        " + CLIP
+    sources = one(LOOP.format(body=f"{body}\n        scaler.step(optimizer)\n        scaler.update()"))
+    (finding,) = (each for each in scan(sources).findings if each.rule == "AMP201")
+    assert finding.certainty == "likely"
+
+    repair = repaired(sources, scan, ["AMP201"])
+
+    assert not repair.changed
+    assert [reason for _, reason in repair.refused]
 
 
 def test_unsafe_fixes_wait_to_be_asked_for():

@@ -7,6 +7,7 @@ from scanning import scan
 
 from verifygate.fix import repaired
 from verifygate.fix.assess import assessed
+from verifygate.fix.draft import Project
 from verifygate.model import Applicability
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -54,7 +55,7 @@ def judged(files: dict[str, str]) -> list[Applicability | str]:
     found = [each for each in scan(sources).findings if each.rule == "AMP302"]
     told: list[Applicability | str] = []
     for finding in found:
-        built, reasons = assessed([finding], sources)
+        built, reasons = assessed([finding], Project(sources))
         told.append(built.get(finding) or reasons[finding])
     return told
 

@@ -114,13 +114,22 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
     root = file.resolve().parent if file is not None else start
     contents = contents_of(file, root)
     with timings.part("read the configuration"):
-        found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start)
+        found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start, options.paths)
     with timings.part("read the files"):
         sources = named_sources(options.paths, found.exclude)
     key = ""
     if options.cached:
         with timings.part("look for an earlier answer"):
-            asked = [options.format, "select", *options.select, "ignore", *options.ignore, *contents, found.text]
+            asked = [
+                options.format,
+                "select",
+                *options.select,
+                "ignore",
+                *options.ignore,
+                *contents,
+                found.text,
+                found.choice.torch_version,
+            ]
             key = answer_cache.key_of(asked, sources)
             if (known := answer_cache.recall(key)) is not None:
                 return known, ()
@@ -162,7 +171,7 @@ def _computed(
             from verifygate.base.records import replace
             from verifygate.fix import with_fixes
 
-            report = replace(report, findings=with_fixes(report.findings, sources))
+            report = replace(report, findings=with_fixes(report.findings, sources, choice.torch_version))
     with timings.part("render"):
         text = render_check(report, options.format, _asides(options.format, report, outcome, choice))
     if any(is_gap(lost, options.paths) for lost in report.not_analysed):
@@ -189,11 +198,13 @@ def report_of(outcome: AnalysisResult) -> CheckReport:
 
 def _asides(format: str, report: CheckReport, outcome: AnalysisResult, choice: RuleSelection) -> list[str]:  # noqa: A002 - the option's name
     """What a person is to know besides the findings."""
+
     from verifygate.static.registry import load_rules
 
     told = []
-    if format == "text" and (fixable := sum(load_rules()[each.rule].rule.fix is not None for each in report.findings)):
-        told.append(f"{fixable} may be fixable: see `verifygate fix --diff`")
+    # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
+    if format == "text" and any(load_rules()[each.rule].rule.fix is not None for each in report.findings):
+        told.append("see `verifygate fix --diff` for what can be fixed")
     if outcome.suppressions:
         told.append(f"{len(outcome.suppressions)} suppressed")
     if outcome.too_new:

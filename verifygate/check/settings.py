@@ -12,7 +12,7 @@ from typing import NamedTuple
 from verifygate.check import answer_cache
 from verifygate.config.locate import lies_in
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.config.torch_floor import required_torch
+from verifygate.config.torch_pins import allowed_torch, torch_allowed_for
 from verifygate.sources.tree import Sources
 
 
@@ -26,9 +26,9 @@ class Judged(NamedTuple):
     """All that the configuration came to; empty where there is none."""
 
 
-def unconfigured(start: Path) -> Judged:
-    """What holds in a folder without a configuration."""
-    return Judged(RuleSelection(torch_version=required_torch(start)))
+def unconfigured(start: Path, paths: tuple[str, ...] = ()) -> Judged:
+    """What holds for the named files where there is no configuration."""
+    return Judged(RuleSelection(torch_version=torch_allowed_for(paths, start)))
 
 
 def judged(config: Path, start: Path, *, cached: bool) -> Judged:
@@ -50,12 +50,10 @@ def judged(config: Path, start: Path, *, cached: bool) -> Judged:
 
 
 def contents_of(config: Path | None, root: Path) -> list[str]:
-    """The files that settings come from, by name and bytes; an absent one is told from an empty one."""
-    files = (config, root / "pyproject.toml")
-    return [
-        f"{file.name}\0{file.read_bytes().decode('latin-1')}" if file is not None and file.is_file() else "none"
-        for file in files
-    ]
+    """What settings come from: the file, by name and bytes, and the versions of torch. No file is not an empty one."""
+    if config is None or not config.is_file():
+        return ["none"]
+    return [f"{config.name}\0{config.read_bytes().decode('latin-1')}", allowed_torch(root)]
 
 
 def _judge(config: Path, start: Path) -> str:

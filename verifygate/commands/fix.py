@@ -29,7 +29,7 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     from verifygate.fix.write import unified_diff, write_fixed
     from verifygate.static.registry import check_rules, chosen
 
-    settings = load(config, Path.cwd())
+    settings = load(config, Path.cwd(), paths)
     check_rules(settings)
     sources = named_sources(paths, settings.project.exclude)
     wanted = chosen(select or settings.static.select, settings.static.ignore)
@@ -37,9 +37,9 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     every = settings.static.model_copy(
         update={"select": (*settings.static.select, *select) if settings.static.select else ()}
     )
-    repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe)
+    repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe, torch=every.torch_version)
     left = [finding for finding in repair.report.findings if finding.rule in wanted]
-    for finding, reason in repair.refused:
+    for finding, reason in sorted(repair.refused, key=lambda each: (each[0].path, each[0].line, each[0].rule)):
         click.echo(f"verifygate: not fixed: {finding.path}:{finding.line}: {finding.rule}: {reason}", err=True)
     warn_not_analysed(repair.report.not_analysed)
     if as_diff:

@@ -19,6 +19,7 @@ class RuleSelection(NamedTuple):
     ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     torch_version: str = ""
+    """The versions that the project allows: one, or a range as `verifygate.config.torch_pins` writes it."""
 
 
 def names_rule(word: str, code: str, name: str) -> bool:

@@ -15,7 +15,7 @@ from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml
 from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
-from verifygate.config.torch_floor import required_torch
+from verifygate.config.torch_pins import allowed_torch, torch_allowed_for
 from verifygate.model.base import Model
 from verifygate.model.finding import Severity
 from verifygate.model.policy import PolicySetting, Waiver
@@ -119,8 +119,9 @@ class StaticSettings(Model):
     per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Glob pattern -> rule codes."""
     torch_version: str = ""
-    """Lowest torch version that the project supports, for example `2.1`: rules about newer interfaces are silent, and
-    NOT APPLICABLE in the report. By default the lower bound of torch in the project's pyproject.toml."""
+    """Torch version that the project runs on, for example `2.1`: rules about newer interfaces are silent, and NOT
+    APPLICABLE in the report, and fixes write no name that it lacks. By default what pyproject.toml, setup.py,
+    setup.cfg, requirements, conda environments and lock files allow."""
 
     @field_validator("torch_version")
     @classmethod
@@ -273,15 +274,17 @@ def _on(setting: bool) -> str:
     return "on" if setting else "off"
 
 
-def load(config: Path | None, start: Path) -> Settings:
+def load(config: Path | None, start: Path, paths: tuple[str, ...] = ()) -> Settings:
     """Settings from `config`, or from the nearest configuration in `start` or above it, or from nothing at all.
 
-    Raises UsageError, with file and line, for anything in the file that cannot be meant.
+    Without one, the torch versions are those of the project around the named paths. Raises UsageError, with file and
+    line, for anything in the file that cannot be meant.
     """
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        return unconfigured(start.resolve(), start.resolve(), today)
+        static = StaticSettings().model_copy(update={"torch_version": torch_allowed_for(paths, start)})
+        return Settings(root=start.resolve(), today=today, static=static)
     return read_settings(file, _shown(file, start), file.resolve().parent, today)
 
 
@@ -305,10 +308,10 @@ def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Setting
 
 
 def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
-    """The settings with the torch version that the project requires, where none is set."""
+    """The settings with the torch versions that the project allows, where none is set."""
     if static.torch_version:
         return static
-    return static.model_copy(update={"torch_version": required_torch(root)})
+    return static.model_copy(update={"torch_version": allowed_torch(root)})
 
 
 def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:

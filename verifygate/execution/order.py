@@ -124,7 +124,9 @@ class OrderJudge:
             step = max((line.last[move].number for move in _USES if move in line.last), default=0)
             copied = replaced is not None and event.fields.get("factor") is not None  # and they are not all zeros
             if (copied or event.fields.get("replaced")) and step > self._scaled_last:
-                self._feed(line, ProtocolEvent.WRITE, replaced or event)
+                # what replaces spent gradients comes from elsewhere; else it may be made of them
+                is_new = line.state.gradients in (Gradients.SPENT, Gradients.WRITTEN)
+                self._feed(line, ProtocolEvent.WRITE if is_new else ProtocolEvent.ASSIGN, replaced or event)
             else:
                 line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
 

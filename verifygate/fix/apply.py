@@ -5,17 +5,20 @@ A round takes at most one draft from each file, so that the next one is built on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from verifygate.config.torch_pins import TorchRange
 from verifygate.fix.assess import assessed
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.fixers import FIXES, fixer, tree_of
 from verifygate.fix.prove import objections
-from verifygate.model import Applicability, Finding
+from verifygate.model import Applicability, Certainty, Finding
 from verifygate.model.check_report import CheckReport
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
+
+_LOOK = "look at what `verifygate fix --diff --unsafe` would write"
 
 Scan = Callable[[Sources], CheckReport]
 """The static analysis, with every rule of the project: a fix must not trade one finding for another."""
@@ -31,7 +34,7 @@ class Repair:
     """The scan of `after`."""
     fixed: tuple[Finding, ...]
     refused: tuple[tuple[Finding, str], ...]
-    """Findings whose fix did not pass its proof, and why: nothing was changed for them."""
+    """Findings of rules with a fix that are left, and why each was not fixed: nothing was changed for them."""
 
     @property
     def changed(self) -> tuple[tuple[SourceFile, SourceFile], ...]:
@@ -40,43 +43,65 @@ class Repair:
         return tuple((old, new) for old, new in pairs if new is not None and new.data != old.data)
 
 
-def repaired(sources: Sources, scan: Scan, codes: Collection[str], *, unsafe: bool = False) -> Repair:
-    """Fix what can be fixed of the findings with these codes. Nothing is written."""
-    work = _Work(sources, scan(sources), scan, frozenset(codes) & set(FIXES), unsafe)
+def repaired(sources: Sources, scan: Scan, codes: Collection[str], *, unsafe: bool = False, torch: str = "") -> Repair:
+    """Fix what can be fixed of the findings with these codes, for these versions of torch. Nothing is written."""
+    work = _Work(sources, scan, frozenset(codes) & set(FIXES), unsafe, TorchRange.of(torch))
     while work.round():
         pass
-    return Repair(sources, work.sources, work.report, tuple(work.fixed), tuple(work.refused.values()))
+    return Repair(sources, work.sources, work.report, tuple(work.fixed), tuple(work.left()))
 
 
 class _Work:
-    def __init__(self, sources: Sources, report: CheckReport, scan: Scan, codes: Collection[str], unsafe: bool) -> None:
+    def __init__(self, sources: Sources, scan: Scan, codes: Collection[str], unsafe: bool, torch: TorchRange) -> None:
         self.sources = sources
-        self.report = report
+        self.report = scan(sources)
         self.fixed: list[Finding] = []
         self.refused: dict[str, tuple[Finding, str]] = {}
         self._scan = scan
         self._codes = codes
         self._unsafe = unsafe
+        self._torch = torch
         self._apart: set[tuple[str, str]] = set()
         """Path and code of a joint draft that failed: its findings are then tried one by one."""
 
     def round(self) -> bool:
         """Try one draft in each file. Returns whether there was anything to try."""
-        open_ = [
-            each for each in self.report.findings if each.rule in self._codes and each.fingerprint not in self.refused
-        ]
-        paths = sorted({finding.path for finding in open_})
-        drafts = [
-            draft for path in paths if (draft := self._draft([each for each in open_ if each.path == path])) is not None
-        ]
+        drafts = [draft for own in self._open() if (draft := self._draft(own)) is not None]
         if not self._kept(drafts) and len(drafts) > 1:
             for draft in drafts:  # one of them is at fault: each on its own
                 self._kept([draft])
         return bool(drafts)
 
+    def left(self) -> Iterator[tuple[Finding, str]]:
+        """Each finding that is left, and why."""
+        yield from self.refused.values()
+        for own in self._open():
+            built, reasons = assessed(own, self._project)
+            for finding in own:
+                if finding in reasons:
+                    yield finding, reasons[finding]
+                elif finding.certainty is not Certainty.CERTAIN:
+                    yield finding, f"the finding is only likely: {_LOOK}"
+                elif built[finding] is Applicability.UNSAFE:
+                    yield finding, f"the fix may change what right code does: {_LOOK}"
+                else:
+                    yield finding, "another fix in this file has to come first: run `verifygate fix` again"
+
+    @property
+    def _project(self) -> Project:
+        return Project(self.sources, self._torch)
+
+    def _open(self) -> list[list[Finding]]:
+        """The findings that nothing speaks against so far, file by file."""
+        found: dict[str, list[Finding]] = {}
+        for each in self.report.findings:
+            if each.rule in self._codes and each.fingerprint not in self.refused:
+                found.setdefault(each.path, []).append(each)
+        return [found[path] for path in sorted(found)]
+
     def _draft(self, findings: list[Finding]) -> Draft | None:
         """The next fix of one file: the findings of the first code that has one."""
-        built, _ = assessed(findings, self.sources)
+        built, _ = assessed(findings, self._project)
         allowed = [each for each in findings if self._unsafe or built.get(each) is Applicability.SAFE]
         allowed = [each for each in allowed if each in built]
         for code in sorted({finding.rule for finding in allowed}):
@@ -85,7 +110,7 @@ class _Work:
             file = self.sources.get(own[0].path)
             assert file is not None  # noqa: S101 - a fix was built for it
             try:
-                return fixer(code).draft(tree_of(file), own if together else own[:1], self.sources)
+                return fixer(code).draft(tree_of(file), own if together else own[:1], self._project)
             except CannotFixError as error:
                 self._refuse(own if together else own[:1], str(error))
         return None

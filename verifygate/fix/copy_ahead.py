@@ -8,15 +8,14 @@ import libcst as cst
 
 from verifygate.fix.call_arguments import with_keyword
 from verifygate.fix.concrete_tree import Edits, Tree, method_call, root_name
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.scaler_calls import loop_around
 from verifygate.model import Applicability, Certainty, Finding
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Build the fix for all moves of the batch in the loop. Raises CannotFixError where the loader is at fault."""
     (finding,) = findings
     first = tree.call(finding)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from verifygate.config.torch_pins import ANY_TORCH, TorchRange
 from verifygate.model import Applicability, Finding
+from verifygate.sources.tree import Sources
 
 
 class CannotFixError(Exception):
     """No fix can be built here; the message says why in one line."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a fix may ask of the project around the file."""
+
+    sources: Sources
+    torch: TorchRange = ANY_TORCH
+    """The versions that it allows: a fix writes no name that one of them lacks."""
 
 
 @dataclass(frozen=True)

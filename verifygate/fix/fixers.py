@@ -6,12 +6,11 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from verifygate.fix.draft import Draft
+from verifygate.fix.draft import Draft, Project
 from verifygate.model import Finding
 from verifygate.protocol import Violation
 from verifygate.rule_codes import Hazard, SuppressionProblem
 from verifygate.sources.file import SourceFile
-from verifygate.sources.tree import Sources
 
 if TYPE_CHECKING:
     from verifygate.fix.concrete_tree import Tree
@@ -39,7 +38,7 @@ class Fixer(Protocol):
     TOGETHER: bool
     """Whether one draft takes all findings of a file, as imports are shared; else each finding gets its own."""
 
-    def draft(self, tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
+    def draft(self, tree: Tree, findings: Sequence[Finding], project: Project) -> Draft:
         """Build the fix of these findings. Raises CannotFixError."""
 
 

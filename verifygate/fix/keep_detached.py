@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import libcst as cst
 
 from verifygate.fix.concrete_tree import Edits, Tree, method_call
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.model import Applicability, Certainty, Finding, Severity
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Build the fix.
 
     Safe behind a backward, which freed the graph: nobody can differentiate the sum any more. Without one the caller

@@ -10,10 +10,9 @@ from collections.abc import Collection, Sequence
 import libcst as cst
 
 from verifygate.fix.concrete_tree import Edits, Tree, dotted, method_call
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.scaler_calls import scalers_in
 from verifygate.model import Applicability, Certainty, Finding
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
@@ -26,7 +25,7 @@ _COMPUTING = (
 )
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Build the fix. Raises CannotFixError where what follows may need the region, or the region is no plain block."""
     (finding,) = findings
     entered = {step.line for step in finding.steps if step.text.startswith("enter autocast") and step.path == tree.path}

@@ -8,16 +8,15 @@ import libcst as cst
 
 from verifygate.fix.call_arguments import without_keywords
 from verifygate.fix.concrete_tree import Edits, Tree
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.model import Applicability, Finding
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
 _OPTIONS = ("persistent_workers", "prefetch_factor", "multiprocessing_context")
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Build the fix. Safe where `num_workers=0` is written there: who left it out may have meant to have some."""
     (finding,) = findings
     call = tree.call(finding)

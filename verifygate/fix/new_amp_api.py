@@ -13,11 +13,11 @@ from libcst import metadata
 from verifygate.fix.amp_imports import Callee, plan_imports, torch_name
 from verifygate.fix.call_arguments import keyword, with_keyword
 from verifygate.fix.concrete_tree import Change, Edits, Tree, dotted, root_name
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.scaler_calls import calls_of
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
-from verifygate.torch_names import DEPRECATED, DEPRECATED_STATE
+from verifygate.torch_names import DEPRECATED, DEPRECATED_STATE, SINCE, STATE_SINCE
 
 TOGETHER = True
 
@@ -68,25 +68,36 @@ class Site:
         return DEPRECATED[self.qualified][1]
 
 
-def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], project: Project) -> Draft:
     """Rewrite these uses, and the imports of names that no other use needs. Raises CannotFixError."""
     found = [_site(tree, finding) for finding in findings]
+    for site in found:
+        _is_there(site, project)
     edits, lines = Edits(), [tree.lines(site.node) for site in found]
     edits.changes |= {
         site.node: _asked_by_device(site, _quote(tree, site)) for site in found if site.qualified in DEPRECATED_STATE
     }
     sites = [site for site in found if site.qualified in DEPRECATED]
     callees = [Callee(site.callee, site.qualified, site.name) for site in sites]
-    written = plan_imports(tree, callees, sources, edits, lines)
+    written = plan_imports(tree, callees, project.sources, edits, lines)
     unsure = False
     for site, callee in zip(sites, written, strict=True):
         dtype: cst.BaseExpression | None = None
-        if _inherits(site, sources) and not _is_outermost(tree, site):
+        if _inherits(site, project.sources) and not _is_outermost(tree, site):
             unsure = unsure or _may_hold_dtype(site)
             dtype = None if _may_hold_dtype(site) else _own_dtype(tree, site, edits, lines)
         edits.changes[site.node] = _rewritten(site, callee, _quote(tree, site), dtype)
-    tests = any(site.name == "GradScaler" for site in sites) and _says(sources, _CLASS_TEST, b"GradScaler")
+    tests = any(site.name == "GradScaler" for site in sites) and _says(project.sources, _CLASS_TEST, b"GradScaler")
     return tree.draft(edits, findings, lines, Applicability.UNSAFE if tests or unsure else Applicability.SAFE)
+
+
+def _is_there(site: Site, project: Project) -> None:
+    """Refuse a name that a torch which the project allows does not have."""
+    new = (DEPRECATED | DEPRECATED_STATE)[site.qualified][0]
+    since = SINCE.get(new, STATE_SINCE)
+    if not project.torch.lies_above(since):
+        call = f"{new}(device, ...)" if site.qualified in DEPRECATED_STATE else new
+        raise CannotFixError(f"`{call}` is there since torch {since}, and the project allows torch {project.torch}")
 
 
 def _site(tree: Tree, finding: Finding) -> Site:

@@ -8,9 +8,8 @@ import libcst as cst
 
 from verifygate.fix.call_arguments import with_keyword
 from verifygate.fix.concrete_tree import Edits, Tree, dotted
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.model import Applicability, Finding
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
@@ -18,7 +17,7 @@ _MOST = 4
 """Positional arguments that surely leave `enabled` to a keyword, in the old constructors and the new one."""
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Build the fix. Raises CannotFixError where the dtype of the regions is not plain to see at the scaler."""
     (finding,) = findings
     call = next(

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 import libcst as cst
 
 from verifygate.fix.concrete_tree import Edits, Tree, dotted, method_call
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.entries import entry_after
 from verifygate.fix.scaler_calls import calls_of
 from verifygate.fix.scaler_names import scaler_at
@@ -29,7 +29,7 @@ _KEPT = re.compile(rb"""["'](\w+)["']\s*\]?\s*(?::|=(?!=))\s*[\w.]*scaler[\w.]*\
 _OPTIMIZER = re.compile(r"optimi[sz]ers?|optims?|opts?", re.IGNORECASE)
 
 
-def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], project: Project) -> Draft:
     """Build the fix. Raises CannotFixError where no scaler is at hand, or the checkpoint is not plain to see."""
     calls = [tree.call(finding) for finding in findings]
     saves = [call for call in calls if _method(call) == "state_dict"]
@@ -39,9 +39,9 @@ def draft(tree: Tree, findings: Sequence[Finding], sources: Sources) -> Draft:
     edits, lines = Edits(), list[tuple[int, int]]()
     keys = _keep(tree, saves, edits, lines)
     restoring = _restoring(tree, saves, loads)
-    if saves and (elsewhere := _loads_elsewhere(tree, sources)):
+    if saves and (elsewhere := _loads_elsewhere(tree, project.sources)):
         raise CannotFixError(f"`{elsewhere}` loads optimizers too: saving and loading have to be changed together")
-    key = _one_key(keys if saves else _kept(sources))
+    key = _one_key(keys if saves else _kept(project.sources))
     for call, base in _last_of_each(tree, restoring):
         _restore(tree, call, base, key, edits, lines)
     certain = bool(restoring) and all(finding.certainty is Certainty.CERTAIN for finding in findings)

@@ -8,17 +8,16 @@ from collections.abc import Sequence
 import libcst as cst
 
 from verifygate.fix.concrete_tree import Change, Edits, Tree, method_call
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.scaler_calls import calls_of, loop_around, scalers_in
 from verifygate.model import Applicability, Finding
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
 _SCALER = re.compile(r"([\w.]+)\.(?:scale|unscale_)\(")
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Build the fix. Raises CannotFixError for a step with a closure, or where several scalers come into question."""
     (finding,) = findings
     call = tree.call(finding)

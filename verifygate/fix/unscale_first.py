@@ -7,15 +7,14 @@ from collections.abc import Sequence
 import libcst as cst
 
 from verifygate.fix.concrete_tree import Block, Edits, Tree
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.scaler_calls import calls_of, scalers_in, stepped
 from verifygate.model import Applicability, Certainty, Finding
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Build the fix. Safe where the one step that the clip is for is plain to see; raises CannotFixError otherwise."""
     (finding,) = findings
     clip = tree.statement(tree.call(finding))

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from verifygate.fix.concrete_tree import Edits, Tree
-from verifygate.fix.draft import CannotFixError, Draft
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.model import Applicability, Finding
-from verifygate.sources.tree import Sources
 
 TOGETHER = False
 
@@ -21,7 +20,7 @@ _SUPPRESSION = re.compile(r"(?i)#\s*verifygate:\s*ignore\s*\[(?P<rules>[^\]]*)\]
 _CODE = re.compile(r"\bbreaks (\w+)")
 
 
-def draft(tree: Tree, findings: Sequence[Finding], _sources: Sources) -> Draft:
+def draft(tree: Tree, findings: Sequence[Finding], _project: Project) -> Draft:
     """Take out the comment, or one rule of several from its list. Raises CannotFixError."""
     (finding,) = findings
     comments = [each for each in tree.within(tree.module, cst.Comment) if tree.lines(each)[0] == finding.line]

@@ -202,7 +202,9 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         stage: Stage = loaded(STAGES[name].stage)()
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
-        result = result.model_copy(update={"findings": with_fixes(result.findings, context.sources)})
+        result = result.model_copy(
+            update={"findings": with_fixes(result.findings, context.sources, context.settings.static.torch_version)}
+        )
     except UsageError:
         raise
     except Exception as error:

@@ -65,7 +65,7 @@ class AnalysisResult:
     constructs: tuple[Construct, ...]
     rules: tuple[str, ...]
     too_new: tuple[str, ...]
-    """Rules that were asked for, and are silent: they ask for a newer torch than the project's lowest."""
+    """Rules that were asked for, and are silent: they ask for a newer torch than the project allows."""
 
 
 def analyse(

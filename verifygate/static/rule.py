@@ -9,11 +9,29 @@ from typing import TYPE_CHECKING
 
 from verifygate.base.records import record
 from verifygate.model import Applicability, Detail, Severity, Witness
+from verifygate.protocol import Violation
 from verifygate.static.symbols.location import Location
+from verifygate.static.syntax.names import last_name
+from verifygate.torch_names import SHARPNESS_STEPS
 
 if TYPE_CHECKING:
     from verifygate.static.analysis import Analysis
     from verifygate.static.paths.diagnosis import ViolationReport
+
+TWO_STEPS_REMEDY = (
+    "`first_step` and `second_step` each end a window: `unscale_`, take the step by hand only if all gradients are "
+    "finite, then `update()`; leave out the second where the first was left out"
+)
+_OF_ONE_STEP = frozenset(
+    {
+        Violation.UNSCALE_TWICE,
+        Violation.UNSCALE_MID_ACCUMULATION,
+        Violation.STEP_BYPASSES_SCALER,
+        Violation.MISSING_UPDATE,
+        Violation.MISPLACED_UPDATE,
+    }
+)
+"""Rules whose remedy takes it that one step uses the gradients of a window."""
 
 _TITLE = r"(?m)^## (.+)$"
 
@@ -109,7 +127,14 @@ class ProtocolMatch:
     def match(self, report: ViolationReport) -> Match:
         """One violation as a match of this rule."""
         message = self.message.format(text=statement_text(report.place))
-        return Match(report.place, message, certain=report.certain, steps=report.path)
+        remedy = TWO_STEPS_REMEDY if self.rule.code in _OF_ONE_STEP and _takes_two_steps(report) else ""
+        return Match(report.place, message, certain=report.certain, steps=report.path, remedy=remedy)
+
+
+def _takes_two_steps(report: ViolationReport) -> bool:
+    """Whether one of the two steps of a sharpness-aware optimizer is on the path: its gradients are used twice."""
+    nodes = [place.node for place, _ in (*report.path, (report.place, ""))]
+    return any(isinstance(node, ast.Call) and last_name(node.func) in SHARPNESS_STEPS for node in nodes)
 
 
 def statement_text(place: Location) -> str:

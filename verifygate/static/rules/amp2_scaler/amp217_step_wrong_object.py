@@ -63,11 +63,12 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
-from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.rule import TWO_STEPS_REMEDY, Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import ExternalResult, Object, Unknown, Value
+from verifygate.torch_names import SHARPNESS_STEPS
 
 RULE = Rule(
     code="AMP217",
@@ -134,7 +135,10 @@ def _wrong_objects(analysis: Analysis) -> Iterator[Match]:
         what = _what_else(given, call, analysis)
         if what:
             message = f"`{statement_text(call.place)}` gives the scaler {what} instead of the optimizer"
-            yield Match(call.place, message, certain=call.is_certain or isinstance(given, ast.Attribute | ast.Call))
+            method = given.func if isinstance(given, ast.Call) else given
+            remedy = TWO_STEPS_REMEDY if last_name(method) in SHARPNESS_STEPS else ""
+            certain = call.is_certain or isinstance(given, ast.Attribute | ast.Call)
+            yield Match(call.place, message, certain=certain, remedy=remedy)
         elif call.method == "unscale_":
             unscaled.setdefault(call.function, set()).add(analysis.roles.path(given, call.frame))
         elif inner := _wrapped(given, call, unscaled.get(call.function, set()), analysis):

@@ -46,11 +46,15 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ## Fix safety
 Safe: arguments are bound by the signatures of both, and imports are repaired. Where regions of the project take another
 dtype, the dtype of the deprecated `autocast` is written out: the new one would keep that of the region around it.
-Unsafe where the class itself is asked for (`isinstance`), or keywords that are not known may name the dtype.
+Unsafe where the class itself is asked for (`isinstance`), or keywords that are not known may name the dtype. No fix
+where the project allows a torch that lacks the new name: `torch.amp.autocast` came with torch 1.12, `GradScaler` with
+2.3, the others with 2.4.
 
 ## What it cannot see
 Names reached through `getattr`, and interfaces re-exported by other packages. A use that stands in for the new
-interface, in the handler of a `try` or the other branch of an `if`, is meant for older versions and is not reported.
+interface, in the handler of a `try` or the other branch of an `if`, is meant for older versions and is not reported;
+nor is anything where the project allows no torch from 2.4 on. Where the name may be bound to something else as well,
+a finding is only likely.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html
@@ -67,6 +71,7 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import ExternalName
 
 RULE = Rule(
     code="AMP501",
@@ -81,27 +86,39 @@ RULE = Rule(
     proof="warning-seen",
 )
 
+_DEVICES = frozenset({"cpu", "cuda", "hpu", "meta", "mps", "mtia", "npu", "xla", "xpu"})
+_REPLACED = torch_names.DEPRECATED | torch_names.DEPRECATED_STATE
 _VERSIONS = r"(?i)version|hasattr|torch_?\d|_autocast_dtype"
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Every call and every bare decorator that is surely one of the deprecated names."""
+    """Every call and every bare decorator of one of the deprecated names; likely where another name is bound too."""
     for node, callee, function in _uses(analysis):
-        name = analysis.roles.known_name(callee, analysis.evaluator.root_frame(function))
-        if name in torch_names.DEPRECATED:
-            new, device = torch_names.DEPRECATED[name]
-            if _is_fallback(node, function, (new, new.replace(".amp.", ".")), analysis):
-                continue
-            yield Match(
-                Location(function, node),
-                f"`{name}` is deprecated since torch 2.4",
-                remedy=f'use `{new}` with `"{device}"` as its device type',
-            )
-        elif name in torch_names.DEPRECATED_STATE and not _is_asked_for(node, function, analysis):
-            new, device = torch_names.DEPRECATED_STATE[name]
-            if not _is_fallback(node, function, (new,), analysis):
-                call = f'{new}("{device}"{", ..." if ".set_" in name else ""})'
-                yield Match(Location(function, node), f"`{name}` is deprecated since torch 2.4", remedy=f"use `{call}`")
+        name, certain = _deprecated(callee, function, analysis)
+        if not name or (name in torch_names.DEPRECATED_STATE and _is_asked_for(node, function, analysis)):
+            continue
+        new, device = _REPLACED[name]
+        if _is_fallback(node, function, name, analysis):
+            continue
+        remedy = f'use `{new}` with `"{device}"` as its device type'
+        if name in torch_names.DEPRECATED_STATE:
+            remedy = f'use `{new}("{device}"{", ..." if ".set_" in name else ""})`'
+        yield Match(Location(function, node), f"`{name}` is deprecated since torch 2.4", certain=certain, remedy=remedy)
+
+
+def _deprecated(callee: ast.expr, function: Function, analysis: Analysis) -> tuple[str, bool]:
+    """The deprecated name that is called, and whether nothing else can be; none where its replacement can be, too."""
+    values = analysis.evaluator.values(callee, analysis.evaluator.root_frame(function))
+    names = {value.name for value in values if isinstance(value, ExternalName)}
+    found = sorted(names & _REPLACED.keys())
+    if not found or any(not names.isdisjoint(_names_of_new(name)) for name in found):
+        return "", False
+    return found[0], len(values) == 1
+
+
+def _names_of_new(name: str) -> tuple[str, ...]:
+    new = _REPLACED[name][0]
+    return new, new.replace(".amp.", ".")
 
 
 def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> bool:
@@ -111,19 +128,68 @@ def _is_asked_for(node: ast.expr, function: Function, analysis: Analysis) -> boo
     return any(isinstance(each, ast.Try) for each in around) or any(re.search(_VERSIONS, test) for test in tests)
 
 
-def _is_fallback(node: ast.expr, function: Function, new: tuple[str, ...], analysis: Analysis) -> bool:
-    """Whether the other arm of the `try` or `if` around a use has what takes its place: this one is for older torch."""
-    frame = analysis.evaluator.root_frame(function)
+def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analysis) -> bool:
+    """Whether another branch has what takes the place of a use: this one is for older torch.
+
+    A branch for another device takes no place.
+    """
+    inner: ast.AST = node
     for each in analysis.enclosing.around(node, function):
         others: list[ast.stmt] | list[ast.expr] = []
+        for_device = False
         if isinstance(each.node, ast.Try) and each.part == "handlers":
             others = each.node.body
-        elif isinstance(each.node, ast.If) and each.part in ("body", "orelse"):
-            others = each.node.orelse if each.part == "body" else each.node.body
-        elif isinstance(each.node, ast.IfExp) and each.part in ("body", "orelse"):
-            others = [each.node.orelse if each.part == "body" else each.node.body]
-        calls = (inner for other in others for inner in walk(other) if isinstance(inner, ast.Call))
-        if any(analysis.roles.known_name(call.func, frame) in new for call in calls):
+        elif isinstance(each.node, ast.If | ast.IfExp) and each.part in ("body", "orelse"):
+            branch = each.node.orelse if each.part == "body" else each.node.body
+            others = branch if isinstance(branch, list) else [branch]
+            for_device = _asks_for_a_device(each.node.test)
+        if _has_new(others, function, name, analysis, for_device=for_device):
+            return True
+        for guard in _left_before(each.node, inner):
+            if _has_new(guard.body, function, name, analysis, for_device=_asks_for_a_device(guard.test)):
+                return True
+        inner = each.node
+    return False
+
+
+def _left_before(outer: ast.AST, inner: ast.AST) -> Iterator[ast.If]:
+    """The conditions in front of a statement of a block, whose branch leaves the function where they hold."""
+    for body in (getattr(outer, field, None) for field in ("body", "orelse", "finalbody")):
+        if isinstance(body, list) and inner in body:
+            for statement in body[: body.index(inner)]:
+                if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return | ast.Raise):
+                    yield statement
+
+
+def _has_new(branch: Iterable[ast.AST], function: Function, name: str, analysis: Analysis, *, for_device: bool) -> bool:
+    """Whether a branch calls the replacement for the same device, as far as that is written out."""
+    frame = analysis.evaluator.root_frame(function)
+    calls = [inner for other in branch for inner in walk(other) if isinstance(inner, ast.Call)]
+    for call in calls:
+        if analysis.roles.known_name(call.func, frame) not in _names_of_new(name):
+            continue
+        devices = [*call.args[:1], *(word.value for word in call.keywords if word.arg in ("device", "device_type"))]
+        written = [each.value for each in devices if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        if written:
+            if written[0].partition(":")[0] == _REPLACED[name][1]:
+                return True
+        elif not for_device:
+            return True
+    return False
+
+
+def _asks_for_a_device(test: ast.expr) -> bool:
+    """Whether a condition compares with the name of a device, or asks whether there is one; not for a version."""
+    if re.search(_VERSIONS, ast.unparse(test)):
+        return False
+    for node in walk(test):
+        if isinstance(node, ast.Compare):
+            texts = [
+                each.value for each in walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            ]
+            if any(text.partition(":")[0] in _DEVICES for text in texts):
+                return True
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "is_available":
             return True
     return False
 

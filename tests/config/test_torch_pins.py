@@ -1,0 +1,148 @@
+"""The torch versions that a project allows, from every file in which projects declare or lock them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verifygate.config.torch_pins import TorchRange, allowed_torch, torch_allowed_for
+
+POETRY_LOCK = '[[package]]\nname = "torch"\nversion = "{}"\n\n[[package]]\nname = "torchvision"\nversion = "0.16"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "allowed"),
+    [
+        ("requirements.txt", "torch==2.1.0\n", "2.1"),
+        ("requirements.txt", "numpy\ntorch==2.1.0+cu118  # CUDA\ntorchvision==0.16\n", "2.1"),
+        ("requirements.txt", "torch>=1.13\n", ">=1.13"),
+        ("requirements.txt", "torch >=1.13, <2.4 ; python_version < '3.12'\n", ">=1.13,<2.4"),
+        ("requirements.txt", "torch<=2.3.1\n", "<=2.3.1"),
+        ("requirements.txt", "torch~=2.3.0\n", ">=2.3,<2.4"),
+        ("requirements.txt", "Torch ~= 2.2\n", ">=2.2,<3.0"),
+        ("requirements.txt", "torch==2.3.*\n", ">=2.3,<2.4"),
+        ("requirements.txt", "torch!=2.0.1,>=2.0\n", ">=2.0"),
+        ("requirements.txt", "torch\n", ""),
+        ("requirements.txt", "torchvision>=0.9\ntorch-scatter==2.1\ntorch_geometric==2.3\n", ""),
+        ("requirements.txt", "torch==2.1.2 \\\n    --hash=sha256:0123\n", "2.1.2"),
+        ("requirements.txt", "torch[opt]==2.2.0\n", "2.2"),
+        (
+            "requirements.txt",
+            "https://download.pytorch.org/whl/cu118/torch-2.0.1%2Bcu118-cp310-cp310-linux.whl\n",
+            "2.0.1",
+        ),
+        ("requirements.txt", "torch @ https://download.pytorch.org/whl/torch-2.0.1-cp310-none-any.whl\n", "2.0.1"),
+        ("requirements-gpu.txt", "torch==1.13.1\n", "1.13.1"),
+        ("requirements/base.txt", "torch==1.12\n", "1.12"),
+        ("constraints.txt", "torch<2.3\n", "<2.3"),
+        ("docs/requirements.txt", "torch<2.3\n", ""),
+        ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch>=2.0,<2.3\n", ">=2.0,<2.3"),
+        ("setup.cfg", "[options]\ninstall_requires = torch>=2.0\n", ">=2.0"),
+        (
+            "setup.py",
+            'from setuptools import setup\nNEEDS = ["numpy", "torch>=1.9"]\nsetup(install_requires=NEEDS)\n',
+            ">=1.9",
+        ),
+        ("setup.py", 'setup(extras_require={"gpu": ["torch==2.2"]}, keywords="torch")\n', "2.2"),
+        ("setup.py", "setup(install_requires=[", ""),
+        ("environment.yml", "dependencies:\n  - python=3.10\n  - pytorch=2.1\n  - pytorch-cuda=11.8\n", ">=2.1,<2.2"),
+        ("environment.yml", "dependencies:\n  - pytorch::pytorch=2.0.1=py3.10_cuda11.7\n", ">=2.0.1,<2.0.2"),
+        ("environment.yaml", "dependencies:\n  - 'pytorch >=2.0,<2.4'\n", ">=2.0,<2.4"),
+        ("environment.yml", "dependencies:\n  - pip\n  - pip:\n    - torch==1.13.1\n", "1.13.1"),
+        ("environment.yml", "dependencies:\n  - pytorch 2.1.*\n  - torchvision\n", ">=2.1,<2.2"),
+        ("pyproject.toml", '[project]\ndependencies = ["torch>=2.1,<3"]', ">=2.1,<3.0"),
+        (
+            "pyproject.toml",
+            "[project]\ndependencies = [\"torch>=2.4; python_version>='3.12'\", \"torch>=2.1; python_version<'3.12'\"]",
+            ">=2.1",
+        ),
+        ("pyproject.toml", '[project]\ndependencies = ["torch"]', ""),
+        ("pyproject.toml", '[project]\nkeywords = ["torch"]\ndependencies = ["torch<2.3", "torchvision>=0.2"]', "<2.3"),
+        ("pyproject.toml", '[project.optional-dependencies]\ngpu = ["torch>=2.2"]', ">=2.2"),
+        ("pyproject.toml", '[dependency-groups]\ntrain = ["torch==2.0", {include-group = "dev"}]', "2.0"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^2.1"', ">=2.1,<3.0"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "~2.1"', ">=2.1,<2.2"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "2.1.0"', "2.1"),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\ntorch = {version = ">=2.2,<3", source = "pytorch"}',
+            ">=2.2,<3.0",
+        ),
+        (
+            "pyproject.toml",
+            '[tool.poetry.group.gpu.dependencies]\ntorch = [{version = "1.13.1"}, {version = "^2.1"}]',
+            ">=1.13.1,<3.0",
+        ),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "*"', ""),
+        ("pyproject.toml", '[tool.uv]\nconstraint-dependencies = ["torch<2.3"]', "<2.3"),
+        ("pyproject.toml", "torch = [broken", ""),
+        ("pyproject.toml", '[project]\ndependencies = "torch>=2.1"', ""),
+        ("pyproject.toml", '[project]\ndependencies = ["torch >= two", 3]', ""),
+        ("Pipfile", '[packages]\ntorch = "==2.1.0"\n', "2.1"),
+        ("Pipfile.lock", '{"default": {"torch": {"version": "==2.1.0"}}, "develop": {}}', "2.1"),
+        ("Pipfile.lock", "{", ""),
+        ("poetry.lock", POETRY_LOCK.format("2.2.1"), "2.2.1"),
+        ("uv.lock", POETRY_LOCK.format("2.3.0+cpu"), "2.3"),
+    ],
+)
+def test_every_way_to_name_the_versions_of_torch(name: str, text: str, allowed: str, tmp_path: Path):
+    """What cannot be read says nothing."""
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+    assert allowed_torch(tmp_path) == allowed
+
+
+def test_declarations_are_united(tmp_path: Path):
+    """A library that allows 1.13 and later, locked to 2.6 for its own tests, must run on both."""
+    (tmp_path / "setup.py").write_text("setup(install_requires=['torch>=1.13'])", encoding="utf-8")
+    (tmp_path / "requirements.txt").write_text("torch\n", encoding="utf-8")
+    (tmp_path / "uv.lock").write_text(POETRY_LOCK.format("2.6.0"), encoding="utf-8")
+
+    assert allowed_torch(tmp_path) == ">=1.13"
+
+
+def test_included_requirements_are_read_once(tmp_path: Path):
+    """Files that include each other end; files outside the project are not looked at."""
+    (tmp_path / "deps").mkdir()
+    (tmp_path / "requirements.txt").write_text("-r deps/torch.txt\n-c ../outside.txt\n", encoding="utf-8")
+    (tmp_path / "deps" / "torch.txt").write_text("-r ../requirements.txt\ntorch==2.0\n", encoding="utf-8")
+
+    assert allowed_torch(tmp_path) == "2.0"
+
+
+def test_the_nearest_project_around_the_files_counts(tmp_path: Path):
+    """A package of a monorepo has its own versions; where it names none, those of the folder around it hold."""
+    for folder, text in (("one", "torch==2.1"), ("two", "numpy")):
+        (tmp_path / folder / "src").mkdir(parents=True)
+        (tmp_path / folder / "requirements.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "requirements.txt").write_text("torch==2.6", encoding="utf-8")
+
+    assert torch_allowed_for(("one/src",), tmp_path) == "2.1"
+    assert torch_allowed_for(("two/src",), tmp_path) == "2.6"
+    assert torch_allowed_for(("one", "two"), tmp_path) == "2.6"
+    assert torch_allowed_for((), tmp_path) == "2.6"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "reaches", "above"),
+    [
+        ("", True, True),
+        ("2.1", False, False),
+        ("2.4", True, True),
+        ("2.13", True, True),
+        (">=1.13", True, False),
+        (">=2.4", True, True),
+        ("<2.4", False, False),
+        ("<=2.4", True, True),
+        (">=2.3,<2.4", False, False),
+        (">=2.3,<2.4.1", True, False),
+    ],
+)
+def test_where_a_version_lies(allowed: str, reaches: bool, above: bool):
+    """Of the range, some version may be 2.4 or later; or all of them are."""
+    assert TorchRange.of(allowed).reaches("2.4") is reaches
+    assert TorchRange.of(allowed).lies_above("2.4") is above
+    assert str(TorchRange.of(allowed)) == allowed

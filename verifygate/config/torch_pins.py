@@ -1,0 +1,282 @@
+"""The torch versions that a project allows, read from the files in which it declares or locks what it needs.
+
+Several declarations are united: what one of them allows is allowed. One without a version says nothing. The parsers of
+TOML, JSON and Python load only for a file that speaks of torch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+_Release = tuple[int, ...]
+
+_NAMES = frozenset({"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"})
+"""On the Python package index, and the others on conda's channels."""
+_REQUIREMENT = re.compile(r"torch(?![\w.-])\s*(?:\[[^\]]*\])?\s*(?P<versions>[^;#]*)", re.IGNORECASE)
+_WHEEL = re.compile(r"(?:^|/)torch-(?P<version>\d+(?:\.\d+)*)[^/]*\.(?:whl|zip|tar\.gz)")
+_CONDA = re.compile(r"(?:[\w./-]+::)?(?:pytorch|torch|pytorch-gpu|pytorch-cpu)(?![\w.-])\s*(?P<versions>[^;#]*)")
+_INCLUDED = re.compile(r"(?:-r|--requirement|-c|--constraint)[ =]\s*(?P<path>[^\s#]+)")
+_CLAUSE = re.compile(r"(?P<operator>[=~!<>^]*)\s*v?(?P<release>\d+(?:\.\d+)*)(?P<any>\.?\*)?")
+_LOCKED = re.compile(rb'\[\[package\]\]\s*name = "torch"\s*version = "(?P<version>[^"]+)"')
+
+_FILES = (
+    *("pyproject.toml", "Pipfile", "Pipfile.lock", "poetry.lock", "uv.lock", "pdm.lock", "setup.py", "setup.cfg"),
+    *("requirements*.txt", "requirements*.in", "constraints*.txt", "requirements/*.txt", "requirements/*.in"),
+    *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "environment/*.yml", "conda/*.yml"),
+)
+
+
+class TorchRange(NamedTuple):
+    """From the lowest version to the highest; None where there is no such end."""
+
+    lowest: _Release | None = None
+    highest: _Release | None = None
+    with_highest: bool = True
+    """Whether the highest belongs to it: not that of `<2.4`."""
+
+    @classmethod
+    def of(cls, text: str) -> TorchRange:
+        """The range of a specifier as `allowed_torch` writes it, or of a plain version."""
+        return _parsed(text) or cls()
+
+    def reaches(self, version: str) -> bool:
+        """Whether it has this version, or a later one."""
+        if self.highest is None:
+            return True
+        there = _release(version)
+        return self.highest > there or (self.highest == there and self.with_highest)
+
+    def lies_above(self, version: str) -> bool:
+        """Whether all of it is this version or later; without a lower end that is not known, and taken for true."""
+        if self.lowest is None:
+            return self.highest is None or self.reaches(version)
+        return self.lowest >= _release(version)
+
+    def __str__(self) -> str:
+        if self.lowest is not None and self.lowest == self.highest and self.with_highest:
+            return _dotted(self.lowest)
+        ends = [f">={_dotted(self.lowest)}"] if self.lowest is not None else []
+        if self.highest is not None:
+            ends.append(f"{'<=' if self.with_highest else '<'}{_dotted(self.highest)}")
+        return ",".join(ends)
+
+    def _and(self, other: TorchRange) -> TorchRange:
+        lowest = max((each for each in (self.lowest, other.lowest) if each is not None), default=None)
+        return TorchRange(lowest, *min(self._upper, other._upper, key=_rank))
+
+    def _or(self, other: TorchRange) -> TorchRange:
+        lowest = None if self.lowest is None or other.lowest is None else min(self.lowest, other.lowest)
+        return TorchRange(lowest, *max(self._upper, other._upper, key=_rank))
+
+    @property
+    def _upper(self) -> tuple[_Release | None, bool]:
+        return self.highest, self.with_highest
+
+
+ANY_TORCH = TorchRange()
+
+
+def allowed_torch(root: Path) -> str:
+    """The torch versions that the project in `root` allows: `2.1`, `>=1.13`, `>=2,<2.4`; empty where none is named."""
+    found: TorchRange | None = None
+    for file in _declaring(root):
+        for allowed in _read(file, root, {file}):
+            found = allowed if found is None else found._or(allowed)
+    return str(found) if found is not None else ""
+
+
+def torch_allowed_for(paths: tuple[str, ...], start: Path) -> str:
+    """What the nearest folder around the named files says of torch, from there up to `start` or the repository."""
+    named = [(start / path).resolve() for path in paths or (".",)]
+    first = named[0] if named[0].is_dir() else named[0].parent
+    shared = [each for each in (first, *first.parents) if all(path.is_relative_to(each) for path in named)]
+    for folder in shared:
+        if text := allowed_torch(folder):
+            return text
+        if folder == start.resolve() or (folder / ".git").exists():
+            break
+    return ""
+
+
+def _rank(end: tuple[_Release | None, bool]) -> tuple[bool, _Release, bool]:
+    highest, included = end
+    return highest is None, highest or (), included
+
+
+def _release(text: str) -> _Release:
+    numbers = [int(each) for each in re.findall(r"\d+", text.partition("+")[0])]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _dotted(release: _Release) -> str:
+    return ".".join(map(str, release if len(release) > 1 else (*release, 0)))
+
+
+def _parsed(versions: str) -> TorchRange | None:
+    """The range of `>=2.0,<2.4`, `==2.1.*`, `^2.1`, `2.1.0`, conda's `=2.1`; None where no version is named."""
+    found: TorchRange | None = None
+    for alternative in re.split(r"\|\|?", versions.replace("'", "").replace('"', "").replace("(", "")):
+        part: TorchRange | None = None
+        for clause in alternative.split(","):
+            if (end := _ends(clause.strip())) is not None:
+                part = end if part is None else part._and(end)
+        if part is None:
+            continue
+        found = part if found is None else found._or(part)
+    return found
+
+
+def _ends(clause: str) -> TorchRange | None:
+    match = _CLAUSE.match(clause)
+    if match is None:
+        return None
+    operator, written = match["operator"], match["release"]
+    release, parts = _release(written), [int(each) for each in written.split(".")]
+    if operator == "!=":
+        return None
+    if operator in (">=", ">"):
+        return TorchRange(lowest=release)
+    if operator in ("<", "<="):
+        return TorchRange(highest=release, with_highest=operator == "<=")
+    if operator == "^":
+        parts = parts[: next((at for at, each in enumerate(parts) if each), len(parts) - 1) + 1]
+    elif operator == "~":
+        parts = parts[:2]
+    elif operator == "~=":
+        parts = parts[:-1] or parts
+    elif not (match["any"] or operator == "="):
+        return TorchRange(release, release)
+    above = ".".join(map(str, [*parts[:-1], parts[-1] + 1]))
+    return TorchRange(release, _release(above), with_highest=False)
+
+
+def _declaring(root: Path) -> list[Path]:
+    """The files of the project that may name torch, in a fixed order."""
+    found = []
+    for folder in ("", "requirements", "environment", "conda"):
+        try:
+            names = sorted(each.name for each in (root / folder).iterdir())
+        except OSError:
+            continue
+        for name in names:
+            path = f"{folder}/{name}" if folder else name
+            if any(fnmatch(path, pattern) and path.count("/") == pattern.count("/") for pattern in _FILES):
+                found.append(root / path)
+    return [each for each in found if each.is_file()]
+
+
+def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[TorchRange]:
+    """What one file allows. One that cannot be read, or parsed, says nothing: whoever builds from it complains."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return
+    if file.suffix == ".lock" and file.name != "Pipfile.lock":
+        yield from _parsed_all(match["version"].decode("ascii", "replace") for match in _LOCKED.finditer(data))
+        return
+    text = data.decode("utf-8-sig", "replace")
+    if file.suffix in (".txt", ".in"):
+        for match in _INCLUDED.finditer(text):
+            other = (file.parent / match["path"]).resolve()
+            if other not in seen and other.is_relative_to(root.resolve()) and other.is_file():
+                seen.add(other)
+                yield from _read(other, root, seen)
+    if "torch" not in text.lower():
+        return
+    if file.name in ("pyproject.toml", "Pipfile", "Pipfile.lock"):
+        yield from _parsed_all(_in_document(_document(text, file)))
+    elif file.name == "setup.py":
+        yield from _parsed_all(_versions(each) for each in _constants(text))
+    elif file.suffix in (".yml", ".yaml"):
+        yield from _parsed_all(_conda_versions(line) for line in text.splitlines())
+    else:
+        yield from _parsed_all(_versions(line.rpartition(" = ")[2]) for line in text.splitlines())
+
+
+def _parsed_all(specifiers: Iterator[str]) -> Iterator[TorchRange]:
+    return (allowed for text in specifiers if text and (allowed := _parsed(text)) is not None)
+
+
+def _versions(requirement: str) -> str:
+    """The versions in `torch>=2.1 ; python_version < "3.12"`; those of a wheel by the name of its file."""
+    line = requirement.partition("=")[2] if re.match(r"\s*install_requires\s*=", requirement) else requirement
+    if match := _WHEEL.search(line):
+        return match["version"]
+    match = _REQUIREMENT.match(line.strip())
+    return match["versions"].partition(" --")[0] if match is not None else ""
+
+
+def _conda_versions(line: str) -> str:
+    """The versions in an entry of a list in YAML: conda's, or pip's below it."""
+    entry = re.match(r"\s*-\s+(.*)", line)
+    if entry is None:
+        return ""
+    text = entry[1].strip().strip("\"'")
+    match = _CONDA.match(text)
+    return match["versions"] if match is not None else _versions(text)
+
+
+def _constants(text: str) -> Iterator[str]:
+    """The strings in a Python file: requirements stand in lists, dicts and constants."""
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from node.value.splitlines()
+
+
+def _document(text: str, file: Path) -> object:
+    if file.suffix == ".lock":
+        import json
+
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def _in_document(value: object, key: str = "") -> Iterator[str]:
+    """Specifiers of torch anywhere below: requirements in lists, and the values of keys with its name."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name.lower() in _NAMES:
+                yield from _of_key(inner)
+            else:
+                yield from _in_document(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            if isinstance(inner, str):
+                yield _versions(inner) if key not in ("keywords", "classifiers") else ""
+            else:
+                yield from _in_document(inner, key)
+
+
+def _of_key(value: object) -> Iterator[str]:
+    """`torch = "^2.1"`, `torch = {version = ">=2.1"}`, and lists of these."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        version = value.get("version", "")
+        yield version if isinstance(version, str) else ""
+    elif isinstance(value, list):
+        for each in value:
+            yield from _of_key(each)
