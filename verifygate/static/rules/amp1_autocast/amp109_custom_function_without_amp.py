@@ -117,6 +117,7 @@ RULE = Rule(
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _PRODUCTS = r"^(matmul|mm|bmm|addmm|addbmm|baddbmm|mv|einsum|linear|bilinear|conv(_transpose)?[123]d\w*)$"
 _CASTS = r"custom_[fb]wd|\.float\(|\.to\(|\.type\(|\.type_as\(|\.half\(|\.double\(|float32|float16|autocast"
+_CAST_METHODS = frozenset({"to", "float", "half", "type", "type_as", "double", "bfloat16"})
 _CASTS_BEFORE = r"\.float\(|float32|\.double\(|enabled=False"
 _OF_TESTS = r"(^|/)(tests?/|test_\w+\.py$|test\.py$|\w+_test\.py$|conftest\.py$)"
 _IN_HALF = rb"\.half\(|float16|autocast"
@@ -140,7 +141,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if forward is None or backward is None or not made.node.bases:
                 continue
             reason = _reason(forward, backward, analysis)
-            if not reason or re.search(_CASTS, ast.unparse(made.node)) or _is_tested_in_half(made, analysis):
+            if not reason or _casts(made, backward) or _is_tested_in_half(made, analysis):
                 continue
             sites = _sites(made, analysis)
             if not any(re.search(_CASTS_BEFORE, ast.unparse(site.node)) for site in sites) and not (
@@ -148,6 +149,21 @@ def check(analysis: Analysis) -> Iterable[Match]:
             ):
                 message = f"`{made.symbol}` {reason} without `custom_fwd` and `custom_bwd`"
                 yield Match(Location(forward, made.node.bases[0]), message, certain=False)
+
+
+def _casts(made: Class, backward: Function) -> bool:
+    """Whether the class is written for more than one dtype: it casts something, or is decorated for autocast.
+
+    In a backward that runs once more what it was passed, a cast of the incoming gradients is none of what runs.
+    """
+    text = ast.unparse(made.node)
+    if _runs_once_more(backward):
+        gradients = {each.arg for each in backward.parameters[1:]}
+        for call in backward.calls:
+            match call.func:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in gradients and attr in _CAST_METHODS:
+                    text = text.replace(ast.unparse(call), name)
+    return re.search(_CASTS, text) is not None
 
 
 def _stays_outside(site: Function, analysis: Analysis) -> bool:

@@ -202,8 +202,11 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     asked = set(_spelled_out(region.context, region.function, analysis))
     if (enabled := region.region.enabled) is not None:
         asked.add((analysis.condition_texts.with_copies_propagated(enabled.expr, enabled.frame), True))
-    own = _conditions(use.call, use.function, analysis)
-    spelled = _spelled_out(use.call, use.function, analysis)
+    for made, frame in region.region.made.calls if region.region.made is not None else ():
+        asked.update(_spelled_out(_deferring(made, frame.function), frame.function, analysis))
+    places = dict.fromkeys(((use.call, use.function), _made_at(use)))
+    own = [each for place in places for each in _conditions(*place, analysis)]
+    spelled = [each for place in places for each in _spelled_out(*place, analysis)]
     alone = [text for (text, _), each in zip(own, spelled, strict=True) if each not in asked]
     if any(re.search(_ASKS_FOR_DEVICE, text) or mentions_dtype(text) for text in alone):
         return None  # where there is no CUDA, the region is off as well; another dtype needs no scaler
@@ -215,12 +218,19 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     )
     if alone and not always:
         return None
+    written_off = use.scaler.enabled is not None and isinstance(use.scaler.enabled.expr, ast.Constant)
+    place = use.scaler.place if written_off else Location(use.function, use.call)
     return Match(
-        Location(use.function, use.call),
+        place,
         f"the scaler is switched off, the region whose loss it scales {'is' if always else 'may be'} on in float16",
         certain=always and use.function is region.function and not alone,
-        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
+        steps=((place, "the scaler"), (region.place, "the region")),
     )
+
+
+def _deferring(call: ast.Call, function: Function) -> ast.expr:
+    """The lambda that makes a call, where one does: what stands around it decides."""
+    return next((each for each in function.of_kind(ast.Lambda) if each.body is call), call)
 
 
 def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:

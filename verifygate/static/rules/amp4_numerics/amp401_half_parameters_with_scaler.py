@@ -357,7 +357,12 @@ def _is_unscaled_for(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> b
 def _makes_float(function: Function, analysis: Analysis) -> bool:
     """Whether a function makes some model float."""
     casts = (node.func for node in function.calls if isinstance(node.func, ast.Attribute))
-    return any(cast.attr == "float" and analysis.hot_loops.is_model(cast.value, function) for cast in casts)
+    return any(
+        cast.attr == "float"
+        and not isinstance(model_of(cast.value), ast.Call)  # `model(x).float()` casts what the model gives
+        and analysis.hot_loops.is_model(cast.value, function)
+        for cast in casts
+    )
 
 
 def _is_undone(name: str, function: Function) -> bool:

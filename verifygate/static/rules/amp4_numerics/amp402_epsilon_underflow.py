@@ -92,6 +92,7 @@ RULE = Rule(
 
 _CLAMPS = frozenset({"clamp", "clamp_", "clamp_min", "clamp_min_", "clamp_max", "clamp_max_", "clip", "clip_"})
 _STEP_BELOW_ONE = 2**-11
+_LOG1P = frozenset({"log1p", "log1p_"})
 _SENSITIVE = frozenset({"log", "log2", "log10", "log_", "sqrt", "rsqrt", "reciprocal"})
 
 
@@ -248,6 +249,17 @@ def _is_subtracted(node: ast.Call, function: Function, analysis: Analysis) -> bo
         and (each.right is node or (isinstance(each.right, ast.Name) and each.right.id in names))
         and _matters(each, function, analysis)
         for each in function.own_nodes
+    ) or any(_is_negated_in_log1p(each, node, names) for each in function.calls)
+
+
+def _is_negated_in_log1p(call: ast.Call, node: ast.Call, names: set[str]) -> bool:
+    """Whether a call is `log1p(-p)` of the clamped tensor or of a name that it is given, or `(-p).log1p()`."""
+    given = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else ())]
+    return last_name(call.func) in _LOG1P and any(
+        isinstance(each, ast.UnaryOp)
+        and isinstance(each.op, ast.USub)
+        and (each.operand is node or (isinstance(each.operand, ast.Name) and each.operand.id in names))
+        for each in given
     )
 
 
