@@ -175,6 +175,10 @@ class ModuleDtypes:
             return tuple(
                 each for bound in self._passed(name, home) for each in self.of(bound.expr, bound.frame, steps + 1)
             )
+        if binding.kind == "opaque" and isinstance(
+            binding.node, ast.For
+        ):  # `for name, layer in model.named_children()`
+            return self.of(binding.node.iter, home, steps + 1)
         if binding.expr is None or binding.kind not in ("value", "item", "iteration", "entry", "index"):
             return ()
         if binding.kind == "item" and isinstance(binding.expr, ast.Tuple | ast.List):

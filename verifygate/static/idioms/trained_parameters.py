@@ -50,7 +50,7 @@ def _given(optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[
         match value:
             case ExternalResult(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
                 arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
-                yield [(model, home) for argument in arguments for model in _models(argument, home, evaluator)]
+                yield [(model, home) for argument in arguments for model in models_in(argument, home, evaluator)]
             case _:
                 yield []
 
@@ -65,7 +65,7 @@ def is_frozen(model: str, frame: Frame) -> bool:
     return not modes.isdisjoint(_FREEZE) and not any(each.startswith(".train(") for each in modes)
 
 
-def _models(expr: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
+def models_in(expr: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
     """What an expression, or what its names were bound to, takes parameters of."""
     queue = [expr]
     seen: set[str] = set()

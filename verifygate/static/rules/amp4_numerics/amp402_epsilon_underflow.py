@@ -68,6 +68,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import FLOAT16_UNDERFLOW, Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.tensor_dtypes import UNKNOWN_SIGMOIDS
+from verifygate.static.idioms.half_weights import half_optimizers, optimizer_calls
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -90,6 +91,8 @@ RULE = Rule(
     proof="update-norm",
 )
 
+_DEFAULT_EPSILONS = {"Adam": 1e-8, "AdamW": 1e-8, "NAdam": 1e-8, "RAdam": 1e-8, "RMSprop": 1e-8, "Adagrad": 1e-10}
+"""Optimizer that divides by a root of a running mean of squares -> what it adds to that."""
 _CLAMPS = frozenset({"clamp", "clamp_", "clamp_min", "clamp_min_", "clamp_max", "clamp_max_", "clip", "clip_"})
 _STEP_BELOW_ONE = 2**-11
 _LOG1P = frozenset({"log1p", "log1p_"})
@@ -102,7 +105,8 @@ def looks_beside(analysis: Analysis) -> bool:
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Every epsilon on a half tensor that a float16 region covers."""
+    """Every epsilon on a half tensor that a float16 region covers, and of an optimizer over float16 parameters."""
+    yield from _of_optimizers(analysis)
     if not looks_beside(analysis):
         return
     for node, function in (*analysis.of_kind(ast.BinOp), *analysis.calls):
@@ -121,6 +125,32 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 f"`{statement_text(place)}`: the {what} in float16",
                 certain=sure and cover.certain and dtypes == {Dtype.FLOAT16},
                 steps=((cover.region.place, "the region"), (place, what.partition(" is ")[0])),
+            )
+
+
+def _of_optimizers(analysis: Analysis) -> Iterator[Match]:
+    """Optimizers whose epsilon is zero in the dtype of the parameters; where a scaler steps them, it raises instead."""
+    scaled = {
+        call
+        for step in analysis.scaler_calls
+        if step.method == "step" and step.optimizer is not None
+        for value in analysis.evaluator.values(step.optimizer, step.frame)
+        for call, _ in optimizer_calls(value)
+    }
+    for each in half_optimizers(analysis):
+        options = each.options
+        if each.name not in _DEFAULT_EPSILONS or each.call in scaled or options.keys() & {None, "fused"}:
+            continue
+        frame = analysis.evaluator.root_frame(each.function)
+        written = options.get("eps")
+        number = analysis.constants.number(written, frame) if written else _DEFAULT_EPSILONS[each.name]
+        if number is not None and 0 < number <= FLOAT16_UNDERFLOW:
+            yield Match(
+                each.place,
+                f"the eps of {each.name}, {number:g}, is zero in float16, the dtype of the parameters",
+                certain=False,
+                steps=((each.way.cast, "the parameters are made half"), (each.place, "the optimizer")),
+                remedy="keep the parameters in float32, or use an eps above 6e-8",
             )
 
 
