@@ -16,6 +16,7 @@ from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_values import DtypeValues
 from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.values.call_graph import CallGraph
 from verifygate.static.values.domain import (
@@ -149,6 +150,8 @@ class ModuleDtypes:
 
     def _of_name(self, expr: ast.Name | ast.Attribute, frame: Frame, steps: int) -> Found:
         """The last cast in place before the use, where there is one that always runs; else that and the definitions."""
+        if isinstance(expr, ast.Attribute) and self._is_cast_elsewhere(expr, frame):
+            return ()
         casts = list(self._casts_in_place(expr, frame))
         found: list[ModuleDtype] = []
         for cast, always in reversed(casts):
@@ -221,9 +224,34 @@ class ModuleDtypes:
         for call in sorted(function.calls, key=lambda each: (each.lineno, each.col_offset)):
             if call.lineno >= asked or not isinstance(call.func, ast.Attribute) or _root(call) != text:
                 continue
+            if self._leaves(call, expr, function):
+                continue
             if cast := self._cast(call, frame):
                 alone = [each for each in self.enclosing.conditions(call, function) if each not in around]
                 yield cast, not alone
+
+    def _leaves(self, cast: ast.Call, use: ast.expr, function: Function) -> bool:
+        """Whether a branch that a cast is in, and the use is not, is left by a `return` or the like."""
+        around = {each.node for each in self.enclosing.around(use, function)}
+        return any(
+            isinstance(each.node, ast.If)
+            and each.node not in around
+            and each.part in ("body", "orelse")
+            and isinstance(getattr(each.node, each.part)[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+            for each in self.enclosing.around(cast, function)
+        )
+
+    def _is_cast_elsewhere(self, expr: ast.Attribute, frame: Frame) -> bool:
+        """Whether another method casts an attribute in place: nothing tells which of them comes first."""
+        owner, text = frame.function.owner, ast.unparse(expr)
+        methods = owner.methods.values() if owner is not None and text.startswith("self.") else ()
+        return any(
+            _root(call) == text and bool(self._cast(call, self.evaluator.root_frame(method)))
+            for method in methods
+            if method is not frame.function
+            for call in method.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr in (*_CASTS, "to")
+        )
 
 
 def _root(call: ast.Call) -> str:

@@ -109,12 +109,14 @@ def refused_steps(analysis: Analysis) -> Iterator[Refused]:
             continue
         if step.scaler.kind is ScalerKind.IDLE or is_unscaled_for(step.optimizer, step.frame, analysis) is False:
             continue
-        if makes_float(step.function, analysis):
+        if any(makes_float(each, analysis) for each in analysis.call_graph.above(step.function)):
             continue
         for value in analysis.evaluator.values(step.optimizer, step.frame):
             for call, home in optimizer_calls(value):
                 way = half_way(call, home, analysis)
-                if way is not None and _run_together(way.cast, step.place, analysis):
+                if way is None or way.cast.function is step.function:
+                    continue  # what is cast where it is stepped is judged by its conditions
+                if _run_together(way.cast, step.place, analysis):
                     yield way, Location(home.function, call), step.place
 
 

@@ -218,8 +218,8 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     )
     if alone and not always:
         return None
-    written_off = use.scaler.enabled is not None and isinstance(use.scaler.enabled.expr, ast.Constant)
-    place = use.scaler.place if written_off else Location(use.function, use.call)
+    in_an_arm = bool(analysis.enclosing.conditions(*_made_at(use)))
+    place = use.scaler.place if in_an_arm else Location(use.function, use.call)
     return Match(
         place,
         f"the scaler is switched off, the region whose loss it scales {'is' if always else 'may be'} on in float16",
