@@ -74,7 +74,7 @@ from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import requires_bfloat16
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.scaler_regions import Use
-from verifygate.static.facts.step_tensors import names_in
+from verifygate.static.facts.step_tensors import is_loss_call, names_in
 from verifygate.static.idioms.fsdp import holds_one, is_run_of, policies_of_float16
 from verifygate.static.idioms.loss_flow import backwards, bound_exprs, worked_out_from
 from verifygate.static.rule import Match, Rule
@@ -298,7 +298,7 @@ def _left_out(function: Function, analysis: Analysis) -> bool:
 
 
 def _hands_on(function: Function) -> bool:
-    """Whether a function hands the optimizer that it steps to a call, or the loss: that may scale it, in another arm."""
+    """Whether a function hands its optimizer or its loss to a call that may scale it."""
     used = {
         ast.unparse(call.func.value)
         for call in function.calls
