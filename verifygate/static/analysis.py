@@ -27,6 +27,7 @@ from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.region_coverage import RegionCoverage
 from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
+from verifygate.static.facts.setting_cases import SettingCases
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
@@ -125,6 +126,11 @@ class Analysis:
     def module_dtypes(self) -> ModuleDtypes:
         """Which dtypes the parameters of a module may be of."""
         return ModuleDtypes(self.roles, self.dtype_values, self.call_graph, self.enclosing)
+
+    @shared
+    def setting_cases(self) -> SettingCases:
+        """What dtypes and conditions come to for each word that a setting may be."""
+        return SettingCases(self.roles, self.dtype_values, self.enclosing)
 
     @shared
     def condition_texts(self) -> ConditionTexts:

@@ -132,6 +132,10 @@ class DtypeValues:
                     return self._choices.get(last_name(name), frozenset())
         return frozenset()
 
+    def choices(self, option: str) -> frozenset[str]:
+        """The `choices` of a command line option, where they are written out."""
+        return self._choices.get(option, frozenset())
+
     @cached_property
     def _choices(self) -> dict[str, frozenset[str]]:
         """Name of a command line option -> its `choices`, where they are written out."""

@@ -75,6 +75,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import mentions_dtype
 from verifygate.static.facts.scaler_regions import Use
+from verifygate.static.facts.setting_cases import OTHER
 from verifygate.static.idioms.amp_switches import (
     SCALERS,
     SPEAK_OF_PRECISION,
@@ -82,7 +83,8 @@ from verifygate.static.idioms.amp_switches import (
     speak_of_precision,
     words_of,
 )
-from verifygate.static.idioms.float32_islands import Float32Islands, beside
+from verifygate.static.idioms.float32_islands import is_scaled_alone
+from verifygate.static.idioms.third_words import word_without_scaler
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -132,7 +134,7 @@ def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         return _off(use, region, analysis)
     if Dtype.FLOAT16 not in dtypes:
         return _stays_on(use, region, analysis) if by_device else None
-    ways = (_by_another, _stays_on, _left_alone, _without_one)
+    ways = (_for_another_word, _by_another, _stays_on, _left_alone, _without_one)
     return next((match for way in ways if (match := way(use, region, analysis)) is not None), None)
 
 
@@ -400,13 +402,8 @@ def _made_at(use: Use) -> tuple[ast.Call, Function]:
 
 def _never_on(analysis: Analysis) -> Iterator[Match]:
     """Losses that a live scaler scales, out of a region that is off: alone in its program, or in its step."""
-    regions = analysis.written_regions.all
-    for region in regions:
-        if region.is_active or region.around is not None or (loss := _scaled_of(region, analysis)) is None:
-            continue
-        files = analysis.import_graph.together(region.function.module.path)
-        on = [each for each in regions if each.is_active and each.function.module.path in files]
-        if not on or Float32Islands(analysis, on).is_isolated(region, loss):
+    for region in analysis.written_regions.all:
+        if is_scaled_alone(region, analysis):
             yield Match(
                 region.place,
                 "the region whose loss is scaled is always off: nothing is computed in half precision",
@@ -415,24 +412,19 @@ def _never_on(analysis: Analysis) -> Iterator[Match]:
             )
 
 
-def _scaled_of(region: WrittenRegion, analysis: Analysis) -> frozenset[str] | None:
-    """What else is in the loss that a scaler made in sight scales; None where the region has no part in it.
-
-    It is scaled in the function of the region, in one that the loss is handed to, or in one that the region calls.
-    """
-    for call in analysis.scaler_calls:
-        if call.method != "scale" or not call.is_certain:
-            continue
-        if call.function is region.function:
-            taken = [call.call]
-        else:
-            taken = [site.call for site in analysis.call_graph.sites(call.function) if site.caller is region.function]
-        for each in taken:
-            if each in region.calls:
-                return frozenset()
-            if (others := beside(region, each.args)) is not None:
-                return others
-    return None
+def _for_another_word(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A setting that chooses the dtype and the switch, each by a word of its own, and may be a third word."""
+    case = word_without_scaler(use, region, analysis)
+    if case is None:
+        return None
+    setting = ast.unparse(case.setting)
+    value = f"'{case.word}'" if case.word is not OTHER else "none of the words that are asked for"
+    return Match(
+        Location(use.function, use.call),
+        f"where `{setting}` is {value}, the region is on in float16 and the scaler off",
+        certain=False,
+        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
+    )
 
 
 def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
