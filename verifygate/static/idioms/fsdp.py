@@ -82,7 +82,7 @@ class Sharding:
         found = [wrap for wrap in self.wraps if id(wrap.place.node) in made]
         if found:
             return found, len(values) == 1
-        kept = (self._is_assigned, self._is_handed_on)
+        kept = (self._is_assigned, self._is_handed_on, self._is_constructed_with)
         return [wrap for wrap in self.wraps if any(is_it(wrap.place, model, function) for is_it in kept)], False
 
     def _is_assigned(self, wrap: Location, model: ast.expr, function: Function) -> bool:
@@ -97,6 +97,19 @@ class Sharding:
             return function is wrap.function or self.analysis.evaluator.may_be_of_one_object(function, wrap.function)
         inherited = (made.methods.get(function.name) for made in linearised)
         return next((method for method in inherited if method is not None), None) is function
+
+    def _is_constructed_with(self, wrap: Location, model: ast.expr, function: Function) -> bool:
+        """Whether an attribute keeps a parameter for which a constructor call gives the wrapped model."""
+        bindings = self.analysis.dtype_values.bindings(model, self.analysis.evaluator.root_frame(function))
+        for binding, home in bindings if isinstance(model, ast.Attribute) else ():
+            if not isinstance(binding.expr, ast.Name):
+                continue
+            for _, bound in self.analysis.call_graph.given(binding.expr.id, home.function):
+                values = self.analysis.evaluator.values(bound.expr, bound.frame)
+                made = (call for value in values if isinstance(value, ExternalResult) for call, _ in value.calls)
+                if any(call is wrap.node for call in made):
+                    return True
+        return False
 
     def _is_handed_on(self, wrap: Location, model: ast.expr, function: Function) -> bool:
         """Whether the class puts a wrapped model into a field, `Models(head=head)`, and later gets `models.head`."""

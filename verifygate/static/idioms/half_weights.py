@@ -10,11 +10,10 @@ from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
-from verifygate.static.idioms.trained_parameters import model_of, models_in
+from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_some
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ExternalName, ExternalResult, Frame, Object, Value
 
 _OPTIMIZERS = "torch.optim."
@@ -62,7 +61,7 @@ def half_way(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | 
     None where only some of a module's parameters are taken: those that are trained may be float32.
     """
     given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
-    if not given or _takes_some(given[0], frame) or _is_lifted(frame.function, analysis):
+    if not given or takes_some(given[0], frame) or _is_lifted(frame.function, analysis):
         return None
     for model in models_in(given[0], frame, analysis.evaluator):
         if (way := analysis.module_dtypes.may_be(Dtype.FLOAT16, model, frame)) is not None:
@@ -70,22 +69,32 @@ def half_way(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | 
     return None
 
 
+def takes_unfrozen(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether an optimizer is given only some parameters, in a function that freezes others, itself or by a call."""
+    calls = [each for value in analysis.evaluator.values(optimizer, frame) for each in optimizer_calls(value)]
+    return bool(calls) and all(
+        call.args and takes_some(call.args[0], home) and _freezes(home.function, analysis) for call, home in calls
+    )
+
+
+def _freezes(function: Function, analysis: Analysis) -> bool:
+    parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
+    return any(
+        (isinstance(node, ast.Call) and last_name(node.func) == "requires_grad_" and _is_false(node.args[:1]))
+        or (isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad" and _is_false([node.value]))
+        for part in parts
+        for node in part.own_nodes
+    )
+
+
+def _is_false(given: list[ast.expr]) -> bool:
+    return any(isinstance(each, ast.Constant) and each.value is False for each in given)
+
+
 def optimizer_calls(value: Value) -> tuple[tuple[ast.Call, Frame], ...]:
     """The call that built an optimizer of torch; none of any other value."""
     is_optimizer = isinstance(value, ExternalResult) and value.name.startswith(_OPTIMIZERS)
     return value.calls if is_optimizer else ()  # type: ignore[union-attr]
-
-
-def _takes_some(given: ast.expr, frame: Frame) -> bool:
-    """Whether parameters are chosen one by one, as `p for p in model.parameters() if p.requires_grad` does."""
-    exprs = [given]
-    if isinstance(given, ast.Name):
-        exprs += [each.expr for each in frame.function.scope.names.get(given.id, ()) if each.expr is not None]
-    return any(
-        (isinstance(node, ast.comprehension) and bool(node.ifs)) or (isinstance(node, ast.Name) and node.id == "filter")
-        for expr in exprs
-        for node in walk(expr)
-    )
 
 
 def _is_lifted(function: Function, analysis: Analysis) -> bool:

@@ -76,6 +76,7 @@ from verifygate.static.idioms.half_weights import (
     refused_by_a_framework,
     refused_steps,
     step_of_program,
+    takes_unfrozen,
 )
 from verifygate.static.idioms.trained_parameters import is_built_for, is_frozen, is_trained, model_of
 from verifygate.static.rule import Match, Rule, statement_text
@@ -406,6 +407,8 @@ def _that_take(
     for step, refuses in steps:
         trained = is_trained(model, step.args[0], frame, analysis.evaluator) if step.args else None
         trained = False if trained is None and is_frozen(model, frame) else trained
+        if step.args and takes_unfrozen(step.args[0], frame, analysis):
+            trained = False  # of what is frozen in half nothing is stepped
         if step.lineno > Location(function, cast).line and trained is not False:
             found.append((step, refuses and trained is True))
     return found

@@ -68,7 +68,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import FLOAT16_UNDERFLOW, Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.tensor_dtypes import UNKNOWN_SIGMOIDS
-from verifygate.static.idioms.half_weights import half_optimizers, optimizer_calls
+from verifygate.static.idioms.half_weights import half_optimizers, optimizer_calls, refused_by_a_framework
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -137,6 +137,7 @@ def _of_optimizers(analysis: Analysis) -> Iterator[Match]:
         for value in analysis.evaluator.values(step.optimizer, step.frame)
         for call, _ in optimizer_calls(value)
     }
+    scaled |= {place.node for _, place, _ in refused_by_a_framework(analysis)}  # type: ignore[misc]
     for each in half_optimizers(analysis):
         options = each.options
         if each.name not in _DEFAULT_EPSILONS or each.call in scaled or options.keys() & {None, "fused"}:
