@@ -155,6 +155,14 @@ class SettingCases:
             match node:
                 case ast.Compare(left=ast.Name() | ast.Attribute() | ast.Subscript() as left, comparators=[right]):
                     yield from ((left, frame, word) for word in _words(right))
+                case (
+                    ast.Subscript(value=table, slice=key)
+                    | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[key, *_])
+                ) if isinstance(key, ast.Name | ast.Attribute | ast.Subscript):
+                    tables = (
+                        each for each in self.roles.evaluator.values(table, frame) if isinstance(each, DictLiteral)
+                    )
+                    yield from ((key, frame, word) for each in tables for word in dict_items(each.node))
                 case ast.Name() | ast.Attribute():
                     for binding, home in self.dtype_values.bindings(node, frame):
                         if binding.kind == "value" and binding.expr is not None and binding.expr is not expr:
