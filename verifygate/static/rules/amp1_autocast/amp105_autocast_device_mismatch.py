@@ -6,6 +6,7 @@ Reports
 - a region with a literal device type, if the same function moves the tensors of the region to another type of device,
   or to one of several of which autocast covers only some (`mps` beside `cuda`);
 - a device type that is turned into `"cpu"` for tensors on `mps`;
+- a device type that is `"cuda"` wherever CUDA is there, over tensors on a device that a setting chooses;
 - a `torch.device` passed where its type is expected.
 
 Not reported: regions switched by a condition on the device, and `autocast("cuda")` over a plain fallback to the CPU,

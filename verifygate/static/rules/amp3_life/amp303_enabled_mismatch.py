@@ -4,10 +4,10 @@
 Reports a scaler and a region of the same training that are not switched on and off together:
 - a float16 region that is always on (or on every GPU), with a scaler that is off, or only on or built under a setting;
 - a region that may be float16, with a scaler that is always off;
+- a dtype and a switch of the scaler that leave a word of one setting for which the region is on, the scaler off;
 - a region and a scaler that depend on two unrelated settings, or on one that is changed between the two;
 - a scaler for CUDA only, with a float16 region on any device, in a program that supports more than CUDA and the CPU;
-- of low severity: a scaler that is on, or may be, while a setting turns the region off; one whose losses come from a
-  region that is always off, while no active region contributes to them.
+- of low severity: a scaler that is on, or may be, while a setting turns the region off; or over a region always off.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,

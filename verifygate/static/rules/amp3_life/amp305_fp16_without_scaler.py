@@ -5,7 +5,7 @@ Reports an autocast region in float16 whose loss is back-propagated and stepped 
 program. float16 counts where it is written, and where it is the default: `torch.cuda.amp.autocast()`,
 `torch.autocast("cuda")` without a dtype, and `torch.autocast(device.type)` where the device may be CUDA. A scaler that
 is built only where the device is CUDA, over a region that is on for every device, counts as none where the program
-knows of other accelerators.
+knows of other accelerators. So does a model that FSDP runs in float16 by `param_dtype` of its policy.
 
 ## Why is this bad
 Gradients below about 3e-8 become zero in float16, and those below 6e-5 lose digits. Small gradients are what most of
@@ -50,11 +50,13 @@ the device computes in it.
 
 ## What it cannot see
 A loss that a function outside the project back-propagates; regions whose dtype comes from a configuration; a loss that
-another model computes from the region's results, because the gradients may all be that model's.
+another model computes from the region's results, because the gradients may all be that model's. A loss that another
+function back-propagates, and a sharding policy, are followed, but never reported as certain.
 
 Any mention of apex, deepspeed, accelerate or lightning in the file keeps the rule silent. So does a scaler, unless it
-is only built, saved and restored, or only other functions use it: then the finding is likely. Models that compute in
-float16 by themselves are reported only if their whole `forward` does and no file of the program mentions a scaler.
+is only built, saved and restored, or only other functions use it and this one hands neither loss nor optimizer on: then
+the finding is likely. Models that compute in float16 by themselves are reported only if their whole `forward` does,
+some code builds or registers the class, and no file of the program mentions a scaler.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

@@ -5,6 +5,9 @@ Reports an epsilon below the smallest float16 that is added to a half tensor, or
 region, where the result goes into a logarithm, a division or a root. And an upper bound so close to 1 that it is 1 in
 float16, as in `clamp(chances, 1e-4, 1 - 1e-4)`, where one minus the result goes there, or a sigmoid is kept from both.
 
+Also the eps of an Adam or the like (1e-8 if none is given) over float16 parameters, unless a scaler steps them, which
+raises, or the optimizer is told `fused`: where the gradient is zero, it divides zero by zero.
+
 ## Why is this bad
 `1e-8` is zero in float16, so the guard guards nothing: the logarithm of a sigmoid that has underflowed is -inf, a
 division by it inf, and the gradients are NaN. In float32 the same line is right. Below 1 the steps of float16 are
