@@ -29,6 +29,17 @@ AUTOCASTS = {
 }
 """Qualified name -> the device type it stands for, or None where the first argument says it."""
 
+DTYPES = {
+    "torch.half": "torch.float16",
+    "torch.float": "torch.float32",
+    "torch.double": "torch.float64",
+    "torch.long": "torch.int64",
+    "torch.int": "torch.int32",
+} | {
+    f"torch.{name}": f"torch.{name}" for name in ("float16", "bfloat16", "float32", "float64", "int64", "int32", "bool")
+}
+"""Every name of a dtype -> the name that it is printed by."""
+
 PARALLEL = frozenset(
     {
         "torch.nn.DataParallel",

@@ -25,9 +25,11 @@ from verifygate.static.facts.devices import Devices
 from verifygate.static.facts.dict_keys import DictKeys
 from verifygate.static.facts.dtype_values import DtypeValues
 from verifygate.static.facts.hot_loops import HotLoops
+from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.region_coverage import RegionCoverage
 from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
+from verifygate.static.facts.setting_cases import SettingCases
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
 from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
@@ -133,6 +135,16 @@ class Analysis:
     def region_dtypes(self) -> RegionDtypes:
         """Which dtypes a region may compute in."""
         return RegionDtypes(self.written_regions, self.dtype_values, self.devices)
+
+    @shared
+    def module_dtypes(self) -> ModuleDtypes:
+        """Which dtypes the parameters of a module may be of."""
+        return ModuleDtypes(self.roles, self.dtype_values, self.call_graph, self.enclosing)
+
+    @shared
+    def setting_cases(self) -> SettingCases:
+        """What dtypes and conditions come to for each word that a setting may be."""
+        return SettingCases(self.roles, self.dtype_values, self.enclosing)
 
     @shared
     def condition_texts(self) -> ConditionTexts:

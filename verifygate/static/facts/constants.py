@@ -5,8 +5,20 @@ from __future__ import annotations
 import ast
 
 from verifygate.static.symbols.scopes import Binding
-from verifygate.static.values.domain import ClassValue, Frame, Literal, Object
+from verifygate.static.values.domain import ClassValue, ExternalName, Frame, Literal, Object
 from verifygate.static.values.evaluator import Evaluator
+
+_LIMITS = {
+    dtype: {"max": largest, "min": -largest, "eps": step, "tiny": smallest, "smallest_normal": smallest}
+    for names, largest, step, smallest in (
+        ("float16 half", 65504.0, 2.0**-10, 2.0**-14),
+        ("bfloat16", (2 - 2.0**-7) * 2.0**127, 2.0**-7, 2.0**-126),
+        ("float32 float single", (2 - 2.0**-23) * 2.0**127, 2.0**-23, 2.0**-126),
+        ("float64 double", (2 - 2.0**-52) * 2.0**1023, 2.0**-52, 2.0**-1022),
+    )
+    for dtype in names.split()
+}
+"""Dtype -> the attributes of `torch.finfo`."""
 
 
 class Constants:
@@ -34,10 +46,25 @@ class Constants:
                 bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
                 if len(bindings) == 1 and bindings[0].kind == "value":
                     return self._bound_to(bindings[0], home, met)
+            case ast.Attribute(value=ast.Call() as call) if (
+                limit := self._of_type(call, expr.attr, frame)
+            ) is not None:
+                return limit
             case ast.Attribute():
                 if found := self._of_attribute(expr, frame, met):
                     return found.pop() if len(found) == 1 else None
         return self._evaluated(expr, frame)
+
+    def _of_type(self, call: ast.Call, limit: str, frame: Frame) -> float | None:
+        """A limit of a dtype that the source says: `torch.finfo(torch.float32).min`."""
+        names = {each.name for each in self.evaluator.values(call.func, frame) if isinstance(each, ExternalName)}
+        if names not in ({"torch.finfo"}, {"numpy.finfo"}) or len(call.args) + len(call.keywords) > 1:
+            return None
+        given = [*call.args, *(word.value for word in call.keywords)]
+        match self.evaluator.values(given[0], frame) if given else (ExternalName("torch.float32"),):
+            case (ExternalName(name=name),):
+                return _LIMITS.get(name.rpartition(".")[2], {}).get(limit)
+        return None
 
     def _evaluated(self, expr: ast.expr, frame: Frame) -> float | None:
         """The number that the evaluator finds, if it finds nothing else."""

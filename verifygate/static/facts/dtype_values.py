@@ -49,7 +49,9 @@ class DtypeValues:
                 return self.of(expr.body, frame, steps + 1) | self.of(expr.orelse, frame, steps + 1)
             case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[_, *_]):
                 if items := self._items(table, frame):
-                    return frozenset().union(*(self.of(each.expr, each.frame, steps + 1) for each in items))
+                    default = [Bound(each, frame) for each in expr.args[1:2]] if isinstance(expr, ast.Call) else []
+                    every = (self.of(each.expr, each.frame, steps + 1) for each in (*items, *default))
+                    return frozenset().union(*every)
         if names := self._choices_of(expr, frame):
             return frozenset(named(f"torch.{name}") for name in names)
         found = self._evaluated(expr, frame)
@@ -131,6 +133,10 @@ class DtypeValues:
                 if self.roles.known_name(torch, frame) == "torch":
                     return self._choices.get(last_name(name), frozenset())
         return frozenset()
+
+    def choices(self, option: str) -> frozenset[str]:
+        """The `choices` of a command line option, where they are written out."""
+        return self._choices.get(option, frozenset())
 
     @cached_property
     def _choices(self) -> dict[str, frozenset[str]]:

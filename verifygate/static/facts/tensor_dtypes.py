@@ -144,7 +144,7 @@ class TensorDtypes:
         return half_or_unknown(self._of(expr.value, at))
 
     def _of_attribute(self, expr: ast.Attribute, at: _At) -> Dtype:
-        if expr.attr in ("data", "T", "mT"):
+        if expr.attr in ("data", "T", "mT", "mH", "H", "values"):  # the values of `x.max(dim)`, `x.sort()`, `x.topk(k)`
             return half_or_unknown(self._of(expr.value, at))
         return Dtype.PYTHON_NUMBER if re.search(_NUMBERS, expr.attr) else Dtype.UNKNOWN
 

@@ -120,3 +120,32 @@ class Float32Islands:
         else:
             return False
         return any(self._may_be_half(node, home, seen) for expr, home in given for node in ast.walk(expr))
+
+
+def is_scaled_alone(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether a live scaler scales the loss of a region that is off, and no region that is on has a part in it."""
+    if region.is_active or region.around is not None or (loss := _scaled_of(region, analysis)) is None:
+        return False
+    files = analysis.import_graph.together(region.function.module.path)
+    on = [each for each in analysis.written_regions.all if each.is_active and each.function.module.path in files]
+    return not on or Float32Islands(analysis, on).is_isolated(region, loss)
+
+
+def _scaled_of(region: WrittenRegion, analysis: Analysis) -> frozenset[str] | None:
+    """What else is in the loss that a scaler made in sight scales; None where the region has no part in it.
+
+    It is scaled in the function of the region, in one that the loss is handed to, or in one that the region calls.
+    """
+    for call in analysis.scaler_calls:
+        if call.method != "scale" or not call.is_certain:
+            continue
+        if call.function is region.function:
+            taken = [call.call]
+        else:
+            taken = [site.call for site in analysis.call_graph.sites(call.function) if site.caller is region.function]
+        for each in taken:
+            if each in region.calls:
+                return frozenset()
+            if (others := beside(region, each.args)) is not None:
+                return others
+    return None

@@ -31,6 +31,18 @@ def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluat
     return any(_is_of(model, each, frame) for each in given)
 
 
+def takes_some(given: ast.expr, frame: Frame) -> bool:
+    """Whether parameters are chosen one by one, as `p for p in model.parameters() if p.requires_grad` does."""
+    exprs = [given]
+    if isinstance(given, ast.Name):
+        exprs += [each.expr for each in frame.function.scope.names.get(given.id, ()) if each.expr is not None]
+    return any(
+        (isinstance(node, ast.comprehension) and bool(node.ifs)) or (isinstance(node, ast.Name) and node.id == "filter")
+        for expr in exprs
+        for node in walk(expr)
+    )
+
+
 def is_built_for(model: str, function: Function, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool:
     """Whether a function builds what `optimizer` is in `frame`, as far as it is known, with parameters of `model`."""
     given = [models for models in _given(optimizer, frame, evaluator) if models]
@@ -50,7 +62,7 @@ def _given(optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[
         match value:
             case ExternalResult(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
                 arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
-                yield [(model, home) for argument in arguments for model in _models(argument, home, evaluator)]
+                yield [(model, home) for argument in arguments for model in models_in(argument, home, evaluator)]
             case _:
                 yield []
 
@@ -65,7 +77,7 @@ def is_frozen(model: str, frame: Frame) -> bool:
     return not modes.isdisjoint(_FREEZE) and not any(each.startswith(".train(") for each in modes)
 
 
-def _models(expr: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
+def models_in(expr: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:
     """What an expression, or what its names were bound to, takes parameters of."""
     queue = [expr]
     seen: set[str] = set()

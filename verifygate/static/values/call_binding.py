@@ -10,7 +10,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from verifygate.static.values.domain import Bound, DictLiteral, Frame, Items, dict_items
+from verifygate.static.values.domain import (
+    UNKNOWN,
+    Bound,
+    DictLiteral,
+    ExternalName,
+    Frame,
+    Items,
+    Partial,
+    Value,
+    dict_items,
+)
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -48,6 +58,15 @@ def hand_over(call: ast.Call, entered: Frame, frame: Frame, evaluator: Evaluatio
         for name, bound in _spread(expr, frame, evaluator):
             if names is None or name in names:
                 found.setdefault(name, bound)
+
+
+def deferred(expr: ast.Lambda, frame: Frame, evaluator: Evaluation) -> list[Value]:
+    """What a lambda without parameters is: `lambda: torch.autocast("cuda")` is a partial of that call."""
+    call = expr.body
+    if not isinstance(call, ast.Call) or ast.unparse(expr.args):
+        return [UNKNOWN]
+    names = evaluator.values(call.func, frame)
+    return [Partial(each.name, ((call, frame),)) if isinstance(each, ExternalName) else UNKNOWN for each in names]
 
 
 def passes_on(call: ast.Call) -> bool:

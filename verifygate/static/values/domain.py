@@ -13,6 +13,7 @@ from collections.abc import Hashable
 
 from verifygate.base.records import field, record
 from verifygate.static.symbols.program import Class, Function, Module
+from verifygate.torch_names import DTYPES
 
 
 class Unknown:
@@ -228,14 +229,19 @@ def given_field(value: Value, name: str) -> Bound | None:
     return Bound(given[name], frame) if name in given else None
 
 
-def compared(lefts: Values, op: ast.cmpop, rights: Values) -> bool | None:
-    """Whether a comparison with a constant holds, where all values on the left agree on it."""
-    if len(rights) != 1 or not isinstance(constant := next(iter(rights)), Literal):
+def compared(lefts: Values, op: ast.cmpop, rights: Values, *, dtypes: bool = True) -> bool | None:
+    """Whether a comparison with a constant, or with a dtype, holds, where all values on the left agree on it.
+
+    Without `dtypes` a dtype is a setting that somebody may edit, and a comparison with it is open.
+    """
+    if len(rights) != 1 or not isinstance(constant := next(iter(rights)), Literal | ExternalName):
         return None
     results: set[bool | None] = set()
     for value in lefts:
         same: bool | None
-        if isinstance(value, Literal):
+        if isinstance(constant, ExternalName):
+            same = _same_dtype(value, constant) if dtypes else None
+        elif isinstance(value, Literal):
             alike = type(value.value) is type(constant.value) or isinstance(op, ast.Eq | ast.NotEq)  # `1 == 1.0`
             same = value.value == constant.value and alike
         else:
@@ -247,6 +253,13 @@ def compared(lefts: Values, op: ast.cmpop, rights: Values) -> bool | None:
         else:
             return None
     return results.pop() if len(results) == 1 else None
+
+
+def _same_dtype(one: Value, other: ExternalName) -> bool | None:
+    """Whether a value is a dtype of torch, `torch.half` being `torch.float16`; None where one of the two is none."""
+    if not isinstance(one, ExternalName) or one.name not in DTYPES or other.name not in DTYPES:
+        return None
+    return DTYPES[one.name] == DTYPES[other.name]
 
 
 def _may_be_none(value: Value) -> bool:

@@ -13,7 +13,7 @@ from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding, Scope
 from verifygate.static.symbols.star_imports import StarImports
-from verifygate.static.values.call_binding import hand_over
+from verifygate.static.values.call_binding import deferred, hand_over
 from verifygate.static.values.domain import (
     READ,
     UNKNOWN,
@@ -161,6 +161,8 @@ class Evaluator:
             case ast.BoolOp():
                 each = ((part, value) for part in expr.values for value in self.values(part, frame))
                 return [value for part, value in each if part is expr.values[-1] or may_end(expr.op, value)]
+            case ast.Lambda():
+                return deferred(expr, frame, self)
             case ast.NamedExpr() | ast.Await() | ast.Starred():
                 return self.values(expr.value, frame)
             case ast.Tuple() | ast.List():
@@ -189,7 +191,7 @@ class Evaluator:
                     return stop
                 return None if None in parts else not stop
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return compared(self.values(left, frame), op, self.values(right, frame))
+                return compared(self.values(left, frame), op, self.values(right, frame), dtypes=self._settings_hold)
         truths = {truth_of(value) for value in self.values(test, frame)}
         return truths.pop() if len(truths) == 1 else None
 

@@ -56,9 +56,12 @@ class Subscripts:
         return found
 
     def _by_any_key(self, table: ast.expr, frame: Frame) -> Sequence[Value]:
-        """What a key that nobody knows may pick from a dict written out; from one that has a name, only a class."""
+        """What a key that nobody knows may pick from a dict written out.
+
+        From one that has a name: a class, or a tuple that is unpacked to one.
+        """
         values = self._evaluator.values
         written = isinstance(table, ast.Dict)
         tables: Values = (DictLiteral(table, frame),) if isinstance(table, ast.Dict) else values(table, frame)
         found = [value for each in tables for item in whole(each) for value in values(item.expr, item.frame)]
-        return found if written or all(isinstance(value, ClassValue) for value in found) else [UNKNOWN]
+        return found if written or all(isinstance(value, ClassValue | Items) for value in found) else [UNKNOWN]

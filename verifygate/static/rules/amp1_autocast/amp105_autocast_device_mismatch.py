@@ -6,6 +6,7 @@ Reports
 - a region with a literal device type, if the same function moves the tensors of the region to another type of device,
   or to one of several of which autocast covers only some (`mps` beside `cuda`);
 - a device type that is turned into `"cpu"` for tensors on `mps`;
+- a device type that is `"cuda"` wherever CUDA is there, over tensors on a device that a setting chooses;
 - a `torch.device` passed where its type is expected.
 
 Not reported: regions switched by a condition on the device, and `autocast("cuda")` over a plain fallback to the CPU,
@@ -165,6 +166,8 @@ def _mismatch(region: WrittenRegion, frame: Frame, devices: Devices, analysis: A
                 f"`{asked}` is false for every torch.device: autocast is for the CPU, wherever the tensors are",
                 False,
             )
+        if asked := _asks_what_is_there(device, region, frame, analysis):
+            return f"autocast is for `cuda` wherever CUDA is there, and `{asked}` may put its tensors on the CPU", False
         return "", False
     types = devices.types(device.expr, device.frame) if isinstance(device, Bound) else frozenset({str(device)})
     if len(types) != 1 or ANY in types:
@@ -228,6 +231,50 @@ def _asks_a_device_for_text(device: Bound, devices: Devices) -> str:
                 if known and made and all(value.name == "torch.device" for value in made):
                     return ast.unparse(test)
     return ""
+
+
+def _asks_what_is_there(device: Bound, region: WrittenRegion, frame: Frame, analysis: Analysis) -> str:
+    """What moves the tensors of a region to a device that a setting chooses, where the region's asks for CUDA alone."""
+    devices = analysis.devices
+    chosen = [each for each in _choices(device, devices) if isinstance(each, ast.IfExp)]
+    if not chosen or not all(_is_availability(each.test, device.frame, analysis) for each in chosen):
+        return ""
+    if devices.types(device.expr, device.frame) != {"cuda", "cpu"}:
+        return ""
+    for node, types in devices.placed(region, frame):
+        if types == {"cuda", "cpu"}:
+            for place in _places(node):
+                tests = list(_tests(place, frame, analysis))
+                if tests and not all(_is_availability(test, home, analysis) for test, home in tests):
+                    return ast.unparse(place)
+    return ""
+
+
+def _places(node: ast.AST) -> Iterator[ast.expr]:
+    """The device that a move names: `x.to(device)`, `torch.zeros(3, device=device)`."""
+    call = node.value if isinstance(node, ast.Assign) else node
+    if isinstance(call, ast.Call):
+        yield from (*call.args[:1], *(word.value for word in call.keywords if word.arg == "device"))
+
+
+def _tests(expr: ast.expr, frame: Frame, analysis: Analysis, steps: int = 3) -> Iterator[tuple[ast.expr, Frame]]:
+    """The conditions that choose a device, in its expression or in the definitions of its names."""
+    for node in walk(expr):
+        if isinstance(node, ast.IfExp):
+            yield node.test, frame
+        elif isinstance(node, ast.Name | ast.Attribute) and steps:
+            for binding, home in analysis.dtype_values.bindings(node, frame):
+                if binding.expr is not None and binding.kind == "value":
+                    yield from _tests(binding.expr, home, analysis, steps - 1)
+                    yield from ((test, home) for test, _ in analysis.enclosing.conditions(binding.node, home.function))
+
+
+def _is_availability(test: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether a condition is `torch.cuda.is_available()` and nothing else, perhaps by a name."""
+    values = analysis.evaluator.values(test, frame)
+    return bool(values) and all(
+        isinstance(value, ExternalResult) and value.name == "torch.cuda.is_available" for value in values
+    )
 
 
 def _choices(device: Bound, devices: Devices) -> list[ast.expr]:

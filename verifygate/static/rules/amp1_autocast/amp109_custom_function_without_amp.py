@@ -2,9 +2,10 @@
 
 ## What it does
 Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom_bwd`, in a project that enters autocast
-regions, where both directions compute matrix products or convolutions, or both call into the same compiled
-extension, and nothing casts: neither the function itself nor the code that applies it. So too one whose backward runs
-once more what it was passed, as checkpointing does.
+regions, where both directions compute matrix products or convolutions (those of Triton kernels too), or both call into
+the same compiled extension, and nothing casts: neither the function itself nor the code that applies it. So too one
+whose backward runs once more what it was passed, as checkpointing does; that it casts the incoming gradients changes
+nothing there.
 
 ## Why is this bad
 Autocast is on during the forward and off during the backward, so products that are half precision in the forward get
@@ -101,7 +102,7 @@ from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ClassValue, ModuleValue
+from verifygate.static.values.domain import ClassValue, FunctionValue, ModuleValue
 
 RULE = Rule(
     code="AMP109",
@@ -117,6 +118,7 @@ RULE = Rule(
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _PRODUCTS = r"^(matmul|mm|bmm|addmm|addbmm|baddbmm|mv|einsum|linear|bilinear|conv(_transpose)?[123]d\w*)$"
 _CASTS = r"custom_[fb]wd|\.float\(|\.to\(|\.type\(|\.type_as\(|\.half\(|\.double\(|float32|float16|autocast"
+_CAST_METHODS = frozenset({"to", "float", "half", "type", "type_as", "double", "bfloat16"})
 _CASTS_BEFORE = r"\.float\(|float32|\.double\(|enabled=False"
 _OF_TESTS = r"(^|/)(tests?/|test_\w+\.py$|test\.py$|\w+_test\.py$|conftest\.py$)"
 _IN_HALF = rb"\.half\(|float16|autocast"
@@ -140,7 +142,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if forward is None or backward is None or not made.node.bases:
                 continue
             reason = _reason(forward, backward, analysis)
-            if not reason or re.search(_CASTS, ast.unparse(made.node)) or _is_tested_in_half(made, analysis):
+            if not reason or _casts(made, backward) or _is_tested_in_half(made, analysis):
                 continue
             sites = _sites(made, analysis)
             if not any(re.search(_CASTS_BEFORE, ast.unparse(site.node)) for site in sites) and not (
@@ -148,6 +150,21 @@ def check(analysis: Analysis) -> Iterable[Match]:
             ):
                 message = f"`{made.symbol}` {reason} without `custom_fwd` and `custom_bwd`"
                 yield Match(Location(forward, made.node.bases[0]), message, certain=False)
+
+
+def _casts(made: Class, backward: Function) -> bool:
+    """Whether the class is written for more than one dtype: it casts something, or is decorated for autocast.
+
+    In a backward that runs once more what it was passed, a cast of the incoming gradients is none of what runs.
+    """
+    text = ast.unparse(made.node)
+    if _runs_once_more(backward):
+        gradients = {each.arg for each in backward.parameters[1:]}
+        for call in backward.calls:
+            match call.func:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in gradients and attr in _CAST_METHODS:
+                    text = text.replace(ast.unparse(call), name)
+    return re.search(_CASTS, text) is not None
 
 
 def _stays_outside(site: Function, analysis: Analysis) -> bool:
@@ -170,6 +187,8 @@ def _reason(forward: Function, backward: Function, analysis: Analysis) -> str:
         return "runs what it was handed once more in its backward, outside of any region,"
     if _multiplies(forward) and _multiplies(backward):
         return "multiplies matrices in both directions"
+    if _launches_products(forward, analysis) and _launches_products(backward, analysis):
+        return "launches Triton kernels that multiply matrices in both directions"
     shared = _extensions(forward, analysis) & _extensions(backward, analysis)
     return f"calls the extension `{min(shared)}` in both directions" if shared else ""
 
@@ -198,6 +217,37 @@ def _multiplies(function: Function) -> bool:
     return any(isinstance(node.op, ast.MatMult) for node in function.of_kind(ast.BinOp)) or any(
         re.match(_PRODUCTS, last_name(call.func)) for call in function.calls
     )
+
+
+def _launches_products(function: Function, analysis: Analysis) -> bool:
+    """Whether a function, or one that it calls, launches a Triton kernel with `tl.dot` on operands as they are loaded.
+
+    Of two dtypes that raises when the kernel is compiled.
+    """
+    callees = (callee for call in function.calls for callee in analysis.call_graph.callees(call, function))
+    for part in dict.fromkeys((function, *callees)):
+        for launch in part.calls:
+            if not isinstance(launch.func, ast.Subscript):
+                continue
+            frame = analysis.evaluator.root_frame(part)
+            for value in analysis.evaluator.values(launch.func.value, frame):
+                if isinstance(value, FunctionValue) and _is_product_kernel(value.function, analysis):
+                    return True
+    return False
+
+
+def _is_product_kernel(kernel: Function, analysis: Analysis) -> bool:
+    """Whether a function is compiled by Triton, multiplies with `dot`, and casts nothing."""
+    home = analysis.evaluator.module_frame(kernel.module)
+    decorators = [
+        each.func if isinstance(each, ast.Call) else each for each in getattr(kernel.node, "decorator_list", ())
+    ]
+    compiled = any(
+        (name := analysis.roles.known_name(each, home)).startswith("triton") and name.endswith(".jit")
+        for each in decorators
+    )
+    called = {last_name(call.func) for call in kernel.calls}
+    return compiled and "dot" in called and not called & (_CAST_METHODS | {"cast"})
 
 
 def _extensions(function: Function, analysis: Analysis) -> set[str]:

@@ -4,10 +4,10 @@
 Reports a scaler and a region of the same training that are not switched on and off together:
 - a float16 region that is always on (or on every GPU), with a scaler that is off, or only on or built under a setting;
 - a region that may be float16, with a scaler that is always off;
+- a dtype and a switch of the scaler that leave a word of one setting for which the region is on, the scaler off;
 - a region and a scaler that depend on two unrelated settings, or on one that is changed between the two;
 - a scaler for CUDA only, with a float16 region on any device, in a program that supports more than CUDA and the CPU;
-- of low severity: a scaler that is on, or may be, while a setting turns the region off; one whose losses come from a
-  region that is always off, while no active region contributes to them.
+- of low severity: a scaler that is on, or may be, while a setting turns the region off; or over a region always off.
 
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
@@ -75,6 +75,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import mentions_dtype
 from verifygate.static.facts.scaler_regions import Use
+from verifygate.static.facts.setting_cases import OTHER
 from verifygate.static.idioms.amp_switches import (
     SCALERS,
     SPEAK_OF_PRECISION,
@@ -82,7 +83,8 @@ from verifygate.static.idioms.amp_switches import (
     speak_of_precision,
     words_of,
 )
-from verifygate.static.idioms.float32_islands import Float32Islands, beside
+from verifygate.static.idioms.float32_islands import is_scaled_alone
+from verifygate.static.idioms.third_words import word_without_scaler
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -132,7 +134,7 @@ def _mismatch(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         return _off(use, region, analysis)
     if Dtype.FLOAT16 not in dtypes:
         return _stays_on(use, region, analysis) if by_device else None
-    ways = (_by_another, _stays_on, _left_alone, _without_one)
+    ways = (_for_another_word, _by_another, _stays_on, _left_alone, _without_one)
     return next((match for way in ways if (match := way(use, region, analysis)) is not None), None)
 
 
@@ -202,8 +204,11 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     asked = set(_spelled_out(region.context, region.function, analysis))
     if (enabled := region.region.enabled) is not None:
         asked.add((analysis.condition_texts.with_copies_propagated(enabled.expr, enabled.frame), True))
-    own = _conditions(use.call, use.function, analysis)
-    spelled = _spelled_out(use.call, use.function, analysis)
+    for made, frame in region.region.made.calls if region.region.made is not None else ():
+        asked.update(_spelled_out(_deferring(made, frame.function), frame.function, analysis))
+    places = dict.fromkeys(((use.call, use.function), _made_at(use)))
+    own = [each for place in places for each in _conditions(*place, analysis)]
+    spelled = [each for place in places for each in _spelled_out(*place, analysis)]
     alone = [text for (text, _), each in zip(own, spelled, strict=True) if each not in asked]
     if any(re.search(_ASKS_FOR_DEVICE, text) or mentions_dtype(text) for text in alone):
         return None  # where there is no CUDA, the region is off as well; another dtype needs no scaler
@@ -215,12 +220,19 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     )
     if alone and not always:
         return None
+    in_an_arm = bool(analysis.enclosing.conditions(*_made_at(use)))
+    place = use.scaler.place if in_an_arm else Location(use.function, use.call)
     return Match(
-        Location(use.function, use.call),
+        place,
         f"the scaler is switched off, the region whose loss it scales {'is' if always else 'may be'} on in float16",
         certain=always and use.function is region.function and not alone,
-        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
+        steps=((place, "the scaler"), (region.place, "the region")),
     )
+
+
+def _deferring(call: ast.Call, function: Function) -> ast.expr:
+    """The lambda that makes a call, where one does: what stands around it decides."""
+    return next((each for each in function.of_kind(ast.Lambda) if each.body is call), call)
 
 
 def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:
@@ -390,13 +402,8 @@ def _made_at(use: Use) -> tuple[ast.Call, Function]:
 
 def _never_on(analysis: Analysis) -> Iterator[Match]:
     """Losses that a live scaler scales, out of a region that is off: alone in its program, or in its step."""
-    regions = analysis.written_regions.all
-    for region in regions:
-        if region.is_active or region.around is not None or (loss := _scaled_of(region, analysis)) is None:
-            continue
-        files = analysis.import_graph.together(region.function.module.path)
-        on = [each for each in regions if each.is_active and each.function.module.path in files]
-        if not on or Float32Islands(analysis, on).is_isolated(region, loss):
+    for region in analysis.written_regions.all:
+        if is_scaled_alone(region, analysis):
             yield Match(
                 region.place,
                 "the region whose loss is scaled is always off: nothing is computed in half precision",
@@ -405,24 +412,19 @@ def _never_on(analysis: Analysis) -> Iterator[Match]:
             )
 
 
-def _scaled_of(region: WrittenRegion, analysis: Analysis) -> frozenset[str] | None:
-    """What else is in the loss that a scaler made in sight scales; None where the region has no part in it.
-
-    It is scaled in the function of the region, in one that the loss is handed to, or in one that the region calls.
-    """
-    for call in analysis.scaler_calls:
-        if call.method != "scale" or not call.is_certain:
-            continue
-        if call.function is region.function:
-            taken = [call.call]
-        else:
-            taken = [site.call for site in analysis.call_graph.sites(call.function) if site.caller is region.function]
-        for each in taken:
-            if each in region.calls:
-                return frozenset()
-            if (others := beside(region, each.args)) is not None:
-                return others
-    return None
+def _for_another_word(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
+    """A setting that chooses the dtype and the switch, each by a word of its own, and may be a third word."""
+    case = word_without_scaler(use, region, analysis)
+    if case is None:
+        return None
+    setting = ast.unparse(case.setting)
+    value = f"'{case.word}'" if case.word is not OTHER else "none of the words that are asked for"
+    return Match(
+        Location(use.function, use.call),
+        f"where `{setting}` is {value}, the region is on in float16 and the scaler off",
+        certain=False,
+        steps=((Location(use.function, use.call), "the scaler"), (region.place, "the region")),
+    )
 
 
 def _by_another(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:

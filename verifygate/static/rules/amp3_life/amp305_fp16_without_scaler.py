@@ -5,7 +5,7 @@ Reports an autocast region in float16 whose loss is back-propagated and stepped 
 program. float16 counts where it is written, and where it is the default: `torch.cuda.amp.autocast()`,
 `torch.autocast("cuda")` without a dtype, and `torch.autocast(device.type)` where the device may be CUDA. A scaler that
 is built only where the device is CUDA, over a region that is on for every device, counts as none where the program
-knows of other accelerators.
+knows of other accelerators. So does a model that FSDP runs in float16 by `param_dtype` of its policy.
 
 ## Why is this bad
 Gradients below about 3e-8 become zero in float16, and those below 6e-5 lose digits. Small gradients are what most of
@@ -50,11 +50,13 @@ the device computes in it.
 
 ## What it cannot see
 A loss that a function outside the project back-propagates; regions whose dtype comes from a configuration; a loss that
-another model computes from the region's results, because the gradients may all be that model's.
+another model computes from the region's results, because the gradients may all be that model's. A loss that another
+function back-propagates, and a sharding policy, are followed, but never reported as certain.
 
 Any mention of apex, deepspeed, accelerate or lightning in the file keeps the rule silent. So does a scaler, unless it
-is only built, saved and restored, or only other functions use it: then the finding is likely. Models that compute in
-float16 by themselves are reported only if their whole `forward` does and no file of the program mentions a scaler.
+is only built, saved and restored, or only other functions use it and this one hands neither loss nor optimizer on: then
+the finding is likely. Models that compute in float16 by themselves are reported only if their whole `forward` does,
+some code builds or registers the class, and no file of the program mentions a scaler.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -75,14 +77,16 @@ from verifygate.static.facts.dtype_predicates import requires_bfloat16
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.facts.step_tensors import is_loss_call, names_in
+from verifygate.static.idioms.fsdp import holds_one, is_run_of, policies_of_float16
+from verifygate.static.idioms.loss_flow import backwards, bound_exprs, worked_out_from
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
-from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.symbols.sites import asks_whether_to, calm, turns_autograd_off
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import ClassValue
 
 RULE = Rule(
     code="AMP305",
@@ -90,7 +94,7 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="training runs under float16 autocast with no scaler",
     remedy="scale the loss with a `torch.amp.GradScaler`, or compute in bfloat16",
-    words=("autocast", "GradScaler"),
+    words=("autocast", "GradScaler", "MixedPrecision"),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="gradient-flush",
 )
@@ -99,9 +103,9 @@ _ANOTHER_PROTOCOL = re.compile(
     rb"apex|deepspeed|(?:import|from)\s+accelerate\b|accelerator|lightning(?![a-z])|fabric|loss_scal|manual_backward"
 )
 _TRAINS = re.compile(rb"loss\w*\.backward\(")
+_LOOK = frozenset({"print", "float", "isnan", "isfinite", "isinf", "append", "len"})
+"""Functions that only look at a loss or an optimizer."""
 _USES = frozenset({"scale", "unscale_", "step", "update"})
-_OF_TENSORS = frozenset({"to", "cuda", "cpu", "float", "long", "half", "detach", "clone", "view", "reshape", "squeeze"})
-"""Methods that move, cast or reshape what is there: none of them runs a model."""
 _OTHER_SCALERS = ("standardscaler", "minmaxscaler", "robustscaler")
 
 
@@ -114,7 +118,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
         dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
         if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
             continue
-        if not _steps(function, analysis) or (found := _backward(region, analysis)) is None:
+        found = _backward(region, analysis) if _steps(function, analysis) else None
+        if found is None:
+            if (match := _in_another_function(region, dtypes, analysis)) is not None:
+                seen.add(function)
+                yield match
             continue
         backward, sure = found
         certain = sure and dtypes == {Dtype.FLOAT16}
@@ -130,8 +138,66 @@ def check(analysis: Analysis) -> Iterable[Match]:
             steps=((region.place, "the region"), (Location(function, backward), "the backward")),
         )
     yield from _in_a_model(analysis)
+    yield from _by_a_policy(analysis)
     yield from _inverted(analysis)
     yield from _for_cuda_only(analysis)
+
+
+def _in_another_function(region: WrittenRegion, dtypes: frozenset[Dtype], analysis: Analysis) -> Match | None:
+    """A region whose loss another function back-propagates: who calls, or what the loss is handed to."""
+    if dtypes != {Dtype.FLOAT16} or _without_gradients(region, analysis):
+        return None
+
+    returned = {name for each in region.nodes if isinstance(each, ast.Return) for name in names_in(each)}
+    for each in backwards(region.binds | returned, region.function, analysis):
+        if not any(_steps(function, analysis) for function in each.through):
+            continue
+        if any(_may_be_scaled(function, analysis) for function in each.through):
+            continue
+        steps = ((region.place, "the region"), (Location(each.function, each.call), "the backward"))
+        return Match(
+            region.place,
+            "the loss of this float16 region is back-propagated without a scaler: small gradients become zero",
+            certain=False,
+            steps=steps,
+        )
+    return None
+
+
+def _may_be_scaled(function: Function, analysis: Analysis) -> bool:
+    """Whether a scaler may be for a loss that passes through a function."""
+    speaks = _may_scale_otherwise(function.module, analysis) or _has_scaler(function, analysis)
+    return speaks and not _left_out(function, analysis)
+
+
+def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
+    """Models that FSDP runs in float16 by its policy, whose loss goes backward as it is."""
+    for wrap in policies_of_float16(analysis):
+        for function in analysis.functions:
+            if not _steps(function, analysis) or function.module.file.is_test:
+                continue
+            frame = analysis.evaluator.root_frame(function)
+            runs = [call for call in function.calls if is_run_of(wrap, call, frame, analysis)]
+            names = {name for name, exprs in bound_exprs(function).items() for each in exprs if holds_one(each, runs)}
+            worked_out = worked_out_from(names, function, analysis)[0] if names else set()
+            backward = next(
+                (
+                    call
+                    for call in function.calls
+                    if last_name(call.func) == "backward" and identifiers(call.func) & worked_out
+                ),
+                None,
+            )
+            if backward is not None and not _may_be_scaled(function, analysis):
+                place = Location(function, backward)
+                yield Match(
+                    place,
+                    "the sharded model computes in float16 by its policy, and nothing scales the loss: "
+                    "small gradients become zero",
+                    certain=False,
+                    steps=((wrap, "the policy"), (place, "the backward")),
+                    remedy="scale the loss with a `ShardedGradScaler`, or compute in bfloat16",
+                )
 
 
 def _in_a_model(analysis: Analysis) -> Iterable[Match]:
@@ -143,6 +209,8 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
         dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
         if _without_gradients(region, analysis) or dtypes != {Dtype.FLOAT16}:
             continue
+        if not _is_built(function, analysis):
+            continue
         for files in analysis.import_graph.programs(function.module.path):
             if (backward := _plain_backward(files, function, analysis)) is not None:
                 yield Match(
@@ -152,6 +220,30 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
                     steps=((region.place, "the region"), (backward, "the backward")),
                 )
                 break
+
+
+def _is_built(forward: Function, analysis: Analysis) -> bool:
+    """Whether some code names the class of a forward, or one that derives from it, as a value; or it is registered."""
+    below = analysis.evaluator.below(forward.owner) if forward.owner is not None else []
+    if any(made.node.decorator_list for made in below):
+        return True
+    return any(
+        isinstance(node, ast.Name | ast.Attribute)
+        and last_name(node) == made.node.name
+        and any(
+            isinstance(value, ClassValue) and value.made is made
+            for value in analysis.evaluator.values(node, analysis.evaluator.root_frame(user))
+        )
+        for made in below
+        for user in _naming(made.node.name.encode(), analysis)
+        for node in user.own_nodes
+    )
+
+
+def _naming(name: bytes, analysis: Analysis) -> Iterator[Function]:
+    for file in analysis.program.sources:
+        module = analysis.program.module(file.path) if name in file.data else None
+        yield from module.holding(name) if module is not None else ()
 
 
 def _plain_backward(files: Files, forward: Function, analysis: Analysis) -> Location | None:
@@ -197,13 +289,29 @@ def _may_scale_otherwise(module: Module, analysis: Analysis) -> bool:
 
 
 def _left_out(function: Function, analysis: Analysis) -> bool:
-    """Whether only other functions of the file use a scaler: this one, which steps itself, has no word of scaling."""
+    """Whether only other functions use a scaler: this one, which steps itself, has no word of scaling."""
     if _ANOTHER_PROTOCOL.search(function.module.file.data):
         return False
     others = {call.function for call in analysis.scaler_calls if call.method == "scale"}
-    there = {each for each in others if each.module is function.module}
     names = (getattr(node, "id", None) or getattr(node, "attr", None) or "" for node in function.own_nodes)
-    return bool(there) and function not in there and not any("scal" in name.lower() for name in names)
+    if not others or function in others or any("scal" in name.lower() for name in names):
+        return False
+    return not _hands_on(function)
+
+
+def _hands_on(function: Function) -> bool:
+    """Whether a function hands its optimizer or its loss to a call that may scale it."""
+    used = {
+        ast.unparse(call.func.value)
+        for call in function.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward")
+    }
+    return any(
+        ast.unparse(each) in used
+        for call in function.calls
+        if not is_loss_call(call) and last_name(call.func) not in _LOOK
+        for each in (*call.args, *(word.value for word in call.keywords))
+    )
 
 
 def _only_kept(module: Module) -> set[ast.AST]:
@@ -235,7 +343,7 @@ def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool
     for node in calls:
         if identifiers(node.func) & region.binds:
             return node, True
-    worked_out, sure = _worked_out_from(region.binds, region.function, analysis)
+    worked_out, sure = worked_out_from(region.binds, region.function, analysis)
     return next(((node, sure) for node in calls if identifiers(node.func) & worked_out), None)
 
 
@@ -244,43 +352,6 @@ def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
     contexts = analysis.enclosing.contexts(region.context, region.function)
     contexts += [item.context_expr for item in getattr(region.block, "items", ())]
     return calm(region.function) or any(turns_autograd_off(each) and not asks_whether_to(each) for each in contexts)
-
-
-def _worked_out_from(names: Iterable[str], function: Function, analysis: Analysis) -> tuple[set[str], bool]:
-    """The names, and those that the function gives what is made of them, as long as gradients lead back.
-
-    With whether nothing else in it may have gradients: no other model has been at work.
-    """
-    bound: dict[str, list[ast.expr]] = {}
-    for target, binding in bound_targets(function.own_nodes):
-        if isinstance(target, ast.Name) and binding.expr is not None:
-            bound.setdefault(target.id, []).append(binding.expr)
-    found, others, before = set(names), set[str](), -1
-    while len(found) > before:
-        before = len(found)
-        for name, exprs in bound.items():
-            for expr in exprs:
-                sources = set(names_in(expr))
-                if name not in found and sources & found and not _runs_a_model(expr, found, function, analysis):
-                    found.add(name)
-                    others |= sources
-    mixed = (expr for name in others - found for expr in bound.get(name, ()))
-    return found, not any(_runs_a_model(expr, found, function, analysis) for expr in mixed)
-
-
-def _runs_a_model(expr: ast.expr, tensors: set[str], function: Function, analysis: Analysis) -> bool:
-    """Whether an expression calls what may bring weights of its own: no tensor's method, no loss, nothing of torch."""
-    frame = analysis.evaluator.root_frame(function)
-    for call in walk(expr):
-        if not isinstance(call, ast.Call) or is_loss_call(call):
-            continue
-        if (analysis.roles.known_name(call.func, frame) or "").startswith(("torch.", "builtins.")):
-            continue
-        if not isinstance(call.func, ast.Attribute):
-            return True
-        if call.func.attr not in _OF_TENSORS and not set(names_in(call.func.value)) & tensors:
-            return True
-    return False
 
 
 def _steps(function: Function, analysis: Analysis) -> bool:

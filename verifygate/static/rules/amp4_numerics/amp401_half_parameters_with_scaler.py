@@ -2,7 +2,8 @@
 
 ## What it does
 Reports `model.half()` and `model.to(torch.float16)` in a function that later steps with a scaler, or whose class or
-caller does, if the model is not made float again.
+caller does, if the model is not made float again. A dtype that is handed on by an argument, an attribute or a constant
+counts, and so do parameters that are made in the dtype of a half module, and accelerate's fp16, which has a GradScaler.
 
 - Certain if the optimizer is known to get this model's parameters. Not reported if it is known to get only other
   models' parameters.
@@ -68,12 +69,23 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.module_dtypes import ModuleDtype
+from verifygate.static.idioms.half_weights import (
+    is_unscaled_for,
+    makes_float,
+    refused_by_a_framework,
+    refused_steps,
+    step_of_program,
+    takes_unfrozen,
+)
 from verifygate.static.idioms.trained_parameters import is_built_for, is_frozen, is_trained, model_of
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
 from verifygate.static.values.call_graph import Site
-from verifygate.static.values.domain import Bound, ExternalResult, Frame, Object, Unknown
+from verifygate.static.values.domain import Bound, Frame, Unknown
 
 RULE = Rule(
     code="AMP401",
@@ -81,18 +93,82 @@ RULE = Rule(
     severity=Severity.CRITICAL,
     summary="a model's parameters are made half, and a GradScaler steps them",
     remedy="leave the parameters in float32: autocast casts what it needs",
-    words=(".half(", ".to(torch.float16", ".to(torch.half", "dtype=torch.float16"),
+    words=(".half(", ".to(torch.float16", ".to(torch.half", "dtype=torch.float16", "torch.float16", "torch.half"),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="raised-error",
 )
 
+_PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 _DEPTH = 2
 """Calls through which an optimizer is handed on to its step."""
-_UNSCALES_ITSELF = "_step_supports_amp_scaling"
-"""An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
+    """Every cast of a model to half that comes before a scaler's step, and every step of float16 parameters."""
+    told = set[ast.AST]()
+    for match in _casts_before_steps(analysis):
+        told.update((match.place.node, match.steps[1][0].node))
+        yield match
+    refused = (_refused(*each) for each in (*refused_steps(analysis), *refused_by_a_framework(analysis)))
+    for match in (*refused, *_made_in_half(analysis)):
+        if told.isdisjoint((match.place.node, match.steps[0][0].node, match.steps[-1][0].node)):
+            told.add(match.place.node)
+            yield match
+
+
+def _refused(way: ModuleDtype, optimizer: Location, step: Location) -> Match:
+    return Match(
+        way.cast,
+        f"`{statement_text(way.cast)}` makes the parameters half, whose gradients the scaler refuses",
+        certain=False,
+        steps=((way.cast, "the cast"), (optimizer, "the optimizer"), (step, "the step")),
+    )
+
+
+def _made_in_half(analysis: Analysis) -> Iterator[Match]:
+    """Parameters that a class makes in the dtype of a module that is half, as adapters in that of their base."""
+    for call, function in analysis.calls:
+        if last_name(call.func) != "Parameter" or function.owner is None or not call.args:
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        if analysis.roles.known_name(call.func, frame) not in _PARAMETERS or _is_without_gradient(call):
+            continue
+        made = call.args[0]
+        given = [word.value for word in made.keywords if word.arg == "dtype"] if isinstance(made, ast.Call) else []
+        base = _whose_dtype(given[0]) if given else None
+        way = analysis.module_dtypes.may_be(Dtype.FLOAT16, base, frame) if base is not None else None
+        if way is None:
+            continue
+        place = Location(function, call)
+        step = step_of_program(place, analysis)
+        if step is not None:
+            message = f"`{statement_text(place)}` makes a trained parameter half, whose gradient the scaler refuses"
+            remedy = "make the parameter in float32: autocast casts what it needs"
+            steps = ((way.cast, "its base is made half"), (place, "the parameter"), (step, "the step"))
+            yield Match(place, message, certain=False, steps=steps, remedy=remedy)
+
+
+def _is_without_gradient(call: ast.Call) -> bool:
+    given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "requires_grad")]
+    return any(isinstance(each, ast.Constant) and each.value is False for each in given)
+
+
+def _whose_dtype(expr: ast.expr) -> ast.expr | None:
+    """The module whose weight's dtype an expression is: `base.weight.dtype`, `next(base.parameters()).dtype`."""
+    match expr:
+        case ast.Attribute(value=ast.Attribute(value=base, attr="weight" | "bias"), attr="dtype"):
+            return base
+        case ast.Attribute(
+            value=ast.Call(
+                func=ast.Name(id="next"), args=[ast.Call(func=ast.Attribute(value=base, attr="parameters"))]
+            ),
+            attr="dtype",
+        ):
+            return base
+    return None
+
+
+def _casts_before_steps(analysis: Analysis) -> Iterator[Match]:
     """Every cast of a model to half that surely comes before a scaler's step in the same function."""
     for function in analysis.functions:
         if not function.module.mentions(b"half", b"float16") or not _scales_beside(function, analysis):
@@ -222,7 +298,7 @@ def _of_its_optimizer(
             if site is not None and site.caller is function and site.call.lineno < cast.lineno:
                 continue  # its training is over
             if any(is_built_for(each, function, optimizer, frame, analysis.evaluator) for each in names):
-                refuses = step.method == "unscale_" or _is_unscaled_for(optimizer, frame, analysis)
+                refuses = step.method == "unscale_" or is_unscaled_for(optimizer, frame, analysis)
                 if refuses is not False:
                     values = analysis.evaluator.values(optimizer, frame)
                     yield step.place, bool(refuses) and not any(isinstance(each, Unknown) for each in values)
@@ -235,7 +311,7 @@ def _handed_on(
 
     Not through functions that make a model float.
     """
-    if _makes_float(frame.function, analysis):
+    if makes_float(frame.function, analysis):
         return
     yield optimizer, frame, None
     if depth and isinstance(optimizer, ast.Name):
@@ -316,7 +392,7 @@ def _steps(function: Function, analysis: Analysis) -> list[tuple[ast.Call, bool]
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("step", "unscale_"):
             scaler = analysis.roles.scaler(node.func.value, frame)
             refuses = node.func.attr == "unscale_" or (
-                _is_unscaled_for(node.args[0], frame, analysis) if node.args else None
+                is_unscaled_for(node.args[0], frame, analysis) if node.args else None
             )
             if scaler is not None and scaler.kind is not ScalerKind.IDLE and refuses is not False:
                 found.append((node, bool(refuses)))
@@ -332,32 +408,11 @@ def _that_take(
     for step, refuses in steps:
         trained = is_trained(model, step.args[0], frame, analysis.evaluator) if step.args else None
         trained = False if trained is None and is_frozen(model, frame) else trained
+        if step.args and takes_unfrozen(step.args[0], frame, analysis):
+            trained = False  # of what is frozen in half nothing is stepped
         if step.lineno > Location(function, cast).line and trained is not False:
             found.append((step, refuses and trained is True))
     return found
-
-
-def _is_unscaled_for(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool | None:
-    """Whether the scaler's step unscales for the optimizer that it is given; None where that cannot be told."""
-    evaluator = analysis.evaluator
-    found: list[bool | None] = []
-    for value in evaluator.values(optimizer, frame):
-        match value:
-            case Object(made=made) if any(_UNSCALES_ITSELF in each.attributes for each in evaluator.linearised(made)):
-                found.append(False)
-            case ExternalResult(name=name) if name.startswith("torch.optim."):
-                found.append(True)
-            case Object(made=made) if any(base.startswith("torch.optim.") for base in evaluator.outside_bases(made)):
-                found.append(True)
-            case _:
-                found.append(None)
-    return found[0] if len(set(found)) == 1 else None
-
-
-def _makes_float(function: Function, analysis: Analysis) -> bool:
-    """Whether a function makes some model float."""
-    casts = (node.func for node in function.calls if isinstance(node.func, ast.Attribute))
-    return any(cast.attr == "float" and analysis.hot_loops.is_model(cast.value, function) for cast in casts)
 
 
 def _is_undone(name: str, function: Function) -> bool:

@@ -5,6 +5,9 @@ Reports an epsilon below the smallest float16 that is added to a half tensor, or
 region, where the result goes into a logarithm, a division or a root. And an upper bound so close to 1 that it is 1 in
 float16, as in `clamp(chances, 1e-4, 1 - 1e-4)`, where one minus the result goes there, or a sigmoid is kept from both.
 
+Also the eps of an Adam or the like (1e-8 if none is given) over float16 parameters, unless a scaler steps them, which
+raises, or the optimizer is told `fused`: where the gradient is zero, it divides zero by zero.
+
 ## Why is this bad
 `1e-8` is zero in float16, so the guard guards nothing: the logarithm of a sigmoid that has underflowed is -inf, a
 division by it inf, and the gradients are NaN. In float32 the same line is right. Below 1 the steps of float16 are
@@ -68,6 +71,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import FLOAT16_UNDERFLOW, Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.tensor_dtypes import UNKNOWN_SIGMOIDS
+from verifygate.static.idioms.half_weights import half_optimizers, optimizer_calls, refused_by_a_framework
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -90,8 +94,11 @@ RULE = Rule(
     proof="update-norm",
 )
 
+_DEFAULT_EPSILONS = {"Adam": 1e-8, "AdamW": 1e-8, "NAdam": 1e-8, "RAdam": 1e-8, "RMSprop": 1e-8, "Adagrad": 1e-10}
+"""Optimizer that divides by a root of a running mean of squares -> what it adds to that."""
 _CLAMPS = frozenset({"clamp", "clamp_", "clamp_min", "clamp_min_", "clamp_max", "clamp_max_", "clip", "clip_"})
 _STEP_BELOW_ONE = 2**-11
+_LOG1P = frozenset({"log1p", "log1p_"})
 _SENSITIVE = frozenset({"log", "log2", "log10", "log_", "sqrt", "rsqrt", "reciprocal"})
 
 
@@ -101,7 +108,8 @@ def looks_beside(analysis: Analysis) -> bool:
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
-    """Every epsilon on a half tensor that a float16 region covers."""
+    """Every epsilon on a half tensor that a float16 region covers, and of an optimizer over float16 parameters."""
+    yield from _of_optimizers(analysis)
     if not looks_beside(analysis):
         return
     for node, function in (*analysis.of_kind(ast.BinOp), *analysis.calls):
@@ -120,6 +128,33 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 f"`{statement_text(place)}`: the {what} in float16",
                 certain=sure and cover.certain and dtypes == {Dtype.FLOAT16},
                 steps=((cover.region.place, "the region"), (place, what.partition(" is ")[0])),
+            )
+
+
+def _of_optimizers(analysis: Analysis) -> Iterator[Match]:
+    """Optimizers whose epsilon is zero in the dtype of the parameters; where a scaler steps them, it raises instead."""
+    scaled = {
+        call
+        for step in analysis.scaler_calls
+        if step.method == "step" and step.optimizer is not None
+        for value in analysis.evaluator.values(step.optimizer, step.frame)
+        for call, _ in optimizer_calls(value)
+    }
+    scaled |= {place.node for _, place, _ in refused_by_a_framework(analysis)}  # type: ignore[misc]
+    for each in half_optimizers(analysis):
+        options = each.options
+        if each.name not in _DEFAULT_EPSILONS or each.call in scaled or options.keys() & {None, "fused"}:
+            continue
+        frame = analysis.evaluator.root_frame(each.function)
+        written = options.get("eps")
+        number = analysis.constants.number(written, frame) if written else _DEFAULT_EPSILONS[each.name]
+        if number is not None and 0 < number <= FLOAT16_UNDERFLOW:
+            yield Match(
+                each.place,
+                f"the eps of {each.name}, {number:g}, is zero in float16, the dtype of the parameters",
+                certain=False,
+                steps=((each.way.cast, "the parameters are made half"), (each.place, "the optimizer")),
+                remedy="keep the parameters in float32, or use an eps above 6e-8",
             )
 
 
@@ -248,6 +283,17 @@ def _is_subtracted(node: ast.Call, function: Function, analysis: Analysis) -> bo
         and (each.right is node or (isinstance(each.right, ast.Name) and each.right.id in names))
         and _matters(each, function, analysis)
         for each in function.own_nodes
+    ) or any(_is_negated_in_log1p(each, node, names) for each in function.calls)
+
+
+def _is_negated_in_log1p(call: ast.Call, node: ast.Call, names: set[str]) -> bool:
+    """Whether a call is `log1p(-p)` of the clamped tensor or of a name that it is given, or `(-p).log1p()`."""
+    given = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else ())]
+    return last_name(call.func) in _LOG1P and any(
+        isinstance(each, ast.UnaryOp)
+        and isinstance(each.op, ast.USub)
+        and (each.operand is node or (isinstance(each.operand, ast.Name) and each.operand.id in names))
+        for each in given
     )
 
 

@@ -84,6 +84,8 @@ _LARGE = (
     rf"e(?<=[\d.]e)(?<![A-Za-z_\"'].e){_ELSEWHERE}\+?0?(?:[5-9]|[1-3]\d)\b|E(?<=[\d.]E)\+?0?(?:[5-9]|[1-3]\d)\b"
     r"|-(?<=\W-)(?:[1-9][\d_]{5}|(?:2|10) ?\*\* ?[1-9])"
 )
+_LIMIT = r"finfo\([^()\n]*(?:float(?:32|64)?|double|single)?\)\.m(?:ax|in)"
+"""The largest or smallest number of a type that is written out."""
 _FILLS = r"def \w*(?:fill|masked)\w*\((?=(?:(?!\n(?:def|class) )[\s\S])*?masked_fill)"
 _LARGE_ITEM = (
     r"\](?<![\"']\])\s*=\s*[-+]?\s*(?:[\d.]+[eE]\+?\d|\d[\d_]{4,}|\d+\s*\*\*|(?!None\b)[A-Za-z_]\w*\s*(?:#|\n|\Z))"
@@ -98,7 +100,7 @@ RULE = Rule(
     remedy="use `torch.finfo(x.dtype).min`, or compute in float32 there",
     words=("autocast", *WORDS),
     beside=(
-        rf"{_LARGE}|{_FILLS}",
+        rf"{_LARGE}|{_FILLS}|{_LIMIT}",
         rf"masked_fill|clamp|full_like|fill_\(|new_full|where\(|{_LARGE_ITEM}",
         r"import\b(?:[^\n\\]|\\\n)*torch|from\b(?:[^\n\\]|\\\n)*torch|import\s*\([^)]*torch",
     ),

@@ -1,0 +1,20 @@
+"""The class of the loop comes from a table; the model that it is given may be sharded."""
+
+import torch
+from loops import Loop
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+
+LOOPS = {"plain": ("the usual one", Loop)}
+
+
+def sharded(net, shard):
+    return FullyShardedDataParallel(net) if shard else net
+
+
+def main(args, net, batches):
+    title, kind = LOOPS[args.loop]
+    net = sharded(net, args.shard)
+    loop = kind(net)
+    loop.run(batches, torch.optim.SGD(net.parameters(), lr=0.1), ShardedGradScaler())
+    print(title)

@@ -1,0 +1,266 @@
+"""Dtype propagation over modules: the dtypes that a module's parameters may be of, and the casts that made them so.
+
+A module is followed to where it comes from: through assignments, arguments (in the calling context), what functions of
+the project return, attributes, elements of a container, and casts in place on the way. What no cast touches is of
+torch's default dtype, which is not said here: the answer has only what casts and `dtype=` arguments say.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from verifygate.base.records import record, replace
+from verifygate.static.amp.roles import Roles
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.dtype_values import DtypeValues
+from verifygate.static.symbols.enclosing import EnclosingNodes
+from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.scopes import Binding
+from verifygate.static.values.call_graph import CallGraph
+from verifygate.static.values.domain import (
+    Bound,
+    ExternalName,
+    Frame,
+    FunctionValue,
+)
+
+_CASTS = {"half": Dtype.FLOAT16, "bfloat16": Dtype.BFLOAT16, "float": Dtype.FLOAT32, "double": Dtype.FLOAT64}
+_KEEP = frozenset({"cuda", "cpu", "train", "eval", "requires_grad_", "to_empty", "apply"})
+"""Methods of a module that return it, in the dtype that it has."""
+_PARTS = frozenset({"children", "named_children", "modules", "named_modules", "values", "items"})
+"""Methods that give the modules in a module, or in a container of modules."""
+_MAX_STEPS = 10
+
+
+@record
+class ModuleDtype:
+    """One dtype that the parameters of a module may be of."""
+
+    dtype: Dtype
+    cast: Location
+    """The cast, or the call with the `dtype`, that makes them so."""
+    sure: bool
+    """Whether they are of no other dtype, as far as the way to the cast shows."""
+
+
+Found = tuple[ModuleDtype, ...]
+
+
+class ModuleDtypes:
+    """Answers for the modules (of torch) that expressions of one set of source modules stand for."""
+
+    def __init__(self, roles: Roles, dtype_values: DtypeValues, callers: CallGraph, enclosing: EnclosingNodes) -> None:
+        self.evaluator = roles.evaluator
+        self.dtype_values = dtype_values
+        self.callers = callers
+        self.enclosing = enclosing
+
+    def of(self, expr: ast.expr, frame: Frame, steps: int = 0) -> Found:
+        """The dtypes of the parameters of the module that an expression stands for, at the place where it stands."""
+        if steps > _MAX_STEPS:
+            return ()
+        match expr:
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                holds = self.evaluator.truth(test, frame)
+                arms = [each for each, dead in ((body, holds is False), (orelse, holds is True)) if not dead]
+                found = [self.of(each, frame, steps + 1) for each in arms]
+                every = all(any(each.sure for each in arm) for arm in found)
+                return tuple(replace(each, sure=each.sure and every) for arm in found for each in arm)
+            case ast.NamedExpr(value=value):
+                return self.of(value, frame, steps + 1)
+            case ast.Call():
+                return self._of_call(expr, frame, steps)
+            case ast.Name() | ast.Attribute():
+                return self._of_name(expr, frame, steps)
+            case ast.Subscript():
+                return self.of(expr.value, frame, steps + 1)
+        return ()
+
+    def may_be(self, dtype: Dtype, expr: ast.expr, frame: Frame) -> ModuleDtype | None:
+        """The first way in which the parameters may be of a dtype, a sure one before others."""
+        ways = [each for each in self.of(expr, frame) if each.dtype is dtype]
+        return min(ways, key=lambda each: not each.sure, default=None)
+
+    # -- calls -------------------------------------------------------------------------------------------------
+
+    def _of_call(self, call: ast.Call, frame: Frame, steps: int) -> Found:
+        if isinstance(call.func, ast.Attribute):
+            if cast := self._cast(call, frame):
+                return cast
+            if call.func.attr in _KEEP or call.func.attr in _PARTS or self._is_move(call, frame):
+                return self.of(call.func.value, frame, steps + 1)
+        values = self.evaluator.values(call.func, frame)
+        if any(isinstance(each, ExternalName) for each in values):
+            return self._given(call, frame) or self._wrapped(call, frame, steps)
+        if any(isinstance(each, FunctionValue) for each in values):
+            return self._returned(call, frame, steps)
+        return self._given(call, frame)
+
+    def _cast(self, call: ast.Call, frame: Frame) -> Found:
+        """What `model.half()`, `model.to(dtype)` and `model.to(device, dtype=dtype)` make of a module."""
+        func = call.func
+        place = Location(frame.function, call)
+        if not isinstance(func, ast.Attribute):
+            return ()
+        if func.attr in _CASTS and not call.args:
+            return (ModuleDtype(_CASTS[func.attr], place, sure=True),)
+        if func.attr not in ("to", "type"):
+            return ()
+        given = [*call.args, *(word.value for word in call.keywords if word.arg == "dtype")]
+        return self._said(given, place, frame)
+
+    def _said(self, given: Iterable[ast.expr], place: Location, frame: Frame) -> Found:
+        """The dtypes that arguments say."""
+        for each in given:
+            dtypes = self.dtype_values.of(each, frame) - {Dtype.UNKNOWN}
+            known = dtypes - {Dtype.OTHER}
+            if known:
+                only = len(self.dtype_values.of(each, frame)) == 1
+                return tuple(ModuleDtype(dtype, place, only) for dtype in sorted(known))
+        return ()
+
+    def _is_move(self, call: ast.Call, frame: Frame) -> bool:
+        """`model.to(device)`, which says no dtype."""
+        return isinstance(call.func, ast.Attribute) and call.func.attr == "to" and not self._cast(call, frame)
+
+    def _given(self, call: ast.Call, frame: Frame) -> Found:
+        """The dtype that a constructor is told: `nn.Linear(4, 4, dtype=torch.half)`."""
+        given = [word.value for word in call.keywords if word.arg in ("dtype", "torch_dtype")]
+        return self._said(given, Location(frame.function, call), frame)
+
+    def _wrapped(self, call: ast.Call, frame: Frame, steps: int) -> Found:
+        """What a wrapper of torch, a container of layers, or `list(...)` has for parts."""
+        names = {each.name for each in self.evaluator.values(call.func, frame) if isinstance(each, ExternalName)}
+        if not all(name.startswith(("torch.", "builtins.", "copy.")) for name in names):
+            return ()
+        return tuple(each for part in call.args for each in self.of(_unstarred(part), frame, steps + 1))
+
+    def _returned(self, call: ast.Call, frame: Frame, steps: int) -> Found:
+        found: list[ModuleDtype] = []
+        for callee in self.evaluator.callees(call, frame):
+            entered = self.evaluator.enter(callee, call, frame)
+            returns = callee.function.returns if entered is not None else ()
+            for each in returns:
+                found += self.of(each, entered, steps + 1)  # type: ignore[arg-type]
+        return tuple(found)
+
+    # -- names -------------------------------------------------------------------------------------------------
+
+    def _of_name(self, expr: ast.Name | ast.Attribute, frame: Frame, steps: int) -> Found:
+        """The last cast in place before the use, where there is one that always runs; else that and the definitions."""
+        if isinstance(expr, ast.Attribute) and self._is_cast_elsewhere(expr, frame):
+            return ()
+        casts = list(self._casts_in_place(expr, frame))
+        found: list[ModuleDtype] = []
+        for cast, always in reversed(casts):
+            found += (replace(each, sure=each.sure and always) for each in cast)
+            if always:
+                return tuple(found)
+        made: list[Found] = []
+        for binding, home in self.dtype_values.bindings(expr, frame):
+            if binding.expr is not None and expr in (binding.expr, *ast.walk(binding.expr)):
+                continue
+            made.append(self._of_binding(binding, home, steps))
+        if isinstance(expr, ast.Attribute) and not made:
+            made.append(self._of_holder(expr, frame, steps))
+        one = len(made) == 1
+        return (*found, *(replace(each, sure=each.sure and one) for group in made for each in group))
+
+    def _of_holder(self, expr: ast.Attribute, frame: Frame, steps: int) -> Found:
+        """Of a part of a module, `model.encoder`: that of the whole."""
+        return self.of(expr.value, frame, steps + 1)
+
+    def _of_binding(self, binding: Binding, home: Frame, steps: int) -> Found:
+        if binding.kind == "parameter":
+            name = binding.node.arg  # type: ignore[attr-defined]
+            return tuple(
+                each for bound in self._passed(name, home) for each in self.of(bound.expr, bound.frame, steps + 1)
+            )
+        if binding.kind == "opaque" and isinstance(
+            binding.node, ast.For
+        ):  # `for name, layer in model.named_children()`
+            return self.of(binding.node.iter, home, steps + 1)
+        if binding.expr is None or binding.kind not in ("value", "item", "iteration", "entry", "index"):
+            return ()
+        if binding.kind == "item" and isinstance(binding.expr, ast.Tuple | ast.List):
+            parts = binding.expr.elts
+            return self.of(parts[binding.position], home, steps + 1) if binding.position < len(parts) else ()
+        if binding.kind == "item" and isinstance(binding.expr, ast.Call):
+            return self._of_part(binding.expr, binding.position, home, steps)
+        return self.of(binding.expr, home, steps + 1)
+
+    def _of_part(self, call: ast.Call, position: int, home: Frame, steps: int) -> Found:
+        """Of what is unpacked: a part of a tuple that a function returns, or what `prepare(model, ...)` gives back."""
+        found: list[ModuleDtype] = []
+        callees = self.evaluator.callees(call, home)
+        for callee in callees:
+            entered = self.evaluator.enter(callee, call, home)
+            for each in callee.function.returns if entered is not None else ():
+                if isinstance(each, ast.Tuple) and position < len(each.elts):
+                    found += self.of(each.elts[position], entered, steps + 1)  # type: ignore[arg-type]
+        is_prepare = isinstance(call.func, ast.Attribute) and call.func.attr == "prepare"
+        if not callees and is_prepare and position < len(call.args):
+            return self.of(call.args[position], home, steps + 1)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _PARTS:
+            return self.of(call.func.value, home, steps + 1)
+        return tuple(found)
+
+    def _passed(self, name: str, home: Frame) -> list[Bound]:
+        """What a parameter stands for: in the calling context at hand, else in every call outside of tests."""
+        if (bound := home.arguments.get(name)) is not None:
+            return [bound]
+        if home.caller is not None:
+            return []
+        given = self.callers.given(name, home.function)
+        return [bound for site, bound in given if not site.caller.module.file.is_test]
+
+    def _casts_in_place(self, expr: ast.Name | ast.Attribute, frame: Frame) -> Iterator[tuple[Found, bool]]:
+        """The casts on a name before a use of it, in source order, each with whether it always comes before."""
+        function = frame.function
+        asked, text = Location(function, expr).line, ast.unparse(expr)
+        around = self.enclosing.conditions(expr, function)
+        for call in sorted(function.calls, key=lambda each: (each.lineno, each.col_offset)):
+            if call.lineno >= asked or not isinstance(call.func, ast.Attribute) or _root(call) != text:
+                continue
+            if self._leaves(call, expr, function):
+                continue
+            if cast := self._cast(call, frame):
+                alone = [each for each in self.enclosing.conditions(call, function) if each not in around]
+                yield cast, not alone
+
+    def _leaves(self, cast: ast.Call, use: ast.expr, function: Function) -> bool:
+        """Whether a branch that a cast is in, and the use is not, is left by a `return` or the like."""
+        around = {each.node for each in self.enclosing.around(use, function)}
+        return any(
+            isinstance(each.node, ast.If)
+            and each.node not in around
+            and each.part in ("body", "orelse")
+            and isinstance(getattr(each.node, each.part)[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+            for each in self.enclosing.around(cast, function)
+        )
+
+    def _is_cast_elsewhere(self, expr: ast.Attribute, frame: Frame) -> bool:
+        """Whether another method casts an attribute in place: nothing tells which of them comes first."""
+        owner, text = frame.function.owner, ast.unparse(expr)
+        methods = owner.methods.values() if owner is not None and text.startswith("self.") else ()
+        return any(
+            _root(call) == text and bool(self._cast(call, self.evaluator.root_frame(method)))
+            for method in methods
+            if method is not frame.function
+            for call in method.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr in (*_CASTS, "to")
+        )
+
+
+def _root(call: ast.Call) -> str:
+    """What a chain of a module's own methods begins with: `model` of `model.cuda().half()`."""
+    base: ast.expr = call
+    while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+        base = base.func.value
+    return ast.unparse(base)
+
+
+def _unstarred(expr: ast.expr) -> ast.expr:
+    return expr.value if isinstance(expr, ast.Starred) else expr

@@ -1,0 +1,191 @@
+"""Optimizers over float16 parameters, which a cast or a dtype made half, and the scalers that step them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.base.records import record
+from verifygate.static.amp.roles import ScalerKind
+from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.module_dtypes import ModuleDtype
+from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_some
+from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import ExternalName, ExternalResult, Frame, Object, Value
+
+_OPTIMIZERS = "torch.optim."
+_UNSCALES_ITSELF = "_step_supports_amp_scaling"
+"""An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
+Refused = tuple[ModuleDtype, Location, Location]
+"""The cast, the optimizer that has the parameters, and the step that refuses their gradients."""
+
+
+@record(eq=False)
+class HalfOptimizer:
+    """A call that builds an optimizer of torch over parameters that may be float16."""
+
+    name: str
+    call: ast.Call
+    function: Function
+    way: ModuleDtype
+
+    @property
+    def place(self) -> Location:
+        return Location(self.function, self.call)
+
+    @property
+    def options(self) -> dict[str | None, ast.expr]:
+        return {word.arg: word.value for word in self.call.keywords}
+
+
+def half_optimizers(analysis: Analysis) -> Iterator[HalfOptimizer]:
+    """The optimizers of torch over float16 parameters, where a function of the picked modules builds them."""
+    for call, function in analysis.calls:
+        if not last_name(call.func)[:1].isupper() and "optim" not in ast.unparse(call.func):
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        values = analysis.evaluator.values(call.func, frame)
+        names = [each.name for each in values if isinstance(each, ExternalName)]
+        if len(names) != len(values) or not names or not names[0].startswith(_OPTIMIZERS) or "lr_sch" in names[0]:
+            continue
+        if (way := half_way(call, frame, analysis)) is not None:
+            yield HalfOptimizer(names[0].removeprefix(_OPTIMIZERS), call, function, way)
+
+
+def half_way(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
+    """The way in which the parameters that an optimizer is given may be float16.
+
+    None where only some of a module's parameters are taken: those that are trained may be float32.
+    """
+    given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
+    if not given or takes_some(given[0], frame) or _is_lifted(frame.function, analysis):
+        return None
+    for model in models_in(given[0], frame, analysis.evaluator):
+        if (way := analysis.module_dtypes.may_be(Dtype.FLOAT16, model, frame)) is not None:
+            return None if _is_lifted(way.cast.function, analysis) else way
+    return None
+
+
+def takes_unfrozen(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether an optimizer is given only some parameters, in a function that freezes others, itself or by a call."""
+    calls = [each for value in analysis.evaluator.values(optimizer, frame) for each in optimizer_calls(value)]
+    return bool(calls) and all(
+        call.args and takes_some(call.args[0], home) and _freezes(home.function, analysis) for call, home in calls
+    )
+
+
+def _freezes(function: Function, analysis: Analysis) -> bool:
+    parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
+    return any(
+        (isinstance(node, ast.Call) and last_name(node.func) == "requires_grad_" and _is_false(node.args[:1]))
+        or (isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad" and _is_false([node.value]))
+        for part in parts
+        for node in part.own_nodes
+    )
+
+
+def _is_false(given: list[ast.expr]) -> bool:
+    return any(isinstance(each, ast.Constant) and each.value is False for each in given)
+
+
+def optimizer_calls(value: Value) -> tuple[tuple[ast.Call, Frame], ...]:
+    """The call that built an optimizer of torch; none of any other value."""
+    is_optimizer = isinstance(value, ExternalResult) and value.name.startswith(_OPTIMIZERS)
+    return value.calls if is_optimizer else ()  # type: ignore[union-attr]
+
+
+def _is_lifted(function: Function, analysis: Analysis) -> bool:
+    """Whether a function, or one that it calls, makes parameters float again: `p.data = p.data.float()`."""
+    parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "float"
+        and not call.args
+        and isinstance(model_of(call.func.value), ast.Attribute)
+        and last_name(model_of(call.func.value)) in ("data", "weight", "bias", "grad")
+        for part in parts
+        for call in part.calls
+    )
+
+
+def refused_steps(analysis: Analysis) -> Iterator[Refused]:
+    """Steps of optimizers whose parameters a cast in another function, or a dtype that is handed on, made half."""
+    for step in analysis.scaler_calls:
+        if step.method not in ("step", "unscale_") or step.optimizer is None:
+            continue
+        if step.scaler.kind is ScalerKind.IDLE or is_unscaled_for(step.optimizer, step.frame, analysis) is False:
+            continue
+        if any(makes_float(each, analysis) for each in analysis.call_graph.above(step.function)):
+            continue
+        for value in analysis.evaluator.values(step.optimizer, step.frame):
+            for call, home in optimizer_calls(value):
+                way = half_way(call, home, analysis)
+                if way is None or way.cast.function is step.function:
+                    continue  # what is cast where it is stepped is judged by its conditions
+                if _run_together(way.cast, step.place, analysis):
+                    yield way, Location(home.function, call), step.place
+
+
+def refused_by_a_framework(analysis: Analysis) -> Iterator[Refused]:
+    """Optimizers over half parameters that accelerate is given, where it computes in float16: it has a GradScaler."""
+    scaling = {place.node: place for place in analysis.delegation.calls}
+    for call, function in analysis.calls if scaling else ():
+        if last_name(call.func) != "prepare" or not isinstance(call.func, ast.Attribute):
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        owners = [
+            each for each in analysis.evaluator.values(call.func.value, frame) if isinstance(each, ExternalResult)
+        ]
+        made = [scaling[each] for owner in owners for each, _ in owner.calls if each in scaling]
+        for value in (each for given in call.args for each in analysis.evaluator.values(given, frame) if made):
+            for built, home in optimizer_calls(value):
+                if (way := half_way(built, home, analysis)) is not None:
+                    yield way, Location(home.function, built), made[0]
+
+
+def _run_together(cast: Location, step: Location, analysis: Analysis) -> bool:
+    """Whether one program runs both, and no condition of one denies the other."""
+    return cast.path in analysis.import_graph.together(step.path) and analysis.path_conditions.agree(cast, step)
+
+
+def step_of_program(place: Location, analysis: Analysis) -> Location | None:
+    """A step of a live scaler in a program that builds the class of a place, and that leads to the step."""
+    sites = analysis.call_graph.sites(place.function)
+    above = frozenset[Function]().union(*(analysis.call_graph.above(site.caller) for site in sites))
+    for step in analysis.scaler_calls:
+        if step.method != "step" or step.scaler.kind is ScalerKind.IDLE or makes_float(step.function, analysis):
+            continue
+        if above & analysis.call_graph.above(step.function):
+            return step.place
+    return None
+
+
+def is_unscaled_for(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool | None:
+    """Whether the scaler's step unscales for the optimizer that it is given; None where that cannot be told."""
+    evaluator = analysis.evaluator
+    found: list[bool | None] = []
+    for value in evaluator.values(optimizer, frame):
+        match value:
+            case Object(made=made) if any(_UNSCALES_ITSELF in each.attributes for each in evaluator.linearised(made)):
+                found.append(False)
+            case ExternalResult(name=name) if name.startswith("torch.optim."):
+                found.append(True)
+            case Object(made=made) if any(base.startswith("torch.optim.") for base in evaluator.outside_bases(made)):
+                found.append(True)
+            case _:
+                found.append(None)
+    return found[0] if len(set(found)) == 1 else None
+
+
+def makes_float(function: Function, analysis: Analysis) -> bool:
+    """Whether a function makes some model float."""
+    casts = (node.func for node in function.calls if isinstance(node.func, ast.Attribute))
+    return any(
+        cast.attr == "float"
+        and not isinstance(model_of(cast.value), ast.Call)  # `model(x).float()` casts what the model gives
+        and analysis.hot_loops.is_model(cast.value, function)
+        for cast in casts
+    )
