@@ -15,6 +15,7 @@ import io
 import json
 import os
 import runpy
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ RUNS: dict[str, dict[str, Any]] = {
 ENTRY = "main.py"
 """What is run of a program that is a folder."""
 SEED = 7
+LIMIT = 20
+"""Seconds for one run."""
 
 
 def run_all(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
@@ -37,6 +40,9 @@ def run_all(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
     import torch
 
     torch.set_num_threads(1)
+    first = torch.nn.Parameter(torch.zeros(1))
+    torch.optim.SGD([first]).zero_grad()
+    torch.optim.Adam([first]).step()  # what torch imports late is imported before the fork, once
     return {str(path): {name: _forked(path, **options) for name, options in RUNS.items()} for path in paths}
 
 
@@ -44,13 +50,14 @@ def _forked(path: Path, **options: Any) -> str:
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         os.close(reading)
+        signal.alarm(LIMIT)
         os.write(writing, _run(path, **options).encode("utf-8", "replace")[:4096])
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as told:
         outcome = told.read().decode("utf-8")
     os.waitpid(child, 0)
-    return outcome
+    return outcome or f"ended by a signal, after {LIMIT} s or earlier"
 
 
 def _run(path: Path, **options: Any) -> str:
