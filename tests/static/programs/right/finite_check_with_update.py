@@ -14,7 +14,7 @@ def main():
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
         norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        spike = bool(norm > 50.0)
+        spike = bool(norm > 0.8)
         if not spike:
             scaler.step(optimizer)
         scaler.update()
