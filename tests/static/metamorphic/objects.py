@@ -29,7 +29,9 @@ from transformations import Meaningless, Transformation, trainer, unchanging
 # --- containers
 
 
-def replaced(loop: Loop, setup: Sequence[str], names: dict[str, str], *, before: str = "", imports: str = "") -> Program:
+def replaced(
+    loop: Loop, setup: Sequence[str], names: dict[str, str], *, before: str = "", imports: str = ""
+) -> Program:
     """The loop with statements behind its set-up, and other expressions for what that made."""
     return loop.having(
         setup=[*loop.setup, *(statement(f"{line}\n") for line in setup)],
@@ -150,9 +152,7 @@ def names_swapped(loop: Loop) -> Program | None:
         return None
     other = optimizers(loop)[0]
     swap = statement(f"{other}, scaler = scaler, {other}\n")
-    return loop.having(
-        setup=[*loop.setup, swap], body=each(loop.body, Renamed({other: "scaler", "scaler": other}))
-    )
+    return loop.having(setup=[*loop.setup, swap], body=each(loop.body, Renamed({other: "scaler", "scaler": other})))
 
 
 # --- hooks and callbacks
@@ -168,14 +168,16 @@ def tail(loop: Loop, *, own: bool = False) -> tuple[list[Statement], list[Statem
     at = len(body)
     while at:
         node = body[at - 1]
-        calls = isinstance(node, cst.SimpleStatementLine) and not Names(node).assigned and m.matches(node.body[0], m.Expr())
+        calls = (
+            isinstance(node, cst.SimpleStatementLine) and not Names(node).assigned and m.matches(node.body[0], m.Expr())
+        )
         if not calls or (own and not set(Names(node).read) <= outside):
             break
         at -= 1
     return body[:at], body[at:]
 
 
-Wrap = Callable[[Loop, list[Statement], list[Statement]], Program]
+Wrap = Callable[[Loop, list[Statement], list[Statement]], Program | None]
 
 
 def hooked(wrap: Wrap, *, least: int = 2, own: bool = False) -> Callable[[Loop], Program | None]:
@@ -255,13 +257,15 @@ def comment(node: Statement) -> str:
     return f"  {found.value}" if found else ""
 
 
-def ended_by_context(loop: Loop, start: list[Statement], rest: list[Statement]) -> Program:
+def ended_by_context(loop: Loop, start: list[Statement], rest: list[Statement]) -> Program | None:
     """The last calls stand behind the `yield` of a context manager."""
+    if any(m.findall(node, m.Continue()) for node in start):  # it would not leave them out
+        return None
     names = [name for name in Names(*rest).read if name in {*loop.parameters, *loop.made}]
-    manager = function("window", names, [statement("yield\n"), *rest]).with_changes(
+    manager = function("ending", names, [statement("yield\n"), *rest]).with_changes(
         decorators=[cst.Decorator(cst.Name("contextmanager"))]
     )
-    opened = cst.ensure_type(statement(f"with window({', '.join(names)}):\n    pass\n"), cst.With)
+    opened = cst.ensure_type(statement(f"with ending({', '.join(names)}):\n    pass\n"), cst.With)
     return loop.having(
         body=[opened.with_changes(body=block(start))],
         before=[manager],
@@ -308,9 +312,9 @@ TWICE = ("trained_twice", "two_trainers")
 # --- words
 
 WORDS = {
-    "roles": "scheduler scale output loss_fn optimizer model scaler grad inputs clip".split(),
-    "flags": "skip bad spike use_amp enabled skip_optimizer_step found_inf is_last no_sync debug".split(),
-    "steps": "zero_grad unscale_ update backward clip_grad step accumulate autocast_ctx ema penalty".split(),
+    "roles": ("scheduler", "scale", "output", "loss_fn", "optimizer", "model", "scaler", "grad", "inputs", "clip"),
+    "flags": ("skip", "bad", "spike", "use_amp", "enabled", "skip_optimizer_step", "found_inf", "is_last", "no_sync"),
+    "steps": ("zero_grad", "unscale_", "update", "backward", "clip_grad", "step", "accumulate", "ema", "penalty"),
 }
 """Words that say something, of something else."""
 
@@ -399,13 +403,9 @@ def steps_in_package(loop: Loop, start: list[Statement], rest: list[Statement]) 
     """The last calls are functions of a package, a module each, that its __init__ exports."""
     made = [loop.helper(f"part{at}", [node]) for at, node in enumerate(rest)]
     exported = ", ".join(f"part{at}" for at in range(len(made)))
-    text = loop.having(
-        body=[*start, *(use for _, use in made)], imports=[statement(f"from parts import {exported}\n")]
-    )
+    text = loop.having(body=[*start, *(use for _, use in made)], imports=[statement(f"from parts import {exported}\n")])
     inits = "".join(f"from .module{at} import part{at}\n" for at in range(len(made)))
-    modules = {
-        f"parts/module{at}.py": cst.Module([*loop.imports, helper]).code for at, (helper, _) in enumerate(made)
-    }
+    modules = {f"parts/module{at}.py": cst.Module([*loop.imports, helper]).code for at, (helper, _) in enumerate(made)}
     return text | modules | {"parts/__init__.py": inits}
 
 

@@ -4,7 +4,7 @@ A program asks for float16 on CUDA; here it gets bfloat16 on the CPU and a live 
 bit. Its weights, those of all optimizers that it makes, must be the same from loss scale 2^8, from 2^16 and with the
 scaler switched off, and a gradient that overflows must not reach them.
 
-As a script it prints one JSON object, of program and what each run came to: `python oracle.py PATH...`.
+As a script it prints one JSON object, of program and what each run came to: `python oracle.py RUN,... PATH...`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ LIMIT = 20
 """Seconds for one run."""
 
 
-def run_all(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
-    """Every program in every kind of run, each in a process of its own forked from this one."""
+def run_all(runs: Sequence[str], paths: Sequence[Path]) -> dict[str, dict[str, str]]:
+    """Every program in some kinds of run, each in a process of its own forked from this one."""
     import torch
 
     torch.set_num_threads(1)
     first = torch.nn.Parameter(torch.zeros(1))
     torch.optim.SGD([first]).zero_grad()
     torch.optim.Adam([first]).step()  # what torch imports late is imported before the fork, once
-    return {str(path): {name: _forked(path, **options) for name, options in RUNS.items()} for path in paths}
+    return {str(path): {name: _forked(path, **RUNS[name]) for name in runs} for path in paths}
 
 
 def _forked(path: Path, **options: Any) -> str:
@@ -131,4 +131,4 @@ def _poison(torch: Any, at: int) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run_all([Path(given) for given in sys.argv[1:]])))
+    print(json.dumps(run_all(sys.argv[1].split(","), [Path(given) for given in sys.argv[2:]])))
