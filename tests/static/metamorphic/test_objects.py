@@ -16,17 +16,19 @@ from typing import NamedTuple
 
 import pytest
 from objects import OBJECTS, TWICE
-from rewriting import Program
-from test_metamorphic import LOOPS, MARK, marked, parsed, verdict
+from rewriting import Loop, Program
+from test_metamorphic import LOOPS as PLAIN_LOOPS
+from test_metamorphic import MARK, marked, verdict
 
 ORACLE = Path(__file__).parents[1] / "programs" / "oracle.py"
+LOOPS = PLAIN_LOOPS | {file.stem: file for file in sorted((Path(__file__).parent / "more_loops").glob("*.py"))}
 PAIRS = [(loop, name) for name in OBJECTS for loop in LOOPS]
 SAMPLE = 6
 """One of so many combinations is judged in the default run."""
 
 
 class Gap(NamedTuple):
-    """The loops that are misjudged behind one transformation, and why."""
+    """The loops that are misjudged behind one transformation (or the other way round), and why."""
 
     what_happens: str
     loops: Collection[str]
@@ -39,6 +41,8 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp104_region_over_steps",
             "bad_amp210_update_between_steps",
             "good_two_optimizers",
+            "bad_amp201_other_optimizer_unscaled",
+            "good_short_last_window",
         },
     ),
     "state_unpacked_each_time": Gap(
@@ -48,12 +52,14 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp209_missing_update",
             "bad_amp209_missing_update_with_unscale",
             "bad_amp212_never_zeroed",
+            "bad_amp214_open_window",
         },
     ),
     "optimizers_by_values": Gap(
-        "a step for each value of a dict is not followed in a region",
+        "what is done for each value of a dict is not followed",
         {
             "bad_amp104_region_over_steps",
+            "good_short_last_window",
         },
     ),
     "one_name_in_turn": Gap(
@@ -69,6 +75,9 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp210_update_before_step",
             "bad_amp210_update_between_steps",
             "bad_amp212_zeroed_before_step",
+            "bad_amp201_other_optimizer_unscaled",
+            "bad_amp214_open_window",
+            "good_short_last_window",
         },
     ),
     "names_swapped": Gap(
@@ -76,6 +85,7 @@ GAPS: Mapping[str, Gap] = {
         {
             "bad_amp207_step_past_scaler",
             "bad_amp208_double_step",
+            "good_short_last_window",
         },
     ),
     "hooks_in_list": Gap(
@@ -94,6 +104,8 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp212_never_zeroed",
             "bad_amp212_zeroed_before_step",
             "good_norm_after_unscale",
+            "bad_amp201_other_optimizer_unscaled",
+            "bad_amp305_no_scaler",
         },
     ),
     "lambdas_in_list": Gap(
@@ -112,6 +124,8 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp212_never_zeroed",
             "bad_amp212_zeroed_before_step",
             "good_norm_after_unscale",
+            "bad_amp201_other_optimizer_unscaled",
+            "bad_amp305_no_scaler",
         },
     ),
     "callbacks_in_list": Gap(
@@ -132,6 +146,9 @@ GAPS: Mapping[str, Gap] = {
             "good_adversaries",
             "good_norm_after_unscale",
             "good_two_optimizers",
+            "bad_amp201_other_optimizer_unscaled",
+            "bad_amp305_no_scaler",
+            "good_sharpness_aware",
         },
     ),
     "callbacks_by_name": Gap(
@@ -149,6 +166,9 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp211_clip_after_step",
             "bad_amp212_never_zeroed",
             "bad_amp212_zeroed_before_step",
+            "bad_amp201_other_optimizer_unscaled",
+            "bad_amp305_no_scaler",
+            "good_sharpness_aware",
         },
     ),
     "two_trainers": Gap(
@@ -156,12 +176,15 @@ GAPS: Mapping[str, Gap] = {
         {
             "bad_amp203_unscale_each_micro_batch",
             "bad_amp211_clip_after_step",
+            "bad_amp214_open_window",
         },
     ),
     "worded_as_roles": Gap(
-        "the word `scheduler` decides",
+        "the words `scheduler` and `scale` decide",
         {
             "bad_amp208_double_step",
+            "bad_amp214_open_window",
+            "bad_amp305_no_scaler",
         },
     ),
     "worded_as_flags": Gap(
@@ -177,9 +200,65 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp209_missing_update",
             "bad_amp209_missing_update_with_unscale",
             "bad_amp212_never_zeroed",
+            "bad_amp214_open_window",
+            "bad_amp301_scaler_in_loop",
+        },
+    ),
+    "state_in_list": Gap(
+        "elements of a list are not told apart where a window closes",
+        {
+            "good_short_last_window",
+        },
+    ),
+    "worded_as_steps": Gap(
+        "the words `update` and `step` decide",
+        {
+            "bad_amp205_penalty_of_scaled",
+            "bad_amp214_open_window",
+        },
+    ),
+    "names_rotated": Gap(
+        "the words of the other objects decide",
+        {
+            "bad_amp214_open_window",
+        },
+    ),
+    "steps_in_package": Gap(
+        "a step in another module is not linked to the region",
+        {
+            "bad_amp305_no_scaler",
         },
     ),
 }
+
+HAND_WRITTEN = Gap(
+    "gradients written by hand are taken for scaled ones",
+    {
+        "state_by_variable_key",
+        "callbacks_in_list",
+        "two_trainers",
+        "worded_as_roles",
+        "worded_as_flags",
+        "state_in_list",
+        "state_in_namedtuple",
+        "models_in_dict",
+        "bound_again_each_time",
+        "ended_by_context",
+        "phase_called_twice",
+        "trained_twice",
+        "worded_as_steps",
+        "names_rotated",
+        "mixin_in_other_file",
+        "steps_in_package",
+        "nested_helpers_over_files",
+    },
+)
+"""The transformations behind which good_inner_and_outer, misjudged as it is written, is misjudged too."""
+
+
+@cache
+def parsed(loop: str) -> Loop:
+    return Loop.parse(LOOPS[loop].read_text(encoding="utf-8"))
 
 
 @cache
@@ -191,13 +270,19 @@ def applicable() -> Iterator[tuple[str, str]]:
     return ((loop, name) for loop, name in PAIRS if transformed(loop, name) is not None)
 
 
+def gap(loop: str, name: str) -> str:
+    """What is known to go wrong with the pair; empty where nothing is."""
+    if name in GAPS and loop in GAPS[name].loops:
+        return GAPS[name].what_happens
+    return HAND_WRITTEN.what_happens if loop == "good_inner_and_outer" and name in HAND_WRITTEN.loops else ""
+
+
 def cases() -> Iterator[object]:
     for loop, name in applicable():
         marks: list[pytest.MarkDecorator] = []
         if zlib.crc32(f"{loop}-{name}".encode()) % SAMPLE:
             marks.append(pytest.mark.slow)
-        if name in GAPS and loop in GAPS[name].loops:
-            reason = GAPS[name].what_happens
+        if reason := gap(loop, name):
             marks.append(pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason))
         yield pytest.param(loop, name, marks=marks, id=f"{loop}-{name}")
 
@@ -223,7 +308,7 @@ def test_transformation_changes_loops_and_loses_no_mark(name: str):
 
 
 def test_gaps_name_what_exists():
-    assert set(GAPS) <= set(OBJECTS)
+    assert set(GAPS) | set(HAND_WRITTEN.loops) <= set(OBJECTS)
     for gap in GAPS.values():
         assert set(gap.loops) <= set(LOOPS)
 

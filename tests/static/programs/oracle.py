@@ -27,6 +27,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "high": {"scale": 2.0**16},
     "off": {"enabled": False},
     "overflow": {"scale": 2.0**8, "poisoned": 2},
+    "overflow at first": {"scale": 2.0**8, "poisoned": 1},
+    "overflow in third": {"scale": 2.0**8, "poisoned": 3},
 }
 ENTRY = "main.py"
 """What is run of a program that is a folder."""
