@@ -277,15 +277,14 @@ def ended_by_context(loop: Loop, start: list[Statement], rest: list[Statement]) 
 
 
 def phase_called_twice(loop: Loop) -> Program:
-    """The loop is a function that gets its objects, called for one half of the batches and for the other."""
+    """The loop is a function that gets its objects, called for the first six batches and for the rest: no window is cut."""
     given = [*loop.parameters, *unchanging(loop)]
     rebound = [name for name in loop.made if name not in given]
     setup = [line for line in loop.setup if set(Names(line).assigned) & set(rebound)]
     phase = function("phase", given, [*setup, loop.head])
-    half = "len(batches) // 2"
     calls = [
         statement(f"phase({', '.join(f'batches[{part}]' if name == 'batches' else name for name in given)})\n")
-        for part in (f": {half}", f"{half} :")
+        for part in (": 6", "6 :")
     ]
     return loop.having(loop=calls, before=[phase])
 
