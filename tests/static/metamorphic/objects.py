@@ -277,7 +277,7 @@ def ended_by_context(loop: Loop, start: list[Statement], rest: list[Statement]) 
 
 
 def phase_called_twice(loop: Loop) -> Program:
-    """The loop is a function that gets its objects, called for the first six batches and for the rest: no window is cut."""
+    """The loop is a function that gets its objects, called for six batches, then the rest: no window is cut."""
     given = [*loop.parameters, *unchanging(loop)]
     rebound = [name for name in loop.made if name not in given]
     setup = [line for line in loop.setup if set(Names(line).assigned) & set(rebound)]
