@@ -1,0 +1,22 @@
+import torch
+from torch import nn
+
+
+def main():
+    model = nn.Linear(6, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for _ in range(6):
+        x, y = torch.randn(8, 6), torch.randint(0, 3, (8,))
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = nn.functional.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        limit = 0.05 * scaler.get_scale()
+        nn.utils.clip_grad_value_(model.parameters(), limit)
+        scaler.step(optimizer)
+        scaler.update()
+
+
+if __name__ == "__main__":
+    main()
