@@ -40,6 +40,7 @@ from verifygate.static.values.domain import (
     same,
     truth_of,
 )
+from verifygate.static.values.frames import Frames
 from verifygate.static.values.overrides import Overrides
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.replaced_functions import ReplacedFunctions
@@ -64,9 +65,11 @@ class Evaluator:
         self.program = program
         self.modules = modules
         self._settings_hold = settings_hold
-        self._module_frames: dict[Module, Frame] = {}
-        self._method_frames: dict[Function, Frame] = {}
-        self._heirs_frames: dict[tuple[Function, Class], Frame] = {}
+        self._frames = Frames(self)
+        self.module_frame = self._frames.of_module
+        self.root_frame = self._frames.of_function
+        self.heirs_frame = self._frames.of_method
+        self.defining_frame = self._frames.of_constructor
         self._busy: set[tuple[Hashable, int]] = set()
         self._importing: set[tuple[str, str]] = set()
         self._steps = 0
@@ -78,33 +81,8 @@ class Evaluator:
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
-        for frame in (*self._module_frames.values(), *self._method_frames.values(), *self._heirs_frames.values()):
-            frame.forget()
+        self._frames.forget()
         vars(self).clear()
-
-    def module_frame(self, module: Module) -> Frame:
-        if (frame := self._module_frames.get(module)) is None:
-            frame = self._module_frames[module] = Frame(module.body)
-        return frame
-
-    def root_frame(self, function: Function) -> Frame:
-        """A frame for a function entered from nowhere in particular."""
-        if (frame := self._method_frames.get(function)) is None:
-            if function.node is function.module.tree:
-                return self.module_frame(function.module)
-            enclosing = function.enclosing
-            outer = self.root_frame(enclosing) if enclosing and enclosing.symbol else None
-            frame = self._method_frames[function] = Frame(function, receiver_class=function.owner, enclosing=outer)
-        return frame
-
-    def heirs_frame(self, method: Function, made: Class | None) -> Frame:
-        """A frame for a method entered from nowhere in particular, on an object of a class that may derive from its."""
-        if made is None or made is method.owner:
-            return self.root_frame(method)
-        frame = self._heirs_frames.get((method, made))
-        if frame is None:
-            frame = self._heirs_frames[method, made] = Frame(method, receiver_class=made)
-        return frame
 
     # -- expressions -------------------------------------------------------------------------------------------
 
@@ -321,23 +299,6 @@ class Evaluator:
                 if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made or base)):
                     found.append(UNKNOWN)  # a default: a dataclass's constructor, or a loop over names, may set it
         return found if bound else _NOTHING_KNOWN
-
-    def defining_frame(self, method: Function, made: Class | None, call: Bound | None) -> Frame:
-        """The frame in which a method gave an object an attribute: its constructor's, as the allocation entered it.
-
-        So what two objects of a class were given is told apart by their allocation sites.
-        """
-        if call is None or made is None or not isinstance(call.expr, ast.Call):
-            return self.heirs_frame(method, made)
-        constructors = (each.methods.get("__init__") for each in self.linearised(made))
-        if method is not next(filter(None, constructors), None):
-            return self.heirs_frame(method, made)
-        key = (call.expr, method)
-        if (frame := call.frame.constructed.get(key)) is None:
-            frame = self.enter(FunctionValue(method, call), call.expr, call.frame) or self.heirs_frame(method, made)
-            frame.receiver_class = made
-            call.frame.constructed[key] = frame
-        return frame
 
     def linearised(self, made: Class) -> tuple[Class, ...]:
         """The class and the project's classes it derives from, in method resolution order."""

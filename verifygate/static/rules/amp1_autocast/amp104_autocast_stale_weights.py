@@ -79,7 +79,7 @@ from verifygate.static.amp.roles import identifiers
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.region_spans import further_places
 from verifygate.static.paths.diagnosis import ViolationReport
-from verifygate.static.rule import FURTHER, Match, Rule, statement_text
+from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
@@ -121,7 +121,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
             f"this region stays open over several steps of `{_named(report)}`:"
             " every forward in it uses the weights of the first",
             certain=report.certain,
-            steps=(*report.path, *((place, label + FURTHER) for place, label in further_places(report, analysis))),
+            steps=report.path,
+            places=tuple(place for place, _ in further_places(report, analysis)),
         )
     writing = _writing(analysis)
     for region in analysis.written_regions.all:

@@ -70,7 +70,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from verifygate.model import NotFollowed, Severity
+from verifygate.model import Severity
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.rule import Match, Rule
@@ -126,7 +126,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             reason = (
                 f"whether `{ast.unparse(foreign.func)}`, which is not in the project, casts what the island gives it"
             )
-            analysis.not_followed.append(NotFollowed(path=region.place.path, line=region.place.line, reason=reason))
+            analysis.gave_up(region.place, reason, RULE.code)
 
 
 def _forgotten_twins(island: WrittenRegion) -> Iterator[Match]:
