@@ -74,7 +74,7 @@ class ParameterSets:
     def of_optimizer(self, optimizer: ast.expr, frame: Frame) -> ParameterSet | None:
         """What an optimizer updates, by the call that makes it; of several calls, if they all update the same."""
         found: set[ParameterSet | None] = set()
-        for value in self._evaluator.values(optimizer, frame):
+        for value in self._evaluator.values(_at_use(optimizer, frame), frame):
             if isinstance(value, ExternalResult) and value.calls:
                 call, home = value.calls[-1]
                 given = next((word.value for word in call.keywords if word.arg == "params"), None)
@@ -207,6 +207,16 @@ class ParameterSets:
         """What one binding of several gives a name: the argument for a parameter, else an object of its own."""
         given = home.arguments.get(binding.node.arg) if binding.kind == "parameter" else None  # type: ignore[attr-defined]
         return self._paths.of(given.expr, given.frame) if given is not None else own
+
+
+def _at_use(expr: ast.expr, frame: Frame) -> ast.expr:
+    """What a variable that is bound several times is an alias of where it stands: `current = head_optimizer`."""
+    while isinstance(expr, ast.Name) and len(frame.function.scope.names.get(expr.id, ())) > 1:
+        here = reaching(expr.id, expr, frame.function)
+        if here is None or len(here) != 1 or here[0].kind != "value" or not isinstance(here[0].expr, ast.Name):
+            break
+        expr = here[0].expr
+    return expr
 
 
 def _allocation(value: Value) -> tuple[ast.Call, Frame] | None:
