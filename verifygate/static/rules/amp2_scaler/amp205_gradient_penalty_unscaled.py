@@ -124,7 +124,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates outputs that nothing scales, and divides by the scale"
             yield Match(place, message, certain=False, remedy="differentiate `scaler.scale(outputs)`")
-        if _is_scaled(call, function) or _is_divided(call, function, analysis, _DEPTH):
+        if _is_scaled(call, function) or _is_divided(call, function, analysis, 0):
             continue
         places = _half_places(call, function, analysis, _DEPTH)
         if not places and (made := _made_in_half(call, function, analysis)):
@@ -203,9 +203,11 @@ def _takes(call: ast.Call, derived: tuple[ast.Call, set[str]]) -> bool:
 
 
 def _factors(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
-    """The two sides of a quotient or product, either way round."""
+    """The dividend and the divisor of a quotient, and the factors of a product, either way round."""
     match node:
-        case ast.BinOp(left=left, op=ast.Div() | ast.Mult(), right=right):
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return [(left, right)]
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
             return [(left, right), (right, left)]
         case ast.AugAssign(target=left, op=ast.Div() | ast.Mult(), value=right):
             return [(left, right)]
