@@ -12,14 +12,14 @@ class Unit:
             loss, outputs = self.compute_loss(state, data)
         grad_scaler = self.grad_scaler
         if grad_scaler:
-            loss = grad_scaler.scale(loss)  # expect: AMP204 likely
+            loss = grad_scaler.scale(loss)
         loss.backward()
-        return loss, outputs
+        return loss, outputs  # expect: AMP204 likely
 
 
 def step(model, loss_fn, batch, scaler: torch.amp.GradScaler):
     with torch.autocast("cuda", dtype=torch.float16):
         loss = loss_fn(model(batch))
-    loss = scaler.scale(loss)  # expect: AMP204 likely
+    loss = scaler.scale(loss)
     loss.backward()
-    return loss
+    return loss  # expect: AMP204 likely

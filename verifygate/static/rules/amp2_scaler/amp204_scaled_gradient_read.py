@@ -6,8 +6,9 @@ where the scaler is a framework's (Accelerate, Fabric, Lightning's `manual_backw
 then, and of low severity where the program does not say float16.
 
 And `.item()` or `float()` of a variable that holds `scaler.scale(loss)`, and such a variable that is added up, logged,
-printed or returned after its backward. A function that reckons with `get_scale()` does its own arithmetic and is left
-alone.
+printed or returned after its backward. A function that reckons with `get_scale()` does its own arithmetic: of it only a
+scaled loss is reported that is divided by a scale read after `update()`. And `wandb.watch` of gradients in a program
+that scales: its hooks run in the backward, before any `unscale_`.
 
 ## Why is this bad
 The number is wrong by the loss scale, a factor of tens of thousands that changes while the run goes on: a logged norm
@@ -56,8 +57,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: where else `unscale_` is called decides where the reading may stand.
 
 ## What it cannot see
-Gradients read through hooks, or inside libraries. A scaled loss that is passed to another function before it is read;
-what is done with one that is returned.
+Gradients read through other hooks, or inside libraries. A scaled loss that is passed to another function before it is
+read; what is done with one that is returned.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-gradients
@@ -78,6 +79,7 @@ from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import ExternalResult, Literal
 
 RULE = Rule(
     code="AMP204",
@@ -90,7 +92,7 @@ RULE = Rule(
 )
 
 _READERS = frozenset({"item", "tolist"})
-_SAME_NUMBER = frozenset({"detach", "cpu", "clone", "mean", "sum", "numpy"})
+_SAME_NUMBER = frozenset({"detach", "cpu", "clone", "mean", "sum", "numpy", "float", "double"})
 _ASK_ANYTHING = frozenset({"isfinite", "isnan", "isinf", "isinstance", "type", "id", "is_tensor", "backward", "grad"})
 """Functions for which it does not matter by what a loss is multiplied."""
 
@@ -113,6 +115,9 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for call in analysis.scaler_calls:
         if call.method == "scale" and not _does_its_own_arithmetic(call.function):
             yield from _scaled_losses(call, analysis)
+        elif call.method == "scale":
+            yield from _divided_late(call, analysis)
+    yield from _watched(analysis)
     yield from framework_scalers.matches(Event.READ, "reads gradients", analysis)
 
 
@@ -125,14 +130,13 @@ def _is_of_an_optimizer(function: Function, analysis: Analysis) -> bool:
 def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     """Readings of the variable that `x = scaler.scale(...)` fills, until it is filled anew."""
     function = call.function
-    holder = analysis.enclosing.parent(call.call, function)
-    if not (isinstance(holder, ast.Assign) and holder.value is call.call and isinstance(holder.targets[0], ast.Name)):
+    if (holder := _holder(call, analysis)) is None:
         return
-    name = holder.targets[0].id
+    name = holder.targets[0].id  # type: ignore[attr-defined]
     if (left := _returned(name, holder, function)) is not None:
         message = f"`{name}` is returned as the loss while it is multiplied by the loss scale"
         steps = ((Location(function, holder), "scaled"), (Location(function, left), "returned"))
-        yield Match(Location(function, holder), message, certain=False, steps=steps)
+        yield Match(Location(function, left), message, certain=False, steps=steps)
     derived = min(_derived(name, holder, function), default=None)
     for node in (each for kind in _TAKERS for each in function.of_kind(kind)):
         number, keep = _read(node, name), _kept(node, name)
@@ -144,6 +148,91 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
             message = f"`{statement_text(place)}` reads a loss that is multiplied by the loss scale"
             steps = ((Location(function, holder), "scaled"), (place, "read"))
             yield Match(place, message, certain=number is not None, steps=steps)
+
+
+def _holder(call: ScalerCall, analysis: Analysis) -> ast.Assign | None:
+    """The assignment that gives a variable the scaled loss: always, or by a conditional expression."""
+    value: ast.AST = call.call
+    for ancestor in analysis.enclosing.around(call.call, call.function):
+        match ancestor.node:
+            case ast.IfExp() if ancestor.part != "test":
+                value = ancestor.node
+            case ast.Assign(targets=[ast.Name(), *_]) if ancestor.node.value is value:
+                return ancestor.node
+            case _:
+                return None
+    return None
+
+
+def _divided_late(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
+    """Quotients of a scaled loss and a scale that is asked for only when `update()` may have changed it."""
+    function = call.function
+    if (holder := _holder(call, analysis)) is None:
+        return
+    name = holder.targets[0].id  # type: ignore[attr-defined]
+    here = Location(function, holder)
+    own = analysis.roles.object(call.receiver, call.frame)
+    calls = [
+        each
+        for each in analysis.scaler_calls
+        if each.function is function and analysis.roles.object(each.receiver, each.frame) == own
+    ]
+    updates = [each.place for each in calls if each.method == "update" and each.place.line > holder.lineno]
+    asked = {each.call for each in calls if each.method == "get_scale"}
+    for node in function.of_kind(ast.BinOp):
+        uses = [each for each in walk(node.left) if isinstance(each, ast.Name) and each.id == name]
+        if not isinstance(node.op, ast.Div) or not any(_reaches(holder, use, function) for use in uses):
+            continue
+        place = Location(function, node)
+        for read in asked & set(_definitions(node.right, function)):
+            between = [each for each in updates if each.line < read.lineno]
+            if any(analysis.path_conditions.agree(here, each) for each in between):
+                message = f"`{statement_text(place)}` divides by the scale after `update()`, which may have changed it"
+                steps = ((here, "scaled"), (between[0], "the scale may change"), (place, "divided"))
+                remedy = "ask for `scaler.get_scale()` before `scaler.update()`, or keep the loss as it was"
+                yield Match(place, message, certain=False, steps=steps, remedy=remedy)
+
+
+def _definitions(expr: ast.expr, function: Function) -> Iterator[ast.AST]:
+    """The nodes of an expression, and of what defines its names."""
+    for node in walk(expr):
+        yield node
+        found = (reaching(node.id, node, function) or ()) if isinstance(node, ast.Name) else ()
+        yield from (
+            part for each in found if each.kind == "value" and each.expr is not None for part in walk(each.expr)
+        )
+
+
+def _watched(analysis: Analysis) -> Iterator[Match]:
+    """Calls of `wandb.watch`, whose hooks take gradients as a backward makes them, in a program that scales."""
+    scaled = [call for call in analysis.scaler_calls if call.method == "scale"]
+    for call, function in analysis.calls if scaled else ():
+        if last_name(call.func) != "watch" or not _is_watch(call, function, analysis):
+            continue
+        above = analysis.call_graph.above(function)
+        joined = next((each for each in scaled if above & analysis.call_graph.above(each.function)), None)
+        if joined is not None:
+            place = Location(function, call)
+            message = f"`{statement_text(place)}` takes gradients in the backward, multiplied by the loss scale"
+            remedy = 'watch parameters only (`log="parameters"`), and log gradients after `scaler.unscale_(optimizer)`'
+            yield Match(place, message, certain=False, steps=((joined.place, "scaled"),), remedy=remedy)
+
+
+def _is_watch(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    """Whether a call is `wandb.watch`, or that of a run, and asks for gradients: by default it does."""
+    frame = analysis.evaluator.root_frame(function)
+    if analysis.roles.known_name(call.func, frame) != "wandb.watch":
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        values = analysis.evaluator.values(call.func.value, frame)
+        if not any(isinstance(value, ExternalResult) and value.name == "wandb.init" for value in values):
+            return False
+    given = next((word.value for word in call.keywords if word.arg == "log"), None)
+    given = call.args[2] if given is None and len(call.args) > 2 else given
+    if given is None:
+        return True
+    values = analysis.evaluator.values(given, frame)
+    return any(not isinstance(value, Literal) or value.value in ("all", "gradients") for value in values)
 
 
 def _reaches(holder: ast.Assign, use: ast.Name, function: Function) -> bool:
@@ -171,9 +260,9 @@ def _returned(name: str, holder: ast.Assign, function: Function) -> ast.Return |
         if node.value is None or not derived or node.lineno <= min(derived):
             continue
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        for part in parts:
-            if isinstance(part, ast.Name) and part.id == name:
-                return node if _reaches(holder, part, function) else None
+        for part in map(_base, parts):
+            if isinstance(part, ast.Name) and part.id == name and _reaches(holder, part, function):
+                return node
     return None
 
 

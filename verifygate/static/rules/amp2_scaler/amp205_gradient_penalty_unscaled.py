@@ -5,7 +5,7 @@ Reports `torch.autograd.grad(..., create_graph=True)` in a project with a GradSc
 
 - it, or the call that leads to it, is inside a float16 autocast region, and neither are the outputs scaled nor is the
   result divided by the scale;
-- its outputs are scaled, and neither the function nor a caller divides by the scale;
+- its outputs are scaled, and what it gives flows into no division by the scale, here, in a call or in a caller;
 - its result is divided by the scale, and neither the function nor a caller scaled the outputs (likely).
 
 ## Why is this bad
@@ -124,7 +124,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates outputs that nothing scales, and divides by the scale"
             yield Match(place, message, certain=False, remedy="differentiate `scaler.scale(outputs)`")
-        if _is_scaled(call, function):
+        if _is_scaled(call, function) or _is_divided(call, function, analysis, 0):
             continue
         places = _half_places(call, function, analysis, _DEPTH)
         if not places and (made := _made_in_half(call, function, analysis)):
@@ -155,11 +155,86 @@ def _is_penalty(call: ast.Call, function: Function, analysis: Analysis) -> bool:
 
 
 def _stays_scaled(call: ast.Call, function: Function, analysis: Analysis) -> bool:
-    """Whether the outputs are scaled in the call itself, and neither the function nor a caller knows the scale."""
+    """Whether the outputs are scaled in the call itself, and the derivative flows into no division by the scale."""
     if not any(each.method == "scale" and each.call in set(walk(call)) for each in analysis.scaler_calls):
         return False
-    around = (function, *(site.caller for site in analysis.call_graph.sites(function)))
-    return not any(re.search(_KNOWS_SCALE, ast.unparse(each.node)) for each in around)
+    return not _is_divided(call, function, analysis, _DEPTH)
+
+
+def _is_divided(source: ast.Call, function: Function, analysis: Analysis, depth: int) -> bool:
+    """Whether a derivative, or what it flows into, may be divided by the scale: here, in a call or in a caller."""
+    derived = _flow(source, function)
+    nodes = [node for node in function.own_nodes if not isinstance(node, ast.Name)]
+    for node in nodes:
+        if any(_meets_scale(one, other, derived, function) for one, other in _factors(node)):
+            return True
+        given = depth and isinstance(node, ast.Call) and node is not source and _takes(node, derived)
+        called = analysis.call_graph.callees(node, function) if given else ()  # type: ignore[arg-type]
+        if any(re.search(_KNOWS_SCALE, ast.unparse(each.node)) for each in called):
+            return True
+    if not depth or not any(_holds(result, derived) for result in function.returns):
+        return False
+    sites = analysis.call_graph.sites(function)
+    return any(_is_divided(site.call, site.caller, analysis, depth - 1) for site in sites)
+
+
+def _flow(source: ast.Call, function: Function) -> tuple[ast.Call, set[str]]:
+    """A call, and the local names that hold its result or what is computed from it."""
+    names: set[str] = set()
+    while True:
+        found = {
+            name
+            for name, bindings in function.scope.names.items()
+            for each in bindings
+            if each.expr is not None and _holds(each.expr, (source, names))
+        }
+        if found <= names:
+            return source, names
+        names |= found
+
+
+def _holds(expr: ast.AST, derived: tuple[ast.Call, set[str]]) -> bool:
+    source, names = derived
+    return any(node is source or (isinstance(node, ast.Name) and node.id in names) for node in walk(expr))
+
+
+def _takes(call: ast.Call, derived: tuple[ast.Call, set[str]]) -> bool:
+    return any(_holds(each, derived) for each in (*call.args, *(word.value for word in call.keywords)))
+
+
+def _factors(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """The dividend and the divisor of a quotient, and the factors of a product, either way round."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return [(left, right)]
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return [(left, right), (right, left)]
+        case ast.AugAssign(target=left, op=ast.Div() | ast.Mult(), value=right):
+            return [(left, right)]
+        case ast.Call(func=ast.Attribute(value=left, attr="div" | "div_" | "mul" | "mul_"), args=[right, *_]):
+            return [(left, right)]
+        case ast.Call(func=ast.Attribute(attr=attr), args=[left, right, *_]) if "div" in attr or "mul" in attr:
+            return [(left, right), (right, left)]
+    return []
+
+
+def _meets_scale(value: ast.expr, other: ast.expr, derived: tuple[ast.Call, set[str]], function: Function) -> bool:
+    """Whether a derivative is divided by what may be the scale, or by its own size, in which the scale is too."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="item" | "detach")) | ast.Call(func=ast.Name(id="float")):
+            return False  # what is only shown is no part of the loss
+    return _holds(value, derived) and (_may_be_scale(other, function, _DEPTH) or _holds(other, derived))
+
+
+def _may_be_scale(expr: ast.AST, function: Function, followed: int) -> bool:
+    for node in walk(expr):
+        if isinstance(node, ast.Name | ast.Attribute) and "scale" in last_name(node):
+            return True
+        if isinstance(node, ast.Name) and followed:
+            bound = function.scope.names.get(node.id, ())
+            if any(each.expr is not None and _may_be_scale(each.expr, function, followed - 1) for each in bound):
+                return True
+    return False
 
 
 def _only_divided(function: Function, analysis: Analysis) -> bool:
@@ -182,7 +257,10 @@ def _only_divided(function: Function, analysis: Analysis) -> bool:
     if not any(isinstance(each.op, ast.Div) and _speaks_of(each.right, names) for each in operations):
         return False
     sites = analysis.call_graph.sites(function)
-    return bool(sites) and not any(_is_scaled(site.call, site.caller) for site in sites)
+    return bool(sites) and not any(
+        _is_scaled(site.call, site.caller) or any(word in ast.unparse(site.caller.node) for word in _SCALES[:2])
+        for site in sites
+    )
 
 
 def _asks_for_scale(expr: ast.expr | None) -> bool:
@@ -276,7 +354,7 @@ def _may_contradict(context: ast.expr, node: ast.AST, function: Function, analys
 
 
 def _is_scaled(call: ast.Call, function: Function) -> bool:
-    """Whether the outputs are scaled where they stand or are bound, or the function asks for the scale."""
+    """Whether what a call is given is scaled where it stands or is bound."""
     bound = [
         binding.expr
         for node in walk(call)
@@ -284,7 +362,7 @@ def _is_scaled(call: ast.Call, function: Function) -> bool:
         for binding in function.scope.names.get(node.id, ())
         if binding.expr is not None
     ]
-    return any(map(_scales, (call, *bound))) or any(word in ast.unparse(function.node) for word in _SCALES[:2])
+    return any(map(_scales, (call, *bound)))
 
 
 def _scales(node: ast.AST) -> bool:

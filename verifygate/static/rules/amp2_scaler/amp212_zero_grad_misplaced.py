@@ -5,7 +5,9 @@ Reports
 
 - a backward that adds to gradients which a step has already used, if nothing zeroes them;
 - a `zero_grad` between a backward and its step;
-- a `zero_grad` on every micro-batch of an accumulation, so that only the last micro-batch counts.
+- a `zero_grad` on every micro-batch of an accumulation, so that only the last micro-batch counts; also one that comes
+  before the backward in `with accelerator.accumulate(model)` of an Accelerator that accumulates: the prepared
+  optimizer's works in the last micro-batch only, and there it wipes what the others gave.
 
 `model.zero_grad()`, `p.grad = None` and `p.grad.zero_()` are zeroing too. The rest of an epoch and a bad batch may be
 discarded.
@@ -63,6 +65,7 @@ single micro-batch is none.
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
 """
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -70,6 +73,11 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.access_paths import AccessPath
+from verifygate.static.values.domain import ExternalResult, Frame, Literal
 
 RULE = Rule(
     code="AMP212",
@@ -77,7 +85,7 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="gradients never zeroed, or zeroed before a step has used them",
     remedy="zero the gradients once per window, after `scaler.update()` or before the first backward",
-    words=("GradScaler", "unscale_", "scaler"),
+    words=("GradScaler", "unscale_", "scaler", ".accumulate("),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="final-weights",
 )
@@ -92,6 +100,67 @@ def check(analysis: Analysis) -> Iterator[Match]:
         text = statement_text(report.place)
         only_timed = re.search(_TIMES, report.place.function.name) is not None
         yield Match(report.place, _message(report, text), certain=report.certain and not only_timed, steps=report.path)
+    for function in analysis.functions if any(m.mentions(b".accumulate(") for m in analysis.modules) else ():
+        for block in function.withs:
+            for item in block.items:
+                if (certain := _accumulates(item.context_expr, function, analysis)) is not None:
+                    yield from _zeroed_first(block, certain, function, analysis)
+
+
+def _accumulates(context: ast.expr, function: Function, analysis: Analysis) -> bool | None:
+    """Whether a context is Accelerate's accumulation of several micro-batches: surely, perhaps (False), not (None)."""
+    if not (isinstance(context, ast.Call) and isinstance(context.func, ast.Attribute)):
+        return None
+    if context.func.attr != "accumulate":
+        return None
+    values = analysis.evaluator.values(context.func.value, analysis.evaluator.root_frame(function))
+    made = [value for value in values if isinstance(value, ExternalResult) and value.name == "accelerate.Accelerator"]
+    found = {_micro_batches(*value.calls[-1], analysis) for value in made}
+    if not made or found == {1}:
+        return None
+    return len(made) == len(values) and not found & {1, None}
+
+
+def _micro_batches(call: ast.Call, frame: Frame, analysis: Analysis) -> int | None:
+    """How many micro-batches an Accelerator is made to accumulate; None where that is not known."""
+    words = {word.arg: word.value for word in call.keywords}
+    if None in words or "gradient_accumulation_plugin" in words:
+        return None
+    given = words.get("gradient_accumulation_steps")
+    if given is None:
+        return 1
+    values = analysis.evaluator.values(given, frame)
+    known = [each.value for each in values if isinstance(each, Literal) and isinstance(each.value, int)]
+    return known[0] if len(known) == len(values) == 1 else None
+
+
+def _zeroed_first(
+    block: ast.With | ast.AsyncWith, certain: bool, function: Function, analysis: Analysis
+) -> Iterator[Match]:
+    """Optimizers whose first call in the context is `zero_grad`, and whose step comes behind a backward in it."""
+    frame = analysis.evaluator.root_frame(function)
+    around = set(analysis.enclosing.conditions(block, function))
+    inside = {part for statement in block.body for part in walk(statement)}
+    calls = [each for each in function.calls if each in inside and isinstance(each.func, ast.Attribute)]
+    calls.sort(key=lambda each: (each.lineno, each.col_offset))
+    seen: set[AccessPath] = set()
+    for index, call in enumerate(calls):
+        receiver = call.func.value  # type: ignore[attr-defined]
+        does = call.func.attr  # type: ignore[attr-defined]
+        path = analysis.roles.object(receiver, frame)
+        if does not in ("zero_grad", "step") or path in seen:
+            continue
+        seen.add(path)
+        later = [each.func for each in calls[index + 1 :] if isinstance(each.func, ast.Attribute)]
+        derives = next((at for at, each in enumerate(later) if each.attr == "backward"), len(later))
+        steps = any(
+            each.attr == "step" and analysis.roles.object(each.value, frame) == path for each in later[derives:]
+        )
+        if does == "zero_grad" and steps and set(analysis.enclosing.conditions(call, function)) <= around:
+            place = Location(function, call)
+            text = f"`{statement_text(place)}` throws away what earlier micro-batches of the same window gave"
+            remedy = "zero the gradients after the step: the prepared optimizer does so once per window"
+            yield Match(place, text, certain=certain, remedy=remedy)
 
 
 def _message(report: ViolationReport, text: str) -> str:
