@@ -28,11 +28,7 @@ PROGRAMS = {path.stem: path for path in sorted(RIGHT.iterdir()) if not path.name
 FAULTY = dict(named())
 
 MISJUDGED: Mapping[str, str] = {
-    "callbacks_unscale_then_clip_in_two": "each callback of a list is taken for the only one",
     "closures_share_one_scaler": "two optimizers made by one function called twice are taken for one",
-    "first_of_list_unscaled_all_stepped": "`optimizers[0]` and what the iteration gives are taken for two",
-    "gan_one_function_for_both_turns": "two calls with different optimizers are taken for one optimizer",
-    "overlapping_optimizers_each_own_backward": "gradients are kept per optimizer, not per parameter",
     "sam_with_two_scaled_backwards": "a norm that only gives a direction does not depend on the scale",
 }
 
@@ -47,7 +43,6 @@ MISSED: Mapping[str, str] = {
     "amp207_teacher_and_student": "tuples in a list",
     "amp208_lambdas_in_order_of_dict": "functions in a dict, called by name",
     "amp209_lr_sweep_of_trainers": "objects in a dict",
-    "amp212_warmup_without_scaler_then_with": "gradients zeroed before `unscale_` through a parameter",
 }
 
 

@@ -32,9 +32,8 @@ def lower_call(call: ast.Call, here: Activation) -> None:
     context = here.context
     if not here.builder.pending:
         return
-    if _is_given_a_scaler(call, here):
-        here.builder.emit(Escape(), call, here.frame)
     if not context.reach.names.may_mean(call):
+        _note_escape(call, here)
         return
     meaning = context.signals.of_call(call, here.frame, here.finite_checks > 0)
     if meaning is not None:
@@ -51,6 +50,14 @@ def lower_call(call: ast.Call, here: Activation) -> None:
     ]
     if callees:
         _inline_one_of(callees, call, here)
+    else:
+        _note_escape(call, here)
+
+
+def _note_escape(call: ast.Call, here: Activation) -> None:
+    """Emit an escape where a call without a meaning of its own is given a scaler."""
+    if _is_given_a_scaler(call, here):
+        here.builder.emit(Escape(), call, here.frame)
 
 
 def _is_given_a_scaler(call: ast.Call, here: Activation) -> bool:

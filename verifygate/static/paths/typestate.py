@@ -15,6 +15,8 @@ from verifygate.static.values.access_paths import AccessPath
 _BLAMED = frozenset(
     {Event.WRITE, Event.CLIP, Event.PLAIN_BACKWARD, Event.UNSCALE, Event.SCALER_STEP, Event.UPDATE, Event.ZERO_GRAD}
 )
+_MADE = {Event.SCALED_BACKWARD: Gradients.SCALED, Event.PLAIN_BACKWARD: Gradients.PLAIN}
+_BACKWARDS = frozenset(_MADE)
 _OVERWRITING = frozenset({Event.WRITE, Event.ASSIGN})
 _SHARED = frozenset({Event.UNSCALE, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP, Event.ZERO_GRAD})
 _SETTLING = frozenset({Event.ZERO_GRAD, Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
@@ -75,6 +77,8 @@ def advanced(before: Typestate, event: Event, number: int, *, aimed: bool) -> tu
     after, fault = advance(before.state, event)
     if event is Event.ZERO_GRAD and before.weak:
         after, fault = after._replace(gradients=Gradients.NONE), None
+    elif event in _BACKWARDS and before.weak:  # what may be there may as well not be
+        after, fault = after._replace(gradients=_MADE[event]), None
     elif event is Event.SCALER_STEP and before.emptied:  # whosever they were, there is nothing to step with
         fault = Fault(Violation.ZERO_GRAD_MISPLACED, Event.ZERO_GRAD)
     emptied = _stays_emptied(before, event, aimed)
@@ -82,7 +86,7 @@ def advanced(before: Typestate, event: Event, number: int, *, aimed: bool) -> tu
         after,
         _provenance(before, after, event, number, emptied=emptied),
         touched=before.touched or event in _BLAMED,
-        weak=before.weak and event not in _SETTLING,
+        weak=before.weak and event not in _SETTLING and event not in _BACKWARDS,
         emptied=emptied,
         iteration=before.iteration,
         leftover=None if event in _SETTLING or event in _OVERWRITING else before.leftover,

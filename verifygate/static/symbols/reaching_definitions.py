@@ -11,8 +11,10 @@ from verifygate.static.symbols.scopes import Binding, FunctionNode
 from verifygate.static.syntax.traversal import LEAVES, children
 
 _ASSIGNMENTS = ast.Assign | ast.AnnAssign | ast.AugAssign
-_Chain = tuple[tuple[int, int, bool], ...]
-"""From the function's body inwards: which block, which statement in it, and whether that is the block of a loop."""
+_Place = tuple[int, tuple[int, ...], bool]
+"""Which block, where in it, and whether that is the block of a loop."""
+_Chain = tuple[_Place, ...]
+"""The place of a statement, from the function's body inwards."""
 
 
 def reaching(name: str, at: ast.AST, function: Function) -> list[Binding] | None:
@@ -71,7 +73,7 @@ def _loops_back(chain: _Chain, here: _Chain, ruling: _Chain | None) -> bool:
     return False
 
 
-def _order(chain: _Chain) -> tuple[int, ...]:
+def _order(chain: _Chain) -> tuple[tuple[int, ...], ...]:
     return tuple(index for _, index, _ in chain)
 
 
@@ -83,19 +85,23 @@ def _line(node: ast.AST) -> tuple[int, int]:
 def _chains(function: Function) -> dict[int, _Chain]:
     """Node -> where it stands, for every node of the function's own body."""
     found: dict[int, _Chain] = {}
-    _note(function.node.body, (), False, found)
+    _note(function.node.body, (), (id(function.node.body), (), False), found)
     return found
 
 
-def _note(body: Sequence[ast.AST], around: _Chain, loop: bool, found: dict[int, _Chain]) -> None:
+def _note(body: Sequence[ast.AST], around: _Chain, block: _Place, found: dict[int, _Chain]) -> None:
+    """Note the statements of a block; the body of a `with` runs as part of the block around it."""
+    whole, prefix, loop = block
     for index, statement in enumerate(body):
-        chain = (*around, (id(body), index, loop))
+        place = (whole, (*prefix, index), loop)
+        chain = (*around, place)
+        inline: list[ast.stmt] = statement.body if isinstance(statement, ast.With | ast.AsyncWith) else []
         blocks = [
-            (block, isinstance(statement, ast.For | ast.AsyncFor | ast.While) and name == "body")
+            (part, isinstance(statement, ast.For | ast.AsyncFor | ast.While) and name == "body")
             for name in ("body", "orelse", "finalbody", "handlers", "cases")
-            if isinstance(block := getattr(statement, name, None), list) and block
+            if isinstance(part := getattr(statement, name, None), list) and part and part is not inline
         ]
-        inner = {id(part) for block, _ in blocks for part in block}
+        inner = {id(each) for part in (inline, *(part for part, _ in blocks)) for each in part}
         found[id(statement)] = chain
         if isinstance(statement, FunctionNode | ast.ClassDef):
             continue
@@ -105,5 +111,6 @@ def _note(body: Sequence[ast.AST], around: _Chain, loop: bool, found: dict[int, 
             found[id(node)] = chain
             if node.__class__ not in LEAVES:
                 stack += children(node)
-        for block, loops in blocks:
-            _note(block, chain, loops, found)
+        _note(inline, around, place, found)
+        for part, loops in blocks:
+            _note(part, chain, (id(part), (), loops), found)

@@ -1,0 +1,59 @@
+"""What a loss leaves in another network is zeroed, or is part of what that one is trained by."""
+
+import torch
+
+
+def zeroed_before_its_own(restorer, judge, loss_fn, pairs):
+    restoring = torch.optim.Adam(restorer.parameters())
+    judging = torch.optim.Adam(judge.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for damaged, clean in pairs:
+        with torch.autocast("cuda", dtype=torch.float16):
+            restored = restorer(damaged)
+            first = loss_fn(judge(restored), True)
+        scaler.scale(first).backward()
+        scaler.step(restoring)
+        restoring.zero_grad()
+        judging.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            second = loss_fn(judge(clean), True) + loss_fn(judge(restored.detach()), False)
+        scaler.scale(second).backward()
+        scaler.step(judging)
+        scaler.update()
+
+
+def one_after_the_other(encoder, head, loss_fn, batches):
+    """The head works on what the encoder made, and both are trained by one loss."""
+    of_encoder = torch.optim.Adam(encoder.parameters())
+    of_head = torch.optim.Adam(head.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for inputs, targets in batches:
+        of_encoder.zero_grad()
+        of_head.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(head(encoder(inputs)), targets)
+        scaler.scale(loss).backward()
+        scaler.step(of_encoder)
+        scaler.step(of_head)
+        scaler.update()
+
+
+def without_gradients(maker, critic, batches):
+    of_maker = torch.optim.Adam(maker.parameters())
+    of_critic = torch.optim.Adam(critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for noise, real in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            with torch.no_grad():
+                made = maker(noise)
+            loss = critic(made).mean() - critic(real).mean()
+        scaler.scale(loss).backward()
+        scaler.step(of_critic)
+        of_critic.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = -critic(maker(noise)).mean()
+        scaler.scale(loss).backward()
+        scaler.step(of_maker)
+        of_maker.zero_grad()
+        of_critic.zero_grad()
+        scaler.update()
