@@ -146,12 +146,6 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp301_scaler_in_loop",
         },
     ),
-    "worded_as_steps": Gap(
-        "the words `update` and `step` decide",
-        {
-            "bad_amp205_penalty_of_scaled",
-        },
-    ),
     "steps_in_package": Gap(
         "a step in another module is not linked to the region",
         {

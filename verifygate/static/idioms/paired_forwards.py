@@ -31,10 +31,11 @@ class Pair:
 
 def paired_forwards(loop: HotLoop, analysis: Analysis) -> Iterator[Pair]:
     """Of a loop, the pairs of equal computations with and without autograd, whose results are subtracted."""
-    made = list(_assignments(loop, analysis))
+    compared = _compared(loop)
+    made = [each for each in _assignments(loop, analysis) if any(each[0] in pair for pair in compared)]
     for name, value, off in made:
         for other, its, other_off in made if off else ():
-            if other_off or other == name or not _are_compared(other, name, loop):
+            if other_off or other == name or frozenset({other, name}) not in compared:
                 continue
             calls = _differing_calls(its, value)
             if len(calls) == 1 and _may_be_models(*calls[0], loop, analysis):
@@ -103,19 +104,19 @@ def _may_be_models(trained: ast.Call, reference: ast.Call, loop: HotLoop, analys
     )
 
 
-def _are_compared(one: str, other: str, loop: HotLoop) -> bool:
-    """Whether one value is subtracted from the other, or both go into one loss."""
+def _compared(loop: HotLoop) -> set[frozenset[str]]:
+    """The pairs of names of which a loop subtracts one from the other, or passes both to one loss."""
+    found = set()
     for node in walk(loop.node):
         match node:
             case ast.BinOp(left=left, op=ast.Sub(), right=right):
-                sides = [set(names_in(left)), set(names_in(right))]
-            case ast.Call(args=[first, second, *_]) if is_loss_call(node):
-                sides = [set(names_in(first)), set(names_in(second))]
+                sides = set(names_in(left)), set(names_in(right))
+            case ast.Call(args=[left, right, *_]) if is_loss_call(node):
+                sides = set(names_in(left)), set(names_in(right))
             case _:
                 continue
-        if (one in sides[0] and other in sides[1]) or (other in sides[0] and one in sides[1]):
-            return True
-    return False
+        found |= {frozenset({one, other}) for one in sides[0] for other in sides[1]}
+    return found
 
 
 def reads_loss_of_output(value: ast.expr, spot: ProgramPoint, analysis: Analysis) -> bool:
