@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from scanning import scan
 
+from verifygate.commands import cli
 from verifygate.fix import repaired
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -245,6 +247,65 @@ def fixed(text: str) -> str:
     file = repair.after.get("train.py")
     assert file is not None
     return file.text.removeprefix("flag = True\n")
+
+
+SEVERAL_USES = """\
+import torch
+from torch.cuda.amp import GradScaler, autocast
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    @torch.cuda.amp.custom_fwd
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @torch.cuda.amp.custom_bwd
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return 2 * x * gradient
+
+
+@autocast(enabled=False)
+def evaluate(model, x):
+    return model(x)
+
+
+model, scaler = torch.nn.Linear(2, 2), GradScaler(enabled=False)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    with autocast(False):
+        loss = Square.apply(model(torch.ones(1, 2))).sum()
+    with torch.cuda.amp.autocast(enabled=False), torch.cpu.amp.autocast(enabled=False):
+        loss = loss + model(torch.ones(1, 2)).sum()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+with torch.cpu.amp.autocast(False):
+    evaluate(model, torch.ones(1, 2))
+spare = GradScaler(enabled=False)
+"""
+
+
+def test_all_uses_of_one_finding_are_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`check` lists nine uses in five findings; what `fix` leaves has none, and runs without a warning of torch."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SEVERAL_USES, encoding="utf-8")
+    before = json.loads(command("check", "--format", "json", "--no-cache", "--select", "AMP501"))["findings"]
+
+    command("fix", "--select", "AMP501")
+
+    assert sorted(1 + len(each["places"]) for each in before) == [1, 1, 2, 2, 3]
+    assert json.loads(command("check", "--format", "json", "--no-cache", "--select", "AMP501"))["findings"] == []
+    run = [sys.executable, "-W", "error::FutureWarning", "-W", "error::DeprecationWarning", "train.py"]
+    subprocess.run(run, cwd=tmp_path, check=True, capture_output=True)
+
+
+def command(*arguments: str) -> str:
+    return CliRunner().invoke(cli, list(arguments), standalone_mode=False, catch_exceptions=False).stdout
 
 
 @pytest.mark.parametrize("name", FORMS)

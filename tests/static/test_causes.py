@@ -125,10 +125,99 @@ def train(net, optimizer, batches):
     assert remedies["AMP501"] == f"see AMP307 on this line first: {remedies['AMP307']}"
 
 
+OLD_NAMES = """
+import contextlib, torch
+from torch.cuda.amp import GradScaler, autocast
+
+def train(model, batches, half):
+    scaler = GradScaler()
+    region = autocast if half else contextlib.nullcontext
+    with autocast():
+        model(batches)
+    with torch.cuda.amp.autocast():SUPPRESSED
+        model(batches)
+    with torch.cpu.amp.autocast(), region(), autocast(enabled=half):
+        model(batches)
+"""
+
+
+def amp501(text: str, *, merged: bool = True, path: str = "train.py") -> tuple[Finding, ...]:
+    sources = Sources([SourceFile(path, text.replace("SUPPRESSED", "").encode())])
+    return analyse(sources, RuleSelection(select=("AMP501",)), merged=merged).findings
+
+
+def lines_of(found: tuple[Finding, ...]) -> list[tuple[str, str, list[int]]]:
+    return [(each.message.split("`")[1], each.certainty.value, [at.line for at in each.locations]) for each in found]
+
+
+def test_deprecated_names_are_one_finding_for_each_replacement_in_a_file():
+    """Another device is another replacement, and what is only likely stands among nothing that is certain."""
+    assert lines_of(amp501(OLD_NAMES)) == [
+        ("torch.cuda.amp.GradScaler", "certain", [6]),
+        ("torch.cuda.amp.autocast", "certain", [8, 10, 12]),
+        ("torch.cpu.amp.autocast", "certain", [12]),
+        ("torch.cuda.amp.autocast", "likely", [12]),
+    ]
+
+
+def test_deprecated_names_of_two_files_are_two_findings():
+    text = OLD_NAMES.replace("SUPPRESSED", "")
+    two = Sources([SourceFile("a.py", text.encode()), SourceFile("b.py", f"# b\n{text}".encode())])
+
+    found = analyse(two, RuleSelection(select=("AMP501",))).findings
+
+    assert len(found) == 8
+    assert all(place.path == each.path for each in found for place in each.places)
+
+
+def test_a_report_with_each_use_on_its_own_holds_all_of_a_finding():
+    """Fingerprints are the same for each use, so a baseline that was written before still matches."""
+    alone = {each.fingerprint for each in amp501(OLD_NAMES, merged=False)}
+    found = amp501(OLD_NAMES)
+
+    assert len(alone) == 6
+    assert {each for finding in found for each in finding.fingerprints} == alone
+    assert all(each.stood_in(alone) for each in found)
+
+
+def test_a_suppression_takes_one_deprecated_use_out():
+    found = amp501(OLD_NAMES.replace("SUPPRESSED", "  # verifygate: ignore[AMP501] torch 2.3 here"))
+
+    assert lines_of(found)[1] == ("torch.cuda.amp.autocast", "certain", [8, 12])
+
+
+def test_a_use_with_another_remedy_stands_alone():
+    """What AMP307 says of one scaler is no remedy for the others of the file."""
+    sharded = """
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+def train(net, optimizer, batches):
+    model = FSDP(net)
+    scaler = torch.cuda.amp.GradScaler()
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+def others():
+    return torch.cuda.amp.GradScaler(), torch.cuda.amp.GradScaler(enabled=False)
+"""
+    sources = Sources([SourceFile("train.py", sharded.encode())])
+
+    found = [each for each in analyse(sources, RuleSelection()).findings if each.rule == "AMP501"]
+
+    assert [[at.line for at in each.locations] for each in found] == [[7], [17, 17]]
+    assert [each.remedy.startswith("see AMP307") for each in found] == [True, False]
+
+
 def test_another_statement_keeps_its_remedy():
     found = [finding("a", rule="AMP501", line=1, remedy="a"), finding("b", rule="AMP307", line=2, remedy="b")]
 
-    assert agreeing(found) == found
+    assert agreeing(found, {}) == found
 
 
 def test_findings_in_files_without_amp_code_are_marked():

@@ -17,15 +17,21 @@ _GIVES_WAY = {"AMP303": "AMP304", "AMP501": "AMP307"}
 """Rule -> the rule whose remedy for the same statement is another: a scaler of its own, or a condition of its own."""
 
 
-def agreeing(found: Sequence[Finding]) -> list[Finding]:
-    """The findings, without a remedy that contradicts that of another finding on the same statement."""
+def agreeing(found: Sequence[Finding], causes: dict[str, Hashable]) -> list[Finding]:
+    """The findings, without a remedy that contradicts that of another finding on the same statement.
+
+    A finding whose remedy is another one shares its cause with no other.
+    """
     there = {(each.rule, each.path, each.line): each for each in found if each.rule in _GIVES_WAY.values()}
-    return [
-        each
-        if (other := there.get((_GIVES_WAY.get(each.rule, ""), each.path, each.line))) is None
-        else replace(each, remedy=f"see {other.rule} on this line first: {other.remedy}")
-        for each in found
-    ]
+    agreed = []
+    for each in found:
+        other = there.get((_GIVES_WAY.get(each.rule, ""), each.path, each.line))
+        if other is not None:
+            causes.pop(each.fingerprint, None)
+            agreed.append(replace(each, remedy=f"see {other.rule} on this line first: {other.remedy}"))
+        else:
+            agreed.append(each)
+    return agreed
 
 
 def one_per_cause(found: Iterable[Finding], causes: Mapping[str, Hashable], sources: Sources) -> list[Finding]:

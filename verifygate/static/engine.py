@@ -104,7 +104,7 @@ def analyse(
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
         kept = _once(kept, sources)
-        kept = agreeing(kept)
+        kept = agreeing(kept, causes)
         if merged:
             kept = one_per_cause(kept, causes, sources)
         with timings.part("parse what rules do not look at"):

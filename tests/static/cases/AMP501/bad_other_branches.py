@@ -1,6 +1,7 @@
 """A branch for another device, or a class for where there is no torch, stands in for nothing."""
 
 import contextlib
+import functools
 
 import torch
 from torch.cuda.amp import autocast
@@ -63,3 +64,22 @@ class Square(torch.autograd.Function):
     @custom_fwd  # expect: AMP501 likely
     def forward(ctx, x):
         return x * x
+
+
+def make_region(device):
+    region = functools.partial(torch.autocast, "mps") if device == "mps" else torch.cuda.amp.autocast
+    return region()  # expect: AMP501 likely
+
+
+def make_scaler(device):
+    new = torch.cuda.amp.GradScaler
+    if device == "xpu":
+        new = functools.partial(torch.amp.GradScaler, device="xpu")
+    return new()  # expect: AMP501 likely
+
+
+def counted(half):
+    make = functools.partial(dict, enabled=False)
+    if half:
+        make = torch.cuda.amp.GradScaler
+    return make()  # expect: AMP501 likely

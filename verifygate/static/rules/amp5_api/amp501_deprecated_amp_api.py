@@ -3,7 +3,8 @@
 ## What it does
 Reports calls and decorators of `torch.cuda.amp.*` and `torch.cpu.amp.*` (autocast, GradScaler, custom_fwd,
 custom_bwd), under any alias, also where they are passed to `partial` or to a field's `default_factory`; and calls of
-`torch.get_autocast_gpu_dtype` and the like, except behind a condition on the version.
+`torch.get_autocast_gpu_dtype` and the like, except behind a condition on the version. The uses in one file that have
+the same replacement are one finding, which lists them; uses that are only likely are not put among certain ones.
 
 ## Why is this bad
 They are deprecated since torch 2.4 and bind the code to one device. The replacements take the device type first, so
@@ -53,6 +54,7 @@ where the project allows a torch that lacks the new name: `torch.amp.autocast` c
 ## What it cannot see
 Names reached through `getattr`, and interfaces re-exported by other packages. A use that stands in for the new
 interface, in the handler of a `try` or the other branch of an `if`, is meant for older versions and is not reported;
+nor is a name that another branch binds to the new interface, to a `partial` of it or to a function that returns it;
 nor is anything where the project allows no torch from 2.4 on. Where the name may be bound to something else as well,
 a finding is only likely.
 
@@ -71,7 +73,7 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ExternalName
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Partial, Value
 
 RULE = Rule(
     code="AMP501",
@@ -94,7 +96,7 @@ _VERSIONS = r"(?i)version|hasattr|torch_?\d|_autocast_dtype"
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every call and every bare decorator of one of the deprecated names; likely where another name is bound too."""
     for node, callee, function in _uses(analysis):
-        name, certain = _deprecated(callee, function, analysis)
+        name, certain = _deprecated(node, callee, function, analysis)
         if not name or (name in torch_names.DEPRECATED_STATE and _is_asked_for(node, function, analysis)):
             continue
         new, device = _REPLACED[name]
@@ -103,17 +105,40 @@ def check(analysis: Analysis) -> Iterable[Match]:
         remedy = f'use `{new}` with `"{device}"` as its device type'
         if name in torch_names.DEPRECATED_STATE:
             remedy = f'use `{new}("{device}"{", ..." if ".set_" in name else ""})`'
-        yield Match(Location(function, node), f"`{name}` is deprecated since torch 2.4", certain=certain, remedy=remedy)
+        yield Match(
+            Location(function, node),
+            f"`{name}` is deprecated since torch 2.4",
+            certain=certain,
+            remedy=remedy,
+            cause=(function.module.path, new, device, certain),
+        )
 
 
-def _deprecated(callee: ast.expr, function: Function, analysis: Analysis) -> tuple[str, bool]:
+def _deprecated(node: ast.expr, callee: ast.expr, function: Function, analysis: Analysis) -> tuple[str, bool]:
     """The deprecated name that is called, and whether nothing else can be; none where its replacement can be, too."""
-    values = analysis.evaluator.values(callee, analysis.evaluator.root_frame(function))
-    names = {value.name for value in values if isinstance(value, ExternalName)}
-    found = sorted(names & _REPLACED.keys())
-    if not found or any(not names.isdisjoint(_names_of_new(name)) for name in found):
+    frame = analysis.evaluator.root_frame(function)
+    values = analysis.evaluator.values(callee, frame)
+    found = sorted({value.name for value in values if isinstance(value, ExternalName)} & _REPLACED.keys())
+    if not found:
         return "", False
-    return found[0], len(values) == 1
+    if len(values) == 1:
+        return found[0], True
+    made = analysis.evaluator.values(node, frame) if isinstance(node, ast.Call) else ()
+    replaced = any(_is_new(each, name, analysis) for each in (*values, *made) for name in found)
+    return ("", False) if replaced else (found[0], False)
+
+
+def _is_new(value: Value, name: str, analysis: Analysis) -> bool:
+    """Whether a value is the replacement of a name, its partial or an instance of it, for the same device."""
+    match value:
+        case ExternalName(name=new):
+            return new in _names_of_new(name)
+        case Partial(name=new, calls=calls) | ExternalResult(name=new, calls=calls):
+            written = [device for call, _ in calls for device in _devices_written(call)]
+            return new in _names_of_new(name) and set(written) <= {_REPLACED[name][1]}
+        case ClassValue(made=made):
+            return not analysis.evaluator.outside_bases(made).isdisjoint(_names_of_new(name))
+    return False
 
 
 def _names_of_new(name: str) -> tuple[str, ...]:
@@ -163,19 +188,33 @@ def _left_before(outer: ast.AST, inner: ast.AST) -> Iterator[ast.If]:
 
 def _has_new(branch: Iterable[ast.AST], function: Function, name: str, analysis: Analysis, *, for_device: bool) -> bool:
     """Whether a branch calls the replacement for the same device, as far as that is written out."""
-    frame = analysis.evaluator.root_frame(function)
     calls = [inner for other in branch for inner in walk(other) if isinstance(inner, ast.Call)]
     for call in calls:
-        if analysis.roles.known_name(call.func, frame) not in _names_of_new(name):
+        if not _makes_new(call, function, name, analysis):
             continue
-        devices = [*call.args[:1], *(word.value for word in call.keywords if word.arg in ("device", "device_type"))]
-        written = [each.value for each in devices if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        written = _devices_written(call)
         if written:
-            if written[0].partition(":")[0] == _REPLACED[name][1]:
+            if written[0] == _REPLACED[name][1]:
                 return True
         elif not for_device:
             return True
     return False
+
+
+def _makes_new(call: ast.Call, function: Function, name: str, analysis: Analysis) -> bool:
+    """Whether a call is one of the replacement of a name, or makes a partial of it."""
+    callee = _completed(call, function, analysis) or call.func
+    return analysis.roles.known_name(callee, analysis.evaluator.root_frame(function)) in _names_of_new(name)
+
+
+def _devices_written(call: ast.Call) -> list[str]:
+    """The type of device that a call of a new interface, or a `partial` of one, writes out."""
+    devices = [*call.args[:2], *(word.value for word in call.keywords if word.arg in ("device", "device_type"))]
+    return [
+        each.value.partition(":")[0]
+        for each in devices
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    ]
 
 
 def _asks_for_a_device(test: ast.expr) -> bool:
@@ -215,5 +254,10 @@ def _handed_over(call: ast.Call, function: Function, analysis: Analysis) -> ast.
     for word in call.keywords:
         if word.arg == "default_factory":
             return word.value
+    return _completed(call, function, analysis)
+
+
+def _completed(call: ast.Call, function: Function, analysis: Analysis) -> ast.expr | None:
+    """What a `partial` completes."""
     known = analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))
     return call.args[0] if known == "functools.partial" and call.args else None
