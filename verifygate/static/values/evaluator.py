@@ -41,7 +41,7 @@ from verifygate.static.values.domain import (
     truth_of,
 )
 from verifygate.static.values.frames import Frames
-from verifygate.static.values.overrides import Overrides
+from verifygate.static.values.overrides import Overrides, runs_only_by_super
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.replaced_functions import ReplacedFunctions
 from verifygate.static.values.subscripts import Subscripts
@@ -337,7 +337,7 @@ class Evaluator:
         return False
 
     def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
-        if callee is UNKNOWN or self._replaced.holds(callee, frame):
+        if callee is UNKNOWN or self._replaced.holds(callee, frame) or runs_only_by_super(callee, call):
             return _NOTHING_KNOWN
         match callee:
             case ExternalName(name="functools.partial") if call.args:
