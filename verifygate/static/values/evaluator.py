@@ -77,6 +77,7 @@ class Evaluator:
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
+        self.sets_by_name = self._overrides.sets_by_name
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
 
     def forget(self) -> None:
