@@ -13,6 +13,7 @@ from verifygate.static.amp.autocast_regions import WrittenRegions
 from verifygate.static.amp.roles import Roles
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations
+from verifygate.static.conditions.dead_switches import DeadSwitches
 from verifygate.static.conditions.path_conditions import PathConditions
 from verifygate.static.facts.accelerators import Accelerators
 from verifygate.static.facts.autograd_mode import AutogradMode
@@ -65,6 +66,7 @@ class Analysis:
         self.dict_keys = DictKeys(self.evaluator, self.modules)
         self.enclosing = EnclosingNodes()
         self.path_conditions = PathConditions(self.roles, self.enclosing)
+        self.dead_switches = DeadSwitches(self.evaluator, self.path_conditions)
         self.constants = Constants(self.evaluator)
         self.tensor_dtypes = TensorDtypes(self.roles)
         self.not_followed: list[NotFollowed] = []

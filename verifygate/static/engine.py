@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.base.errors import UsageError
 from verifygate.base.garbage import collection_paused
-from verifygate.base.records import record
+from verifygate.base.records import record, replace
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
 from verifygate.model import (
     Certainty,
@@ -146,8 +146,16 @@ def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings
     for code, rule in loaded.items():
         with timings.part(f"{code} {rule.rule.name}"):
             found_by = (match for match in rule.check(analysis) if not expected(match.place, analysis.enclosing))
-            matches += [(rule, match) for match in found_by]
+            matches += [(rule, _at_most_likely(match, analysis)) for match in found_by]
     return matches
+
+
+def _at_most_likely(match: Match, analysis: Analysis) -> Match:
+    """The match, and likely where it, or a step that leads to it, stands behind a switch that is never on."""
+    places = (match.place, *(place for place, _ in match.steps))
+    if match.certain and any(map(analysis.dead_switches.rule_out, places)):
+        return replace(match, certain=False)
+    return match
 
 
 @contextmanager

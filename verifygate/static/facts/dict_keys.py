@@ -5,13 +5,23 @@ from __future__ import annotations
 import ast
 
 from verifygate.base.records import field, record
-from verifygate.static.facts.dict_writes import ADDERS, READERS, Written, fills, kept_by
+from verifygate.static.facts.dict_writes import (
+    ADDERS,
+    READERS,
+    Written,
+    fills,
+    kept_by,
+    reached_as,
+    runs_a_function,
+)
+from verifygate.static.facts.list_growth import is_grown
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import (
     UNKNOWN,
+    Bound,
     DictLiteral,
     ExternalName,
     Frame,
@@ -20,6 +30,7 @@ from verifygate.static.values.domain import (
     Literal,
     Values,
     dict_items,
+    fields_of,
 )
 from verifygate.static.values.evaluator import Evaluator
 
@@ -75,7 +86,31 @@ class DictKeys:
         """The dicts that `expr` can be, or None where it may be anything else with keys: None has none to read."""
         values = [value for value in self.evaluator.values(expr, frame) if value != _NONE]
         dicts = [value for value in values if isinstance(value, DictLiteral)]
-        return dicts if len(dicts) == len(values) else None
+        if len(dicts) < len(values) or self._is_of_grown_list(expr, frame):
+            return None
+        return dicts
+
+    def _is_of_grown_list(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether it is an element of a list that more is added to than it is written with."""
+        return any(
+            isinstance(value, Items) and is_grown(value)
+            for source, home in self._lists_of(expr, frame)
+            for value in self.evaluator.values(source, home)
+        )
+
+    def _lists_of(self, expr: ast.expr, frame: Frame) -> list[tuple[ast.expr, Frame]]:
+        """The lists of which an expression is an element: what a loop goes over, or what a subscript reads."""
+        match expr:
+            case ast.Subscript():
+                return [(expr.value, frame)]
+            case ast.Name():
+                bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
+                found = [(each.expr, each.kind) for each in bindings if each.expr is not None]
+                return [
+                    *((source, home) for source, kind in found if kind in ("iteration", "item")),
+                    *((source.value, home) for source, _ in found if isinstance(source, ast.Subscript)),
+                ]
+        return []
 
     def _is_put(self, expr: ast.Subscript, frame: Frame) -> bool:
         """Whether a statement puts something into the place of a dict that an expression reads."""
@@ -173,7 +208,7 @@ class DictKeys:
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
             values = self.evaluator.values(node.value, frame)
             if UNKNOWN in values:
-                self._elsewhere.add((_holder(node.value, function), key))
+                self._elsewhere |= {(name, key) for name in _holders(node.value, function)}
             self._add(values, key, Location(function, node))
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
             self._open(self.evaluator.values(node.target, frame))
@@ -184,6 +219,8 @@ class DictKeys:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ADDERS:
             values = self.evaluator.values(call.func.value, frame)
             place = Location(function, call)
+            if UNKNOWN in values:
+                self._elsewhere |= {(name, key) for name in _holders(call.func.value, function) for key in _keys(call)}
             if call.func.attr == "setdefault" and call.args and isinstance(call.args[0], ast.Constant):
                 self._add(values, call.args[0].value, place)
             elif call.func.attr == "update" and not call.args:
@@ -197,15 +234,24 @@ class DictKeys:
             return
         if last_name(call.func) in READERS:
             return
+        self._note_handed_attributes(call, frame)
         handed = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
-        handed = [each for each in handed if isinstance(each, _MAY_BE_DICT)]
-        dicts = [values for each in handed if _holds_dict(values := self.evaluator.values(each, frame))]
+        handed = [
+            part
+            for each in handed
+            for part in (each.elts if isinstance(each, ast.Tuple) else (each,))
+            if isinstance(part, _MAY_BE_DICT)
+        ]
+        dicts = [values for each in handed if self._holds_dict(values := self.evaluator.values(each, frame))]
         if not dicts:
             return  # nothing that could grow
         if all(isinstance(value, ExternalName) for value in self.evaluator.values(call.func, frame)):
             if fills(call):
                 for values in dicts:
                     self._open(values)
+            elif runs_a_function(call, frame, self.evaluator):
+                for values in dicts:
+                    self._open_all(values)
             return  # a library reads
         if own := self.evaluator.callees(call, frame):
             for callee in own:  # what a function of the project writes is noted where it stands
@@ -216,18 +262,36 @@ class DictKeys:
         for values in dicts:
             self._open_all(values)
 
+    def _note_handed_attributes(self, call: ast.Call, frame: Frame) -> None:
+        """Attributes that are not followed, and handed to a function that puts keys into them: `fill(self.seen)`."""
+        given = [
+            each for each in (*call.args, *(word.value for word in call.keywords)) if isinstance(each, ast.Attribute)
+        ]
+        given = [each for each in given if UNKNOWN in self.evaluator.values(each, frame)]
+        if not given:
+            return
+        own = self.evaluator.callees(call, frame)
+        if not own and fills(call):
+            self._elsewhere |= {(each.attr, None) for each in given}
+        for callee in own:
+            written = self._written.by(callee.function)
+            entered = self.evaluator.enter(callee, call, frame) if written else None
+            for name, bound in entered.arguments.items() if entered else ():
+                if isinstance(bound.expr, ast.Attribute) and bound.expr in given and written.get(name):
+                    self._elsewhere.add((bound.expr.attr, None))
+
     def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
         """Dicts that a function of the project is handed and keeps, or puts keys into, or into dicts inside them."""
         written, kept = self._written.by(callee.function), kept_by(callee.function)
         entered = self.evaluator.enter(callee, call, frame) if written or kept else None
         if entered is None:
             return
-        for name, itself in sorted(written.items()):
-            if bound := entered.arguments.get(name):
+        for name, bound in sorted(entered.arguments.items()):
+            if (itself := reached_as(name, callee.function, written)) is not None:
                 self._open_all(self.evaluator.values(bound.expr, bound.frame), itself)
         for name, attribute in kept:
-            if bound := entered.arguments.get(name):
-                for value in self.evaluator.values(bound.expr, bound.frame):
+            if given := entered.arguments.get(name):
+                for value in self.evaluator.values(given.expr, given.frame):
                     if isinstance(value, DictLiteral):
                         self._kept.setdefault(value.node, set()).add(attribute)
 
@@ -238,6 +302,11 @@ class DictKeys:
         for value in values:
             if isinstance(value, DictLiteral | Items):
                 self._open_within(value)
+            for given in fields_of(value):
+                self._open_all(tuple(each for each in self._held(given) if isinstance(each, DictLiteral)))
+
+    def _held(self, given: Bound) -> Values:
+        return self.evaluator.values(given.expr, given.frame) if isinstance(given.expr, _MAY_BE_DICT) else ()
 
     def _open_within(self, value: DictLiteral | Items, key: object = None) -> None:
         """Open the dicts that are written inside a dict or a list: all, or the one at a key."""
@@ -246,6 +315,14 @@ class DictKeys:
         for item in [parts[key]] if key in parts else inner if key is None else ():
             if isinstance(item, ast.Dict):
                 self._open_all((DictLiteral(item, value.frame),))
+
+    def _holds_dict(self, values: Values) -> bool:
+        return any(
+            isinstance(value, DictLiteral)
+            or (isinstance(value, Items) and any(isinstance(each, ast.Dict) for each in value.elements))
+            or any(isinstance(each, DictLiteral) for given in fields_of(value) for each in self._held(given))
+            for value in values
+        )
 
     def _add(self, values: Values, key: object, place: Location) -> None:
         for value in values:
@@ -265,6 +342,23 @@ class DictKeys:
                 self._put.add((value.node, None))
 
 
+def _keys(call: ast.Call) -> set[object]:
+    """The keys that `setdefault` or `update` puts in; None for any."""
+    first = call.args[0] if call.args else None
+    if isinstance(call.func, ast.Attribute) and call.func.attr != "update":
+        return {first.value if isinstance(first, ast.Constant) else None}
+    given: set[object] = {word.arg for word in call.keywords}
+    if isinstance(first, ast.Dict):
+        return given | {key.value if isinstance(key, ast.Constant) else None for key in first.keys}
+    return given if first is None else given | {None}
+
+
+def _holders(expr: ast.expr, function: Function) -> set[str]:
+    """What holds a dict, and the attributes that a variable is bound to: `seen = self.seen`."""
+    bound = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    return {_holder(expr, function), *(each.expr.attr for each in bound if isinstance(each.expr, ast.Attribute))}
+
+
 def _holder(expr: ast.expr, function: Function) -> str:
     """What holds a dict: an attribute, by its name, or a variable of one function or module."""
     if not isinstance(expr, ast.Name):
@@ -273,11 +367,3 @@ def _holder(expr: ast.expr, function: Function) -> str:
     while home is not None and home.symbol and expr.id not in home.scope.names:
         home = home.enclosing
     return f"{(home or function).key}:{expr.id}"
-
-
-def _holds_dict(values: Values) -> bool:
-    return any(
-        isinstance(value, DictLiteral)
-        or (isinstance(value, Items) and any(isinstance(each, ast.Dict) for each in value.elements))
-        for value in values
-    )

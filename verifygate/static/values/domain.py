@@ -229,6 +229,18 @@ def given_field(value: Value, name: str) -> Bound | None:
     return Bound(given[name], frame) if name in given else None
 
 
+def fields_of(value: Value) -> list[Bound]:
+    """What the fields of a dataclass, a named tuple or a namespace were given when the object was made."""
+    match value:
+        case Object(made=made, call=Bound(expr=ast.Call() as call, frame=frame)) if made.fields:
+            given = [*call.args, *(word.value for word in call.keywords)]
+        case ExternalResult(name="types.SimpleNamespace" | "argparse.Namespace", calls=[(call, frame)]):
+            given = [word.value for word in call.keywords]
+        case _:
+            return []
+    return [Bound(each, frame) for each in given]
+
+
 def compared(lefts: Values, op: ast.cmpop, rights: Values, *, dtypes: bool = True) -> bool | None:
     """Whether a comparison with a constant, or with a dtype, holds, where all values on the left agree on it.
 

@@ -41,7 +41,7 @@ from verifygate.static.values.domain import (
     truth_of,
 )
 from verifygate.static.values.frames import Frames
-from verifygate.static.values.overrides import Overrides
+from verifygate.static.values.overrides import Overrides, runs_only_by_super
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.replaced_functions import ReplacedFunctions
 from verifygate.static.values.subscripts import Subscripts
@@ -77,6 +77,7 @@ class Evaluator:
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
+        self.sets_by_name = self._overrides.sets_by_name
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
 
     def forget(self) -> None:
@@ -337,7 +338,7 @@ class Evaluator:
         return False
 
     def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
-        if callee is UNKNOWN or self._replaced.holds(callee, frame):
+        if callee is UNKNOWN or self._replaced.holds(callee, frame) or runs_only_by_super(callee, call):
             return _NOTHING_KNOWN
         match callee:
             case ExternalName(name="functools.partial") if call.args:

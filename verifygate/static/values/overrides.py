@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Object
+from verifygate.static.values.domain import FunctionValue, Object
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -92,8 +92,28 @@ class Overrides:
 
 def is_left_open(method: Function) -> bool:
     """Whether an empty method is for classes further down to fill in: one that just does nothing is filled in."""
-    decorators = (simple_name(each) for each in getattr(method.node, "decorator_list", ()))
-    return is_empty(method) and (isinstance(method.node.body[-1], ast.Raise) or "abstractmethod" in decorators)
+    return is_empty(method) and (isinstance(method.node.body[-1], ast.Raise) or is_abstract(method))
+
+
+def is_abstract(method: Function) -> bool:
+    """Whether every class of which there are objects has a method of its own in the place of this one."""
+    return any(
+        simple_name(each) in ("abstractmethod", "abstractproperty")
+        for each in getattr(method.node, "decorator_list", ())
+    )
+
+
+def runs_only_by_super(callee: object, call: ast.Call) -> bool:
+    """Whether a call is dispatched to an abstract method that returns something: what runs is another method.
+
+    The body of an abstract method runs for `super().name(...)` and `Base.name(self, ...)`.
+    """
+    if not isinstance(callee, FunctionValue) or callee.function.owner is None or callee.receiver is None:
+        return False
+    if not callee.function.returns or not is_abstract(callee.function):
+        return False
+    asked = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return not (isinstance(asked, ast.Call) and simple_name(asked.func) == "super")
 
 
 def is_empty(method: Function) -> bool:

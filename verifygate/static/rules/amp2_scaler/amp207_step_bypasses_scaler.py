@@ -52,19 +52,24 @@ Unsafe: `scaler.step(optimizer)` may skip the step, which the code around it may
 
 ## What it cannot see
 Optimizers stepped inside libraries; finite checks that do not name isfinite, isinf, isnan, found_inf or overflow.
+A class whose set-up raises where it is given a scaler has none to go past.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 """
 
+import ast
 import re
 from collections.abc import Iterable
 
 from verifygate.base.records import replace
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.conditions.refused_objects import refuses
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, ProtocolMatch, Rule
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
 
 RULE = Rule(
     code="AMP207",
@@ -85,8 +90,37 @@ _SAYS_WHY = re.compile(r"#(?=.*\bun-?scal)(?=.*\badam)(?=.*(?:\bnot?\b|n't\b|\bw
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every direct step on scaled gradients."""
     for report in analysis.violations(RULE.code):
+        if _is_refused(report, analysis):
+            continue
         match = _by_protocol.match(report)
         yield replace(match, severity=Severity.LOW) if _is_meant(report) else match
+
+
+def _is_refused(report: ViolationReport, analysis: Analysis) -> bool:
+    """Whether all that scales on the path is an attribute which the class whose method steps refuses to have."""
+    home: Function | None = report.place.function
+    while home is not None and home.owner is None:
+        home = home.enclosing
+    made = home.owner if home is not None else None
+    if made is None:
+        return False
+    line = analysis.evaluator.linearised(made)
+    functions = dict.fromkeys(place.function for place, _ in report.path)
+    scaled = [(call, each) for each in functions for call in each.calls if last_name(call.func) == "scale"]
+    return bool(scaled) and all(
+        (attribute := _own_attribute(call, each)) is not None
+        and each.owner in line
+        and refuses(made, attribute, analysis.evaluator)
+        for call, each in scaled
+    )
+
+
+def _own_attribute(call: ast.Call, function: Function) -> str | None:
+    """The attribute of its object that a method calls something of: `scaler` of `self.scaler.scale(loss)`."""
+    match call.func:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=this), attr=name)):
+            return name if function.parameters and function.parameters[0].arg == this else None
+    return None
 
 
 def _is_meant(report: ViolationReport) -> bool:

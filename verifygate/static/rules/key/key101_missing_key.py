@@ -39,7 +39,9 @@ No fix: the message names the nearest key, but it is unknown which one was meant
 
 ## What it cannot see
 Dicts that are passed to code outside the project, to one of several functions that a table or a condition chooses,
-get computed keys, or come from files: there it stays silent.
+get computed keys, or come from files: there it stays silent. So it does of dicts that an object keeps which fills what
+it holds, that a closure or a function handed to a library writes, of lists that more is added to, and of what an
+abstract method returns.
 `d.get(key)`, `key in d` and `except KeyError` count as guards. Only files that mention AMP, and files that they
 import or that import them, are looked at; of a large one that does not train, only the definitions that the page on
 limits names.

@@ -54,7 +54,7 @@ Unsafe in an evaluation, whose caller may want to, and in files that keep graphs
 ## What it cannot see
 Losses kept inside objects of libraries, or that a variable alone leads to (`meters[name].update(loss)`), and names that
 are bound to a detached value as well: it stays silent there. An evaluation is certain only where all its callers are
-known, none turns autograd off, and the model that it runs is built in sight.
+known, none turns autograd off, its decorators are followed, and the model that it runs is built in sight.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
@@ -65,7 +65,7 @@ from collections.abc import Iterable
 
 from verifygate.model import Applicability, Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.autograd_mode import CallerMode, is_off
+from verifygate.static.facts.autograd_mode import CallerMode, Decorated, decorated, is_off
 from verifygate.static.facts.counted_evaluations import counted_evaluations
 from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.facts.step_tensors import StepTensors, carries, is_loss_call, names_in
@@ -263,7 +263,8 @@ def _match(analysis: Analysis, loop: HotLoop, spot: ProgramPoint, tensors: StepT
     if callers is CallerMode.OFF:
         return None
     frozen = loop.function.module.mentions(*_FROZEN)
-    known = callers is CallerMode.ON and _is_kept_anyway(spot, loop, tensors) and not frozen
+    followed = decorated(loop.function, analysis.evaluator) is Decorated.KEPT
+    known = callers is CallerMode.ON and followed and _is_kept_anyway(spot, loop, tensors) and not frozen
     return Match(
         spot.place,
         f"`{text}` keeps the whole graph of every batch: no backward frees it, and nothing here turns autograd off",
