@@ -27,10 +27,7 @@ ORACLE = Path(__file__).with_name("oracle.py")
 PROGRAMS = {path.stem: path for path in sorted(RIGHT.iterdir()) if not path.name.startswith("_")}
 FAULTY = dict(named())
 
-MISJUDGED: Mapping[str, str] = {
-    "closures_share_one_scaler": "two optimizers made by one function called twice are taken for one",
-    "sam_with_two_scaled_backwards": "a norm that only gives a direction does not depend on the scale",
-}
+MISJUDGED: Mapping[str, str] = {}
 
 MISSED: Mapping[str, str] = {
     "amp201_callbacks_by_event_name": "`getattr` with a name put together",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from verifygate import torch_names
 from verifygate.base.records import record, replace
@@ -357,32 +358,50 @@ def _clips(value: Value) -> bool:
 
 
 def _only_normalises(call: ast.Call, grad: ast.expr, frame: Frame) -> bool:
-    """Whether the size of a gradient is only what that very gradient is divided by: the quotient has no scale.
+    """Whether the size of gradients is only what they themselves are divided by: the quotient has no scale.
 
-    `size = p.grad.norm()`, and then `if size != 0: p.data.add_(rate * p.grad / size)`.
+    `size = p.grad.norm()`, and then `if size != 0: p.data.add_(rate * p.grad / size)`; the size of all of them as well.
     """
     nodes = frame.function.own_nodes
-    targets = [node.targets for node in nodes if isinstance(node, ast.Assign) and node.value is call]
-    match targets:
+    holders = [
+        node for node in nodes if isinstance(node, ast.Assign) and any(part is call for part in walk(node.value))
+    ]
+    match [node.targets for node in holders]:
         case [[ast.Name(id=name)]] if len(frame.function.scope.names.get(name, ())) == 1:
             pass
         case _:
             return False
-    harmless: set[ast.AST] = set()
-    divides, same = False, ast.dump(grad)
+    own = next((node for node in walk(grad) if isinstance(node, ast.Attribute) and node.attr == "grad"), grad)
+    same, divisors, queried = ast.dump(own), set[ast.AST](), set[ast.AST]()
     for node in nodes:
         match node:
-            case ast.BinOp(op=ast.Div()) if any(ast.dump(each) == same for each in walk(node.left)):
-                harmless.update(walk(node.right))
-                divides = True
+            case ast.BinOp(left=left, op=ast.Div(), right=right) if _holds(left, same):
+                divisors.update(walk(right))
+            case ast.BinOp(left=left, op=ast.Mult(), right=right) if _holds(left, same) or _holds(right, same):
+                divisors.update(_divisors(right if _holds(left, same) else left))
+            case ast.Call(args=args) if any(_holds(each, same) for each in args):
+                divisors.update(part for word in node.keywords if word.arg == "alpha" for part in _divisors(word.value))
             case ast.Compare(comparators=[ast.Constant(value=0)]):
-                harmless.add(node.left)
+                queried.add(node.left)
+            case ast.Call(func=ast.Attribute(value=asked, attr="isnan" | "isinf" | "isfinite"), args=[]):
+                queried.add(asked)
             case ast.Call() if last_name(node.func) in ("isnan", "isinf", "isfinite"):
-                harmless.update(node.args)
+                queried.update(node.args)
     reads = [
         node for node in nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
     ]
-    return divides and all(each in harmless for each in reads)
+    return any(each in divisors for each in reads) and all(each in divisors | queried for each in reads)
+
+
+def _holds(expr: ast.expr, dumped: str) -> bool:
+    return any(ast.dump(each) == dumped for each in walk(expr))
+
+
+def _divisors(expr: ast.expr) -> Iterator[ast.AST]:
+    """All that an expression divides by."""
+    for node in walk(expr):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            yield from walk(node.right)
 
 
 def _with_closure(call: ast.Call) -> bool:

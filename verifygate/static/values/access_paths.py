@@ -232,6 +232,8 @@ class AccessPaths:
             return self.of(binding.expr, home, aliases + 1)
         if binding.kind == "value" and isinstance(binding.expr, ast.Call) and self._is_allocation(binding.expr, home):
             return _allocated(binding.expr, home)
+        if binding.kind == "value" and isinstance(binding.expr, ast.Call) and _outlives_its_call(home):
+            return _allocated(binding.expr, home) if self._makes_a_tool(binding.expr, home) else own
         if binding.kind == "item":
             return self._of_item(binding, binding.expr, home, own, aliases)
         if binding.kind in ("iteration", "entry") and isinstance(binding.expr, _PURE):
@@ -319,6 +321,12 @@ def _is_parameter(binding: Binding) -> bool:
 def _is_alias(binding: Binding) -> bool:
     """Whether a binding gives a name what another expression names already; a parameter is its argument."""
     return binding.kind == "parameter" or (binding.kind == "value" and isinstance(binding.expr, _PURE))
+
+
+def _outlives_its_call(frame: Frame) -> bool:
+    """Whether a function that a call at hand entered may hand out functions that share its variables."""
+    function = frame.function
+    return frame.call is not None and any(each.enclosing is function for each in function.module.functions.values())
 
 
 def _allocated(call: ast.Call, frame: Frame) -> AccessPath:
