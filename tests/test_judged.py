@@ -69,9 +69,9 @@ def test_a_change_of_the_sources_asks_for_no_new_judgement(project: Path, judgem
 
 @pytest.mark.parametrize("name", ["verifygate.toml", "pyproject.toml"])
 def test_a_change_of_what_settings_come_from_does(project: Path, judgements: list[Path], name: str) -> None:
-    """A rule that is left out now, or the torch that is required: AMP501 is not of torch 2.1."""
+    """A rule that is left out now, or the torch that is required: AMP501 is not of torch before 2.4."""
     assert main(["check"]) == 1
-    without, older = CONFIG.replace('"PERF"', '"AMP501"'), "[project]\ndependencies = ['torch>=2.1']"
+    without, older = CONFIG.replace('"PERF"', '"AMP501"'), "[project]\ndependencies = ['torch>=2.1,<2.4']"
     (project / name).write_text(without if name == "verifygate.toml" else older, encoding="utf-8")
     assert main(["check"]) == 0
     assert len(judgements) == 2
