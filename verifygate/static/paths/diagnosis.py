@@ -34,6 +34,8 @@ class ViolationReport:
     path: tuple[tuple[Location, str], ...]
     """Each event on the path, with its name, and the calls between them."""
     optimizer: AccessPath | None = None
+    is_leftover: bool = False
+    """The gradients come of the loss of another optimizer."""
 
 
 def violations(graph: Graph) -> list[ViolationReport]:
@@ -62,7 +64,9 @@ def _reports(exploration: Exploration) -> list[ViolationReport]:
         if certain is not None:
             place, shown_at = graph.nodes[at_fault].place, graph.nodes[first.node].place
             steps = labelled(_events(path))
-            found[shown, at_fault] = ViolationReport(shown, place, shown_at, certain, steps, first.optimizer)
+            found[shown, at_fault] = ViolationReport(
+                shown, place, shown_at, certain, steps, first.optimizer, first.is_leftover
+            )
     return list(found.values())
 
 

@@ -49,6 +49,8 @@ class Candidate:
     node: int
     state: State
     optimizer: AccessPath | None
+    is_leftover: bool = False
+    """The gradients come of the loss of another optimizer."""
 
 
 def transfer(facts: GraphFacts, number: int, state: State) -> tuple[State | None, list[Candidate]]:
@@ -222,7 +224,10 @@ class _Transfer:
         left = typestate.leftover
         is_left = left is not None and left.is_over and name not in self.facts.never_zeroed
         if is_left and how.used and not how.feeding:
-            self._meet(Violation.ZERO_GRAD_MISPLACED, name)
+            found = Candidate(
+                Violation.ZERO_GRAD_MISPLACED, self.number, self.number, self.state, name, is_leftover=True
+            )
+            self.candidates.append(found)
             return weakly_advanced(typestate, event, self.number)._replace(leftover=None)
         if how.used and not how.feeding:
             return self._advanced(name, typestate, event, aimed=False)

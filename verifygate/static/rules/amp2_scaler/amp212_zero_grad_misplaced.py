@@ -4,7 +4,9 @@
 Reports
 
 - a backward that adds to gradients which a step has already used, if nothing zeroes them;
-- a `zero_grad` between a backward and its step;
+- gradients that the loss of one network leaves in another one that it goes through, if that one's optimizer steps on
+  them: a generator's in the discriminator;
+- a `zero_grad` between a backward and its `unscale_` or step;
 - a `zero_grad` on every micro-batch of an accumulation, so that only the last micro-batch counts; also one that comes
   before the backward in `with accelerator.accumulate(model)` of an Accelerator that accumulates: the prepared
   optimizer's works in the last micro-batch only, and there it wipes what the others gave.
@@ -57,9 +59,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: it is unknown where the window should begin.
 
 ## What it cannot see
-Gradients zeroed by means that it cannot follow silence it, as do several optimizers, since a backward may be
-another's. An accumulation is known by its condition: a remainder (`%`), or a name that says so. One that is set to a
-single micro-batch is none.
+Gradients zeroed by means that it cannot follow silence it, as do several optimizers where the source does not show
+whose parameters a loss reaches. An accumulation is known by its condition, a remainder (`%`) or a name that says so, or
+by a loop behind which the step comes (likely at most). One that is set to a single micro-batch is none.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
@@ -166,6 +168,8 @@ def _zeroed_first(
 def _message(report: ViolationReport, text: str) -> str:
     if report.place.node is report.shown_at.node:
         name = report.optimizer.last_name if report.optimizer is not None else ""
+        if report.is_leftover:
+            return f"`{text}` adds to gradients that another network's loss has left for `{name}`"
         return f"`{text}` adds to gradients that a step of `{name}` has used: nothing zeroes them in between"
     if "backward" in statement_text(report.shown_at):
         return f"`{text}` throws away what earlier micro-batches of the same window gave"

@@ -1,8 +1,12 @@
 """A hand-written check for inf and NaN skips the step and leaves the scaler's window open.
 
 ## What it does
-Reports a condition on `isfinite`, `isnan` and the like from which a way leads past the step, and without an
-`update()`, into the next window of an optimizer that was unscaled.
+Reports
+
+- a condition on `isfinite`, `isnan`, the norm of the gradients and the like from which a way leads past the step, and
+  without an `update()`, into the next window of an optimizer that was unscaled;
+- a `zero_grad` behind such a condition and before the step: the scaler finds no inf, and never backs off;
+- an exception behind one, where the scaler is still to meet its first overflows: they end the run (likely at most).
 
 ## Why is this bad
 `update()` makes the scaler back off, and makes it forget that the optimizer was unscaled. Without it
@@ -54,14 +58,22 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: `scaler.step` skips by itself, so the check can often go; otherwise its way out needs `update()`.
 
 ## What it cannot see
-Checks that do not name isfinite, isinf, isnan, found_inf or overflow; skip paths through code outside the project.
+Checks whose variables lead neither to a norm of gradients nor to isfinite, isinf, isnan, found_inf or overflow; skip
+paths through code outside the project.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.step
 """
 
+import ast
+from collections.abc import Iterator
+
 from verifygate.model import Severity, Witness
-from verifygate.static.rule import ProtocolMatch, Rule
+from verifygate.static.analysis import Analysis
+from verifygate.static.paths.diagnosis import ViolationReport
+from verifygate.static.paths.finite_checks import raises
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.syntax.names import last_name
 
 RULE = Rule(
     code="AMP214",
@@ -74,4 +86,17 @@ RULE = Rule(
     proof="raised-error-inf",
 )
 
-check = ProtocolMatch(RULE, "where `{text}` skips the step, the scaler's window stays open: no `update()`")
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """The violations of the table that bear this code, each worded after what the check does."""
+    for report in analysis.violations(RULE.code):
+        text = statement_text(report.place)
+        yield Match(report.place, _message(report, text), certain=report.certain, steps=report.path)
+
+
+def _message(report: ViolationReport, text: str) -> str:
+    if raises(report.place):
+        return f"where `{text}` strikes, an overflow ends the run: the scaler is there to skip it, and to back off"
+    if isinstance(report.place.node, ast.Call) and last_name(report.place.node.func) == "zero_grad":
+        return f"`{text}` throws away gradients that have overflowed: the scaler finds no inf, and never backs off"
+    return f"where `{text}` skips the step, the scaler's window stays open: no `update()`"
