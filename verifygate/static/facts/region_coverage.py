@@ -208,9 +208,8 @@ class RegionCoverage:
         found = []
         for method in candidates:
             owner = method.owner.node.name if method.owner else ""
-            if not self._is_named(method, files):
-                continue
-            if method.module.path in files and (not direct or loss == names_a_loss_or_criterion(owner)):
+            fits = method.module.path in files and (not direct or loss == names_a_loss_or_criterion(owner))
+            if fits and self._is_named(method, files):
                 found.append(method)
         if direct and not loss:
             found += [method for method in self._own_losses if method.module.path in files]
@@ -227,13 +226,22 @@ class RegionCoverage:
         made = method.owner
         if made is None or made.node.decorator_list or made.module in self._modules_with_regions:
             return True
-        word = re.compile(rb"\b%s\b" % re.escape(made.node.name.encode()))
-        if made not in self._named:
-            others = [file.data for file in self.import_graph.sources.each(files - {made.module.path})]
-            own = made.module.file.data
-            by_name = len(word.findall(own)) > 1 or any(word.search(data) for data in others)
-            self._named[made] = by_name or any(_BY_TEXT.search(data) for data in (own, *others))
-        return self._named[made]
+        name, by_text = made.node.name.encode(), self._naming(files)[1]
+        elsewhere = {*self._naming(files)[0].get(name, ())} - {made.module.path}
+        return by_text or bool(elsewhere) or len(re.findall(rb"\b%s\b" % re.escape(name), made.module.file.data)) > 1
+
+    def _naming(self, files: Files) -> tuple[dict[bytes, set[str]], bool]:
+        """Name of a class that has methods -> the files of a program that name it; and whether one looks names up."""
+        if files not in self._named:
+            names = {each.owner.node.name.encode() for found in self._methods.values() for each in found if each.owner}
+            naming: dict[bytes, set[str]] = {}
+            by_text = False
+            for file in self.import_graph.sources.each(files):
+                by_text = by_text or _BY_TEXT.search(file.data) is not None
+                for name in names.intersection(re.findall(rb"\w+", file.data)):
+                    naming.setdefault(name, set()).add(file.path)
+            self._named[files] = naming, by_text
+        return self._named[files]
 
     def _overriding(self, abstract: Sequence[Function], region: WrittenRegion) -> list[Function]:
         """The overrides, in the program, of abstract methods."""
@@ -254,7 +262,7 @@ class RegionCoverage:
         return frozenset(function.module for function in self.regions.by_function)
 
     @cached_property
-    def _named(self) -> dict[Class, bool]:
+    def _named(self) -> dict[Files, tuple[dict[bytes, set[str]], bool]]:
         return {}
 
     @cached_property
