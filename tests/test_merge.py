@@ -60,7 +60,7 @@ def test_train():
 UPDATED_IN_SECRET = """\
 import torch
 
-finish = getattr(torch.amp.GradScaler, "up" + "date")
+finish = "up" + "date"
 
 
 def train(model, optimizer, scaler, batches):
@@ -70,7 +70,7 @@ def train(model, optimizer, scaler, batches):
             loss = model(batch).mean()
         scaler.scale(loss).backward()
         scaler.step(optimizer)
-        finish(scaler)
+        getattr(scaler, finish)()
 """
 AMP_WITHOUT_ITS_NAMES = """\
 def train(model, optimizer, helper, batches):

@@ -78,6 +78,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "stepper item steps iterator x ids discount counts epochs",
     ),
     "speaks_of_a_window": ("i%accum is_last sync_gradients accum_boundary should_update step", "verbose debug amp"),
+    "speaks_of_a_skip": ("grad_norm total_norm skipped skip_update", "loss scale step finite"),
     "names_an_evaluation": (
         "validate eval evaluate test test_epoch inference predict sample generate demo run_validation latest",
         "train fit train_step training_loop",

@@ -252,7 +252,7 @@ class OrderJudge:
         if divided is not None and gradients in (*_SCALED, Gradients.UNSCALED, Gradients.SPENT):
             path = (*line.path_to(divided), event)
             self._hits.append(self._hit(line, Violation.UNSCALE_TWICE, event, event, path, before=divided))
-            line.state = OptimizerState(gradients, ScalerState.UNSCALED)
+            line.state = OptimizerState(Gradients.UNSCALED, ScalerState.UNSCALED)
 
     def _note_by_hand(self, line: ParameterSet, event: Event) -> None:
         """What was written by hand to scaled gradients counts once the scaler divides them."""

@@ -9,11 +9,15 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from verifygate.base.records import replace
 from verifygate.model import Certainty, Finding
+from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
 
 _CauseOf = Callable[[Finding], Hashable]
 
-_GIVES_WAY = {"AMP303": "AMP304", "AMP501": "AMP307"}
+_GIVES_WAY: Mapping[str, str] = {
+    Violation.ENABLED_MISMATCH: Violation.BF16_WITH_SCALER,
+    Violation.DEPRECATED_AMP_API: Violation.SHARDED_NEEDS_SHARDED_SCALER,
+}
 """Rule -> the rule whose remedy for the same statement is another: a scaler of its own, or a condition of its own."""
 
 

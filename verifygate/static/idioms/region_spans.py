@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from verifygate.protocol import Violation
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.symbols.location import Location
 
@@ -21,14 +22,18 @@ def is_part_of_a_span(report: ViolationReport, analysis: Analysis) -> bool:
 
 def is_a_span(region: Location, analysis: Analysis) -> bool:
     """Whether AMP104 reports a region for the steps in it."""
-    return any(_same(region, span.place) for span in analysis.violations("AMP104"))
+    return any(_same(region, span.place) for span in analysis.violations(Violation.AUTOCAST_STALE_WEIGHTS))
 
 
 def further_places(span: ViolationReport, analysis: Analysis) -> list[tuple[Location, str]]:
     """The backwards and the steps in a region that AMP104 reports."""
+    labels = {
+        Violation.BACKWARD_IN_AUTOCAST: "backward in this region",
+        Violation.STEP_IN_AUTOCAST: "step in this region",
+    }
     return [
         (report.place, label)
-        for code, label in (("AMP101", "backward in this region"), ("AMP102", "step in this region"))
+        for code, label in labels.items()
         for report in analysis.violations(code)
         if (region := _innermost(report)) is not None and _same(region, span.place)
     ]

@@ -124,7 +124,7 @@ def explicit_iterations(loop: Loop, frame: Frame, roles: Roles) -> list[dict[str
     """
     columns = _columns(loop.target, loop.iter, frame, roles)
     lengths = {len(elements) for elements in columns.values()}
-    if len(lengths) != 1 or not 2 <= (length := lengths.pop()) <= _MAX_WRITTEN:
+    if len(lengths) != 1 or not 1 <= (length := lengths.pop()) <= _MAX_WRITTEN:
         return []
     if not any(_are_optimizers(elements, roles) or _are_objects(elements, roles) for elements in columns.values()):
         return []
