@@ -140,6 +140,9 @@ COMMON_WORDS = frozenset({"step", "update", "scale"})
 
 NO_OP_CONTEXTS = frozenset({"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"})
 
+NO_GRAD_CONTEXTS = frozenset({"no_grad", "inference_mode"})
+"""Contexts and decorators of torch that turn autograd off."""
+
 FINITE_WORDS = ("isfinite", "isinf", "isnan", "found_inf", "overflow")
 """A condition that names one of these is a hand-written check for inf and NaN."""
 

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable
 from functools import lru_cache
 
+from verifygate import torch_names
 from verifygate.base.records import record, replace
 from verifygate.static.amp.parameter_sets import Overlap, ParameterSet, ParameterSets
 from verifygate.static.symbols.generators import handed_back
@@ -24,7 +25,6 @@ from verifygate.static.values.domain import Bound, ExternalName, Frame, Function
 from verifygate.static.values.evaluator import Evaluator
 
 _CUTS = frozenset({"detach", "item", "tolist", "numpy", "float", "int", "len", "str", "bool"})
-_NO_GRAD = frozenset({"no_grad", "inference_mode"})
 _MAX_DEPTH = 24
 _MAX_CALLS = 4
 """Calls of the project's functions that are followed into each other."""
@@ -249,7 +249,10 @@ def _is_without_value(binding: Binding) -> bool:
 
 def _forbids_gradients(function: Function) -> bool:
     decorators = getattr(function.node, "decorator_list", ())
-    return any(last_name(each.func if isinstance(each, ast.Call) else each) in _NO_GRAD for each in decorators)
+    return any(
+        last_name(each.func if isinstance(each, ast.Call) else each) in torch_names.NO_GRAD_CONTEXTS
+        for each in decorators
+    )
 
 
 def _is_without_gradient(node: ast.AST, function: Function) -> bool:
@@ -265,4 +268,4 @@ def _under_no_grad(function: Function) -> frozenset[ast.AST]:
 
 
 def _is_no_grad(context: ast.expr) -> bool:
-    return isinstance(context, ast.Call) and last_name(context.func) in _NO_GRAD
+    return isinstance(context, ast.Call) and last_name(context.func) in torch_names.NO_GRAD_CONTEXTS

@@ -44,6 +44,8 @@ class CertaintyAnalysis:
             return None
         if isinstance(self.nodes[path.shown].payload, Branch):
             return False  # a run may meet no inf
+        if candidates[0].is_leftover:
+            return False  # that a loss leaves gradients in what it goes through is an assumption
         if candidates[0].violation.traits.about_zero_grad and path.wipes_in_a_loop():
             return False  # what a loop throws away may have served another purpose
         if not any(self._counts(*each, candidates[0]) for each in others):

@@ -6,6 +6,7 @@ import ast
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from verifygate import torch_names
 from verifygate.base.records import record, replace
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -14,7 +15,6 @@ from verifygate.static.syntax.traversal import LEAVES, children, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While
 _CLOSED = LEAVES | {ast.Lambda}
-_CALMS = frozenset({"no_grad", "inference_mode"})
 
 
 @record
@@ -75,7 +75,7 @@ def calm(function: Function) -> bool:
 def turns_autograd_off(context: ast.expr) -> bool:
     """`torch.no_grad()`, `inference_mode`, and `set_grad_enabled(...)`, whatever it is given: it may be off."""
     named = {getattr(node, "attr", getattr(node, "id", "")) for node in walk(context)}
-    return bool(named & _CALMS) or "set_grad_enabled" in named
+    return bool(named & torch_names.NO_GRAD_CONTEXTS) or "set_grad_enabled" in named
 
 
 def asks_whether_to(context: ast.expr) -> bool:

@@ -16,7 +16,7 @@ def restorer_first(restorer, judge, loss_fn, pairs):
         restoring.zero_grad()
         with torch.autocast("cuda", dtype=torch.float16):
             second = loss_fn(judge(clean), True) + loss_fn(judge(restored.detach()), False)
-        scaler.scale(second).backward()  # expect: AMP212
+        scaler.scale(second).backward()  # expect: AMP212 likely
         scaler.step(judging)
         judging.zero_grad()
         scaler.update()
@@ -40,7 +40,7 @@ class Two:
         self.of_maker.zero_grad()
         with torch.autocast("cuda", dtype=torch.float16):
             loss = self.critic(self.made(noise).detach()).mean() - self.critic(real).mean()
-        self.scaler.scale(loss).backward()  # expect: AMP212
+        self.scaler.scale(loss).backward()  # expect: AMP212 likely
         self.scaler.step(self.of_critic)
         self.of_critic.zero_grad()
         self.scaler.update()

@@ -57,3 +57,53 @@ def without_gradients(maker, critic, batches):
         of_maker.zero_grad()
         of_critic.zero_grad()
         scaler.update()
+
+
+def frozen_for_a_while(maker, judge, batches):
+    of_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+    of_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for z, real in batches:
+        for p in judge.parameters():
+            p.requires_grad_(False)
+        with torch.autocast("cuda", dtype=torch.float16):
+            fake = maker(z)
+            g_loss = -judge(fake).mean()
+        scaler.scale(g_loss).backward()
+        scaler.step(of_maker)
+        of_maker.zero_grad()
+        for p in judge.parameters():
+            p.requires_grad_(True)
+        with torch.autocast("cuda", dtype=torch.float16):
+            d_loss = judge(fake.detach()).mean() - judge(real).mean()
+        scaler.scale(d_loss).backward()
+        scaler.step(of_judge)
+        of_judge.zero_grad()
+        scaler.update()
+
+
+def set_requires_grad(nets, flag):
+    for net in nets:
+        for p in net.parameters():
+            p.requires_grad = flag
+
+
+def frozen_by_a_function(maker, judge, batches):
+    of_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+    of_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for z, real in batches:
+        set_requires_grad([judge], False)
+        with torch.autocast("cuda", dtype=torch.float16):
+            fake = maker(z)
+            g_loss = -judge(fake).mean()
+        scaler.scale(g_loss).backward()
+        scaler.step(of_maker)
+        of_maker.zero_grad()
+        set_requires_grad([judge], True)
+        with torch.autocast("cuda", dtype=torch.float16):
+            d_loss = judge(fake.detach()).mean() - judge(real).mean()
+        scaler.scale(d_loss).backward()
+        scaler.step(of_judge)
+        of_judge.zero_grad()
+        scaler.update()

@@ -5,7 +5,7 @@ Reports
 
 - a backward that adds to gradients which a step has already used, if nothing zeroes them;
 - gradients that the loss of one network leaves in another one that it goes through, if that one's optimizer steps on
-  them: a generator's in the discriminator;
+  them: a generator's in the discriminator (likely at most, and not where parameters are frozen for a while);
 - a `zero_grad` between a backward and its `unscale_` or step;
 - a `zero_grad` on every micro-batch of an accumulation, so that only the last micro-batch counts; also one that comes
   before the backward in `with accelerator.accumulate(model)` of an Accelerator that accumulates: the prepared
