@@ -45,12 +45,6 @@ GAPS: Mapping[str, Gap] = {
             "bad_amp214_open_window",
         },
     ),
-    "optimizers_by_values": Gap(
-        "what is done for each value of a dict is not followed",
-        {
-            "bad_amp104_region_over_steps",
-        },
-    ),
     "names_swapped": Gap(
         "names exchanged by a tuple are not followed",
         {
