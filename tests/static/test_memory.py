@@ -19,6 +19,8 @@ from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
 from verifygate.static import engine
 from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.prefilter import Prefilter
+from verifygate.static.registry import load_rules
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.compaction import slim
 from verifygate.static.syntax.traversal import deeper_than, walk
@@ -143,7 +145,7 @@ def test_the_answers_by_which_files_were_picked_are_gone(sources: Sources):
     """They are a second of each frame and value, and hold each other."""
     before = {id(each) for each in evaluators()}  # of other tests, which nobody collected
 
-    analysis = engine._analysis(sources, OFF)
+    analysis = engine._analysis(Prefilter(sources, load_rules().values()), sources, OFF)
 
     assert analysis.program.picked.keys() >= {"net.py", "train.py"}
     assert [each for each in evaluators() if id(each) not in before] == [analysis.evaluator]

@@ -7,7 +7,7 @@ nothing that is not emulated; a failure is laid at the code's door only where th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,17 +19,15 @@ from verifygate.execution.outcomes import Judged, judge
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, tests_ran
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session, limits_of, run_pytest
-from verifygate.execution.trace_judgement import judged, recorder
+from verifygate.execution.trace_judgement import Recorded, judged, recorder
 from verifygate.model import (
     Check,
     EmulatedTest,
     Evidence,
     EvidenceClass,
-    Finding,
     NotEmulated,
     Status,
     TestOutcome,
-    TraceSummary,
 )
 from verifygate.sources.file import SourceFile
 from verifygate.stage import StageContext
@@ -65,9 +63,8 @@ class Emulated:
     tests: tuple[EmulatedTest, ...] = ()
     problem: str = ""
     """Why there was no emulated run, where there was none."""
-    findings: tuple[Finding, ...] = ()
+    recorded: Recorded | None = None
     """What the recorder saw the code do there."""
-    trace: TraceSummary | None = None
     executed: Mapping[str, Lines] | None = None
     """The lines that the tests executed there, where they are known."""
 
@@ -78,24 +75,29 @@ def run_emulated(
     arguments: Sequence[str],
     folder: Path,
     files: Sequence[SourceFile] = (),
+    passed: Collection[str] = (),
 ) -> Emulated:
     """Run what `account` says was skipped for want of CUDA; `arguments` are those of that first run.
 
+    `passed` are tests that passed there and run again only for what the recorder sees: how they end here says nothing.
     `folder` is private to this run and does not exist yet. The lines of `files` that are executed are recorded.
     """
     skipped = _skipped(account)
-    if not skipped:
-        return Emulated(_none(Status.NOT_APPLICABLE, "no test was skipped for want of CUDA"))
+    again = [*skipped, *(each for each in account.record.started if account.scrubber.identity(each) in passed)]
+    nothing = _none(Status.NOT_APPLICABLE, "no test was skipped for want of CUDA")
+    if not again:
+        return Emulated(nothing)
     if not context.settings.execution.emulate_cuda:
         why = "turned off by `execution.emulate_cuda = false` or `--no-emulate-cuda`"
-        return Emulated(_none(Status.NOT_MEASURED, why, "turn it on, or run the gate on a machine with CUDA"), (), why)
-    context.progress(f"running {counted(len(skipped), 'test')} again, with CUDA emulated")
+        off = _none(Status.NOT_MEASURED, why, "turn it on, or run the gate on a machine with CUDA")
+        return Emulated(off if skipped else nothing, (), why)
+    context.progress(f"running {counted(len(again), 'test')} again, with CUDA emulated")
     settings = context.settings.execution
     instruments: list[tuple[str, dict[str, Any]]] = [(INSTRUMENT, {"capability": settings.capability})]
     instruments += [recorder(emulated=True)] if settings.recorder else []
     folder.mkdir()
     options = (word for word in arguments if not (context.subject.root / word.partition("::")[0]).exists())
-    holding = dict.fromkeys(identity.partition("::")[0] for identity in skipped)
+    holding = dict.fromkeys(identity.partition("::")[0] for identity in again)
     session = run_pytest(
         context.subject,
         (*options, "--continue-on-collection-errors", *holding),
@@ -105,18 +107,20 @@ def run_emulated(
         limits=limits_of(settings),
         files=[context.subject.root / file.path for file in files],
         instruments=instruments,
-        only=list(skipped),
+        only=again,
     )
     if problem := _not_installed(session):
-        return Emulated(_none(Status.NOT_MEASURED, problem), (), problem)
+        return Emulated(_none(Status.NOT_MEASURED, problem) if skipped else nothing, (), problem)
     there = Account(session.completed, session.record, judge(session.record, account.scrubber), account.scrubber)
-    tests = _judge(skipped, session, there)
+    tests = tuple(one for one in _judge(skipped, session, there) if one.id not in passed)
+    check = _check(tests) if skipped else nothing
     executed = _executed(session) if files else None
     if not settings.recorder:
-        return Emulated(_check(tests), tests, executed=executed)
+        return Emulated(check, tests, executed=executed)
     recorded = judged(session, there, context.sources, context.settings.static)
-    findings = (replace(one, run=f"with CUDA emulated, {one.run}") for one in recorded.findings)
-    return Emulated(_check(tests), tests, findings=tuple(findings), trace=recorded.summary, executed=executed)
+    findings = tuple(replace(one, run=f"with CUDA emulated, {one.run}") for one in recorded.findings)
+    recorded = replace(recorded, findings=findings, emulated=True)
+    return Emulated(check, tests, recorded=recorded, executed=executed)
 
 
 def _executed(session: Session) -> Mapping[str, Lines] | None:

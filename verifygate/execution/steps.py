@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from verifygate.execution import checks, outcomes
+from verifygate.execution.asked_float16 import asked_float16
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, attribute, executed_lines
 from verifygate.execution.changed import changed_lines_are_tested
-from verifygate.execution.emulated import run_emulated
+from verifygate.execution.emulated import Emulated, run_emulated
 from verifygate.execution.junit import contradiction
-from verifygate.execution.oracles import ask_the_oracles
+from verifygate.execution.oracles import Examined, ask_the_oracles
 from verifygate.execution.run_integrity import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
 from verifygate.execution.snapshot import Tree, tree_on_disk
-from verifygate.execution.trace_judgement import judged, trace_check
-from verifygate.model import Check, Finding, Measurement
+from verifygate.execution.trace_judgement import Recorded, judged, trace_check
+from verifygate.model import Check, Finding, FunctionCoverage, Measurement, Place
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git import files_at
 from verifygate.stage import StageContext
@@ -42,6 +44,47 @@ class Watched:
     @property
     def scrubber(self) -> Scrubber:
         return self.account.scrubber
+
+    @cached_property
+    def recorded(self) -> Recorded:
+        """What the recorder saw of AMP in the run."""
+        return judged(self.session, self.account, self.context.sources, self.context.settings.static)
+
+    @cached_property
+    def functions(self) -> tuple[FunctionCoverage, ...]:
+        """Which test executes which function that holds AMP code; empty where that is not known."""
+        executed, _ = _executed(self)
+        return () if executed is None else attribute(self.files, self.context.subject.root, executed, self.scrubber)
+
+    @cached_property
+    def asked_float16(self) -> tuple[Place, ...]:
+        """Where audited code asks for float16 with a loss scale."""
+        return asked_float16(self.context.sources) if self.context.settings.execution.recorder else ()
+
+    @cached_property
+    def emulated(self) -> Emulated:
+        """The run with CUDA emulated: of what was skipped for want of it, and, where float16 is asked for and no test
+        stepped with a live scaler, of the tests that execute AMP code."""
+        again: set[str] = set()
+        if self.asked_float16 and not self.recorded.has_live_scaler:
+            passed = {one.test.id for one in self.account.judged if one.test.outcome == "passed"}
+            covered = {test for function in self.functions for test in function.tests}
+            again = passed & covered if covered else passed
+        return run_emulated(self.context, self.account, self.arguments, self.folder / "emulated", self.files, again)
+
+    @cached_property
+    def examined(self) -> Examined:
+        """What the oracles answer."""
+        context = self.context
+        context.progress("asking the oracles")
+        return ask_the_oracles(
+            context.subject,
+            context.settings.execution.oracles,
+            context.sources,
+            self.scrubber,
+            self.folder / "oracles",
+            capability=context.settings.execution.capability,
+        )
 
 
 @dataclass(frozen=True)
@@ -88,10 +131,7 @@ def tell_the_tests(watched: Watched) -> Told:
 
 def tell_who_tests_what(watched: Watched) -> Told:
     """Which test executes which function that holds AMP code; or nothing, and why."""
-    executed, gap = _executed(watched)
-    root, files = watched.context.subject.root, watched.files
-    functions = () if executed is None else attribute(files, root, executed, watched.scrubber)
-    return Told(details={"functions": functions, "attribution": gap})
+    return Told(details={"functions": watched.functions, "attribution": _executed(watched)[1]})
 
 
 def _changed_lines(watched: Watched, emulated: Mapping[str, Lines] | None) -> tuple[Check, ...]:
@@ -106,33 +146,24 @@ def _changed_lines(watched: Watched, emulated: Mapping[str, Lines] | None) -> tu
 
 def tell_the_emulated(watched: Watched) -> Told:
     """What becomes, where CUDA is emulated, of the tests that were skipped for want of it."""
-    context, folder = watched.context, watched.folder / "emulated"
-    again = run_emulated(context, watched.account, watched.arguments, folder, watched.files)
+    context, again = watched.context, watched.emulated
+    recorded = again.recorded
     details: dict[str, object] = {
         "emulated": again.tests,
         "emulation": again.problem,
-        "emulated_trace": again.trace,
+        "emulated_trace": recorded.summary if recorded is not None else None,
     }
     executed, _ = _executed(watched)
     if again.executed is not None and executed is not None:
         root = context.subject.root
         details["functions"] = attribute(watched.files, root, executed, watched.scrubber, again.executed)
     checks = (*_changed_lines(watched, again.executed), again.check)
-    return Told(checks=checks, findings=again.findings, details=details)
+    return Told(checks=checks, findings=recorded.findings if recorded is not None else (), details=details)
 
 
 def tell_the_oracles(watched: Watched) -> Told:
     """What the configured training does with other loss scales, and with inf in its gradients."""
-    context = watched.context
-    context.progress("asking the oracles")
-    examined = ask_the_oracles(
-        context.subject,
-        context.settings.execution.oracles,
-        context.sources,
-        watched.scrubber,
-        watched.folder / "oracles",
-        capability=context.settings.execution.capability,
-    )
+    examined = watched.examined
     return Told(
         examined.checks,
         examined.findings,
@@ -147,10 +178,18 @@ def tell_what_changed(watched: Watched) -> Told:
 
 
 def tell_the_trace(watched: Watched) -> Told:
-    """What the tests did with AMP, event by event."""
-    settings = watched.context.settings
-    recorded = judged(watched.session, watched.account, watched.context.sources, settings.static)
-    check = trace_check(recorded, watched.session, on=settings.execution.recorder, sources=watched.context.sources)
+    """What the tests did with AMP, event by event; where float16 is asked for, somewhere it has to be seen at work."""
+    recorded, again = watched.recorded, watched.emulated
+    runs = (recorded, again.recorded) if again.recorded is not None else (recorded,)
+    unseen = () if watched.examined.has_live_scaler else watched.asked_float16
+    check = trace_check(
+        runs,
+        watched.session,
+        on=watched.context.settings.execution.recorder,
+        sources=watched.context.sources,
+        asked=unseen,
+        why_not=again.problem,
+    )
     return Told(checks=(check,), findings=recorded.findings, details={"trace": recorded.summary})
 
 

@@ -18,7 +18,7 @@ from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.session import Session
 from verifygate.execution.trace_summary import summary
-from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Severity, Status, TraceSummary
+from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Place, Severity, Status, TraceSummary
 from verifygate.sources.tree import Sources
 
 ID = "execution.trace"
@@ -34,6 +34,12 @@ class Recorded:
     findings: tuple[Finding, ...]
     tests: int
     """Tests in which AMP was at work."""
+    emulated: bool = False
+
+    @property
+    def has_live_scaler(self) -> bool:
+        """Whether a scaler that is on took a step."""
+        return "scaler.step" in dict(self.summary.counts)
 
 
 def recorder(*, emulated: bool = False) -> tuple[str, dict[str, Any]]:
@@ -63,9 +69,23 @@ def judged(session: Session, account: Account, sources: Sources, static: StaticS
     return Recorded(seen, tuple(kept), tests)
 
 
-def trace_check(recorded: Recorded, session: Session, *, on: bool, sources: Sources) -> Check:
-    """`execution.trace`: AMP ran in the tests, and kept to the protocol."""
-    status, actual = _judgement(recorded, session, on=on, sources=sources)
+def trace_check(
+    runs: Sequence[Recorded],
+    session: Session,
+    *,
+    on: bool,
+    sources: Sources,
+    asked: Sequence[Place],
+    why_not: str = "",
+) -> Check:
+    """`execution.trace`: AMP ran in the tests, here or with CUDA emulated, and kept to the protocol.
+
+    `asked` is where float16 with a loss scale is asked for, and no oracle saw it at work: then it has to be seen here,
+    and `why_not` says why it was not.
+    """
+    unseen = asked if not any(each.has_live_scaler for each in runs) else ()
+    status, actual = _judgement(runs, session, on=on, sources=sources, unseen=unseen, why_not=why_not)
+    found = [each for run in runs for each in run.findings]
     evidence = tuple(
         Evidence(
             id=f"E-{ID}-{number}",
@@ -74,11 +94,24 @@ def trace_check(recorded: Recorded, session: Session, *, on: bool, sources: Sour
             path=each.path,
             line=each.line,
         )
-        for number, each in enumerate(recorded.findings[:EVIDENCE_LIMIT], 1)
+        for number, each in enumerate(found[:EVIDENCE_LIMIT], 1)
     )
     if status is Status.PASS:
-        said = f"every event kept of {counted(recorded.tests, 'test')} was walked through the protocol"
-        evidence = (Evidence(id=f"E-{ID}-1", kind=EvidenceClass.EXECUTED, summary=said),)
+        evidence = tuple(
+            Evidence(
+                id=f"E-{ID}-{number}",
+                kind=EvidenceClass.EMULATED if run.emulated else EvidenceClass.EXECUTED,
+                summary=f"every event kept of {counted(run.tests, 'test')} was walked through the protocol",
+            )
+            for number, run in enumerate((run for run in runs if run.tests), 1)
+        )
+    elif status is Status.NOT_MEASURED and unseen:
+        evidence = tuple(
+            Evidence(
+                id=f"E-{ID}-{number}", kind=EvidenceClass.STATIC, summary=each.text, path=each.path, line=each.line
+            )
+            for number, each in enumerate(unseen[:EVIDENCE_LIMIT], 1)
+        )
     remedies = {
         Status.FAIL: "correct the lines shown",
         Status.PARTIAL: "look at the lines shown",
@@ -88,7 +121,7 @@ def trace_check(recorded: Recorded, session: Session, *, on: bool, sources: Sour
         id=ID,
         title="What the tests do with AMP keeps to the protocol",
         status=status,
-        required=False,
+        required=status is Status.NOT_MEASURED and bool(unseen),
         expected="autocast or a live scaler is at work in a test, and no event breaks a rule",
         actual=actual,
         evidence=evidence,
@@ -96,27 +129,35 @@ def trace_check(recorded: Recorded, session: Session, *, on: bool, sources: Sour
     )
 
 
-def _judgement(recorded: Recorded, session: Session, *, on: bool, sources: Sources) -> tuple[Status, str]:
+def _judgement(
+    runs: Sequence[Recorded], session: Session, *, on: bool, sources: Sources, unseen: Sequence[Place], why_not: str
+) -> tuple[Status, str]:
     lost = [one for one in session.told if one["event"] == "not-installed"]
+    found = [each for run in runs for each in run.findings]
     grave = [
         each
-        for each in recorded.findings
+        for each in found
         if each.certainty is Certainty.CERTAIN and each.severity in (Severity.CRITICAL, Severity.HIGH)
     ]
+    problems = [problem for run in runs for problem in run.summary.problems]
     if not on:
         return Status.NOT_APPLICABLE, "turned off by `execution.recorder = false`"
     if not any(file.mentions_amp for file in sources):
         return Status.NOT_APPLICABLE, "no audited file mentions AMP"
     if grave:
         return Status.FAIL, _named(grave)
-    if recorded.findings:
-        return Status.PARTIAL, _named(recorded.findings)
-    if lost or recorded.summary.problems:
-        what = str(lost[0].get("error")) if lost else recorded.summary.problems[0]
-        return Status.NOT_MEASURED, f"the recorder broke: {what}"
-    if not recorded.tests:
+    if found:
+        return Status.PARTIAL, _named(found)
+    if lost or problems:
+        return Status.NOT_MEASURED, f"the recorder broke: {lost[0].get('error') if lost else problems[0]}"
+    if unseen:
+        first = f"float16 is asked for at {unseen[0].path}:{unseen[0].line}, and no test took a step with a live scaler"
+        return Status.NOT_MEASURED, first + (f": {why_not}" if why_not else "")
+    with_amp = [run for run in runs if run.tests]
+    if not with_amp:
         return Status.NOT_MEASURED, "no test ran autocast or a live scaler"
-    return Status.PASS, f"no violation in {counted(recorded.tests, 'test')} with AMP at work"
+    named = (counted(run.tests, "test") + (" with CUDA emulated" if run.emulated else "") for run in with_amp)
+    return Status.PASS, f"no violation in {' and in '.join(named)}, with AMP at work"
 
 
 def _named(found: Sequence[Finding]) -> str:

@@ -16,7 +16,7 @@ from verifygate.sources.outline import OPENS, Span, split, strings_of
 
 AMP_WORDS = Alternatives(
     r"autocast|GradScaler|grad_scaler|" + whole("amp") + r"|custom_fwd|custom_bwd|precision\s*=|unscale_"
-    r"|scaler\s*\.\s*(?:scale|step|update)\b"
+    r"|scaler\s*\.\s*(?:scale|step|update)\b|fp16\s*=|bf16\s*="
 )
 """A file that matches none of these holds no AMP code of its own."""
 

@@ -64,6 +64,8 @@ class AnalysisResult:
     not_followed: tuple[NotFollowed, ...]
     constructs: tuple[Construct, ...]
     rules: tuple[str, ...]
+    idle: tuple[str, ...]
+    """Rules that ran and had nothing to look at: no file names what they are about."""
     too_new: tuple[str, ...]
     """Rules that were asked for, and are silent: they ask for a newer torch than the project allows."""
 
@@ -92,7 +94,9 @@ def analyse(
         )
     with warnings.catch_warnings(), _room_for_nesting(), collection_paused():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
-        analysis = _analysis(sources, timings)
+        with timings.part("pick files"):
+            picker = Prefilter(sources, load_rules().values())
+        analysis = _analysis(picker, sources, timings)
         written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
         if lets_go and sources.are_large:
             with timings.part("let go of what rules do not look at"):
@@ -120,17 +124,17 @@ def analyse(
             ),
             constructs=constructs(analysis) if with_constructs else (),
             rules=tuple(loaded),
+            idle=tuple(code for code in loaded if code in picker.idle),
             too_new=tuple(code for code in asked if code not in loaded),
         )
 
 
-def _analysis(sources: Sources, timings: Timings) -> Analysis:
+def _analysis(picker: Prefilter, sources: Sources, timings: Timings) -> Analysis:
     """An analysis of AMP code and, where that matters, of what stands beside it.
 
     Both are picked by all rules: a selection must not change what one finds.
     """
     with timings.part("pick files"):
-        picker = Prefilter(sources, load_rules().values())
         program = Program(sources, picker.named(), timings)
         analysis = Analysis(program, timings)
         beside = picker.beside(lambda rule: rule.looks_beside is None or rule.looks_beside(analysis))

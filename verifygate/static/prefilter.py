@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
@@ -62,6 +62,12 @@ class Prefilter:
             for word in sorted(words)
         }
         """Word -> paths of the files that hold it."""
+
+    @cached_property
+    def idle(self) -> frozenset[str]:
+        """The codes of the rules that have nothing to look at: no file names what they are about."""
+        rules = (each.rule for each in self._rules)
+        return frozenset(rule.code for rule in rules if not any(self._words[word.encode()] for word in rule.words))
 
     def named(self) -> Picked:
         """What to look at for the words in it, and for calls of AMP code, by path in order."""

@@ -38,8 +38,14 @@ class StaticStage:
             outcome=Outcome.COMPLETED,
             checks=(
                 _analysed_check(outcome.not_analysed, outcome.files_checked),
-                *(_rule_check(code, outcome.findings, outcome.suppressions, blocking) for code in outcome.rules),
-                *(_too_new_check(code, context.settings.static.torch_version) for code in outcome.too_new),
+                *(
+                    _rule_check(code, outcome.findings, outcome.suppressions, blocking, idle=code in outcome.idle)
+                    for code in outcome.rules
+                ),
+                *(
+                    _not_applicable(code, _too_new(code, context.settings.static.torch_version))
+                    for code in outcome.too_new
+                ),
             ),
             findings=outcome.findings,
             environment={"python": platform.python_version()},
@@ -79,8 +85,14 @@ def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[t
 
 
 def _rule_check(
-    code: str, findings: tuple[Finding, ...], suppressions: tuple[Suppression, ...], blocking: set[Severity]
+    code: str,
+    findings: tuple[Finding, ...],
+    suppressions: tuple[Suppression, ...],
+    blocking: set[Severity],
+    *,
+    idle: bool,
 ) -> Check:
+    """Without a finding it is a PASS only where the rule had something to look at."""
     from verifygate.static.registry import load_rules
 
     rule = load_rules()[code].rule
@@ -91,6 +103,8 @@ def _rule_check(
         status = Status.FAIL
     elif broken or silenced:
         status = Status.PARTIAL  # neither clean nor surely broken: points are lost, nothing blocks
+    elif idle:
+        return _not_applicable(code, "nothing to look at: no file names what the rule is about")
     else:
         status = Status.PASS
     return Check(
@@ -115,7 +129,7 @@ def _rule_check(
     )
 
 
-def _too_new_check(code: str, torch_version: str) -> Check:
+def _not_applicable(code: str, why: str) -> Check:
     from verifygate.static.registry import load_rules
 
     rule = load_rules()[code].rule
@@ -125,8 +139,15 @@ def _too_new_check(code: str, torch_version: str) -> Check:
         status=Status.NOT_APPLICABLE,
         weight=_WEIGHTS[rule.severity],
         expected="no finding",
-        actual=f"not run: it is about torch {rule.torch} and newer, and the project supports {torch_version}",
+        actual=why,
     )
+
+
+def _too_new(code: str, torch_version: str) -> str:
+    from verifygate.static.registry import load_rules
+
+    needs = load_rules()[code].rule.torch
+    return f"not run: it is about torch {needs} and newer, and the project supports {torch_version}"
 
 
 def _counted(findings: int, silenced: list[Suppression]) -> str:

@@ -65,6 +65,8 @@ class Examined:
     """What was asked, in order; the checks speak of `entry 1`, `entry 2`."""
     findings: tuple[Finding, ...] = ()
     half_precision: tuple[EntryPrecision, ...] = ()
+    has_live_scaler: bool = False
+    """Whether an entry was run with a scaler that is on."""
 
 
 def ask_the_oracles(
@@ -96,7 +98,8 @@ def ask_the_oracles(
     ]
     found = tuple(_findings(entries, sources, scrubber))
     precision = tuple(_half_precision(number, entry, scrubber) for number, entry in numbered)
-    return Examined(tuple(checks), settings.commands, found, precision)
+    live = any(entry.enabled or entry.can_be_switched_on for entry in entries)
+    return Examined(tuple(checks), settings.commands, found, precision, live)
 
 
 def _half_precision(number: int, entry: Entry, scrubber: Scrubber) -> EntryPrecision:
