@@ -19,6 +19,7 @@ from verifygate.requirements.code_answers import (
     place,
     unproved,
 )
+from verifygate.requirements.delegated import shown_by_runs
 from verifygate.requirements.facts import Answer, Facts, Missing, in_scope, listed
 from verifygate.requirements.frameworks import framework_of
 from verifygate.requirements.spec import Architecture
@@ -50,11 +51,12 @@ class Comparison:
 
 def compare(asked: Architecture, facts: Facts) -> Comparison:
     """Hold the sources against the architecture that the specification asks for."""
-    expected = asked.expected or (_explicit(asked.within) if asked.explicit else ())
+    expected = asked.expected or _derived(asked)
+    asks = asked.explicit or asked.delegated
     static = facts.static
     if isinstance(static, Missing):
         unknown = ArchitectureTrees(expected=_expected_tree(asked), actual=Branch(text=static.reason))
-        return Comparison(expected, (static.reason,), static.answer if asked.explicit else None, unknown)
+        return Comparison(expected, (static.reason,), static.answer if asks else None, unknown)
     handed_over = delegation(static, asked.within)
     found = {
         kind: in_order(item for item in static.constructs if item.kind is kind and in_scope(item.path, asked.within))
@@ -62,10 +64,15 @@ def compare(asked: Architecture, facts: Facts) -> Comparison:
     }
     actual = tuple(_line(role, found[kind]) for kind, role, _ in ROLES)
     actual += tuple(f"a framework handles precision: {place(item)} {item.text}" for item in handed_over)
+    shown = shown_by_runs(handed_over, facts) if handed_over or asked.delegated else None
+    actual += (shown.actual,) if shown is not None else ()
     lacking = [kind for kind, _, needed in ROLES if needed and not found[kind]]
     if found[ConstructKind.CLIP] and not found[ConstructKind.UNSCALE]:
         lacking.append(ConstructKind.UNSCALE)
-    answer = _judged(asked, static, facts, found, lacking, handed_over) if asked.explicit else None
+    if asked.delegated:
+        answer = (unproved(static, facts, asked.within) if not handed_over else None) or shown
+    else:
+        answer = _judged(asked, static, facts, found, lacking, handed_over) if asked.explicit else None
     trees = ArchitectureTrees(
         expected=_expected_tree(asked),
         actual=_actual_tree(asked.within, static, found, lacking if asked.explicit else [], handed_over),
@@ -86,6 +93,13 @@ def _judged(
         every = [found[kind][0] for kind, _, _ in ROLES if found[kind]]
         return _explicit_here(every, handed_over)
     return unproved(static, facts, asked.within) or _lacking(lacking, handed_over)
+
+
+def _derived(asked: Architecture) -> tuple[str, ...]:
+    """What is expected, where the specification does not put it into words of its own."""
+    if asked.explicit:
+        return _explicit(asked.within)
+    return ("a framework drives autocast and the scaler, and recorded steps show it",) if asked.delegated else ()
 
 
 def _explicit(within: str | None) -> tuple[str, ...]:
@@ -130,6 +144,8 @@ def _expected_tree(asked: Architecture) -> Branch:
     """The specification's own lines, or the steps of explicit AMP; or that it says nothing of it."""
     if asked.expected:
         return Branch(text="as the specification puts it", inner=tuple(Branch(text=line) for line in asked.expected))
+    if asked.delegated:
+        return Branch(text="delegated AMP", inner=tuple(Branch(text=line) for line in _derived(asked)))
     if not asked.explicit:
         return Branch(text="the specification says nothing of it")
     roles = tuple(Branch(text=_needed(role, needed)) for _, role, needed in ROLES)

@@ -20,10 +20,15 @@ Direction = Literal["tightened", "loosened", "changed"]
 
 @cache
 def catalogue(name: str) -> SpecFile:
-    """A catalogue that comes with verifygate. Raises KeyError for a name that is none."""
+    """A catalogue that comes with verifygate, with what it takes over itself. Raises KeyError for a name of none."""
     if name not in names():
         raise KeyError(name)
-    return read_yaml(CATALOGUES / f"{name}.yaml", name).validate(SpecFile)
+    document = read_yaml(CATALOGUES / f"{name}.yaml", name)
+    file = document.validate(SpecFile)
+    if not file.extends:
+        return file
+    taken, _, _ = inherited(document, file)
+    return file.model_copy(update={"requirements": (*taken, *file.requirements)})
 
 
 def names() -> list[str]:
@@ -124,7 +129,7 @@ def _unknown(
     return UsageError(
         f"{file.extends} has no `{name}`",
         where=document.place(where),
-        remedy=f"did you mean `{near[0]}`?" if near else "see `verifygate docs amp-core` for its ids",
+        remedy=f"did you mean `{near[0]}`?" if near else f"see `verifygate docs {file.extends}` for its ids",
     )
 
 

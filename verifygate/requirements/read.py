@@ -13,7 +13,7 @@ from pathlib import Path
 from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml, read_yaml
 from verifygate.model import Deviation
-from verifygate.requirements.inherit import inherited
+from verifygate.requirements.inherit import catalogue, inherited
 from verifygate.requirements.spec import Lines, Requirement, Spec, SpecFile, Specification
 from verifygate.requirements.task import is_task, read_task
 
@@ -48,10 +48,11 @@ def read_specification(root: Path, path: str) -> Specification:
             tuple(line_of(document, "requirements", index, "verify", at) for at in range(len(requirement.verify))),
         )
     _refuse_bad_references(document.path, requirements, lines)
+    inherits = file.extends and "architecture" not in file.model_fields_set
     spec = Spec(
         title=file.title,
         task=file.task,
-        architecture=file.architecture,
+        architecture=catalogue(file.extends).architecture if inherits else file.architecture,
         gates=file.gates,
         requirements=requirements,
     )

@@ -45,14 +45,14 @@ def run(query: Query, facts: Facts) -> Answer:
         return execution.answer
     if asked.low_precision_share and execution.half_precision:
         return _share_of_entries(asked, execution.half_precision)
-    runs = list(_runs(execution))
+    runs = list(recorded_runs(execution))
     if not runs:
         return Answer(Status.NOT_MEASURED, "no run was recorded", remedy=TRAIN)
     ask = next(judge for key, judge in _JUDGES.items() if getattr(asked, key) is not None)
     return _together([(kind, ask(asked, trace, kind)) for kind, trace in runs], facts, asked)
 
 
-def _runs(execution: ExecutionDetails) -> Iterator[Run]:
+def recorded_runs(execution: ExecutionDetails) -> Iterator[Run]:
     """The recorded runs in which something happened, the strongest evidence first."""
     for kind, trace in (
         (EvidenceClass.EXECUTED, execution.trace),

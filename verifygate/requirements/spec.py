@@ -83,10 +83,18 @@ class Architecture(Model):
 
     explicit: bool = False
     """Explicit AMP in the project's own loop, which makes the scaler, enters autocast, scales, steps and updates."""
+    delegated: bool = False
+    """A framework drives it, and recorded steps show what it does."""
     within: str | None = Field(default=None, alias="in")
     """Pattern of paths in which the loop stands."""
     expected: tuple[str, ...] = ()
-    """The expected structure, line by line, as the report prints it; derived from `explicit` where it is empty."""
+    """The expected structure, line by line, as the report prints it; derived from the others where it is empty."""
+
+    @model_validator(mode="after")
+    def _one_driver(self) -> Architecture:
+        if self.explicit and self.delegated:
+            raise ValueError("mixed precision is explicit or delegated: leave one of them out")
+        return self
 
 
 class Thresholds(Model):
@@ -138,7 +146,7 @@ class SpecFile(Model):
     title: str
     task: str = ""
     extends: str = ""
-    """A catalogue that comes with verifygate, whose requirements this file takes over: `amp-core`."""
+    """A catalogue that comes with verifygate, whose requirements this file takes over: `amp-core`, `amp-delegated`."""
     select: tuple[str, ...] = ()
     """Ids and groups of the catalogue's requirements to take over; all of them where it is empty."""
     override: dict[str, Override] = Field(default_factory=dict)

@@ -82,13 +82,13 @@ class RequirementsStage:
 
 
 def _architecture(compared: Comparison) -> tuple[Check, ...]:
-    """The check on explicit AMP, where the specification asks for it."""
+    """The check on who drives mixed precision, where the specification asks for one."""
     answer = compared.answer
     if answer is None:
         return ()
     check = Check(
         id="requirements.architecture",
-        title="Architecture: explicit AMP in the project's own loop",
+        title="Architecture: mixed precision is driven by whom the specification names",
         status=answer.status,
         weight=4,
         expected="; ".join(compared.expected),
