@@ -41,7 +41,7 @@ def test_the_catalogue_holds_what_seed_reports_ask_for() -> None:
     assert [each.id for each in every if each.group == "edge-case"] == [f"EDGE-0{n}" for n in range(1, 5)]
     assert {each.id for each in every} >= {"DATA-01", "DATA-02", "CKPT-01", "LOG-01"}
     assert all(each.verify for each in every)
-    assert names() == ["amp-core"]
+    assert names() == ["amp-core", "amp-delegated"]
 
 
 def test_all_of_it_is_taken_over_where_nothing_is_said(tmp_path: Path) -> None:
