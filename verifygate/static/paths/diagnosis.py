@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from verifygate.base.records import record
 from verifygate.protocol import Event, Violation
 from verifygate.static.lowering.event_graph import (
@@ -17,8 +19,10 @@ from verifygate.static.lowering.event_graph import (
 from verifygate.static.paths.certainty import CertaintyAnalysis
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration, explore
+from verifygate.static.paths.open_windows import Fate, open_windows
 from verifygate.static.paths.path_steps import labelled
 from verifygate.static.paths.path_triage import triage
+from verifygate.static.paths.unequal_branches import Side, unequal_branches
 from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath
 
@@ -36,6 +40,8 @@ class ViolationReport:
     optimizer: AccessPath | None = None
     is_leftover: bool = False
     """The gradients come of the loss of another optimizer."""
+    kind: Side | Fate | None = None
+    """Of unequal branches the one with the event; of an open window what becomes of it."""
 
 
 def violations(graph: Graph) -> list[ViolationReport]:
@@ -67,7 +73,21 @@ def _reports(exploration: Exploration) -> list[ViolationReport]:
             found[shown, at_fault] = ViolationReport(
                 shown, place, shown_at, certain, steps, first.optimizer, first.is_leftover
             )
-    return list(found.values())
+    return [*found.values(), *_beside_the_table(exploration)]
+
+
+def _beside_the_table(exploration: Exploration) -> Iterator[ViolationReport]:
+    """What a comparison of several paths shows, and no single one."""
+    nodes = exploration.facts.graph.nodes
+    for each in unequal_branches(exploration.facts):
+        place, other = nodes[each.event].place, nodes[each.steps[1]].place
+        path = (*labelled([nodes[each.event], nodes[each.steps[0]]]), (other, "step of the other branch"))
+        yield ViolationReport(Violation.UNEQUAL_BRANCHES, place, other, False, path, each.optimizer, kind=each.side)
+    for window in open_windows(exploration):
+        path = ((window.loop, "loop"), (window.backward, "backward"), (window.step, "step"))
+        yield ViolationReport(
+            Violation.WINDOW_LEFT_OPEN, window.place, window.loop, False, path, window.optimizer, kind=window.fate
+        )
 
 
 def _events(path: ErrorPath) -> list[Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from verifygate.base.records import record
+from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Signal
@@ -44,6 +45,20 @@ class GraphFacts:
     relations: ParameterRelations
     rebound: Mapping[int, list[AccessPath]]
     """Node with an assignment -> the optimizers whose names mean another from there on."""
+
+    def concerns(self, number: int, optimizer: AccessPath) -> bool | None:
+        """Whether the event of a node is about the gradients of an optimizer; None where it may be."""
+        payload = self.graph.nodes[number].payload
+        if isinstance(payload, Signal) and payload.optimizer is not None:
+            return payload.optimizer == optimizer or (None if payload.optimizer.is_summary else False)
+        alive = self.alive.get(number, ())
+        if len(alive) <= 1:
+            return optimizer in alive
+        if isinstance(payload, Signal):
+            about = self.relations.about[number].get(optimizer, Overlap.NONE)
+            return None if about is Overlap.UNKNOWN else about is not Overlap.NONE
+        reached = self.relations.reached.get(number, {}).get(optimizer)
+        return False if reached is None else (reached.surely or None)
 
 
 def graph_facts(graph: Graph) -> GraphFacts:

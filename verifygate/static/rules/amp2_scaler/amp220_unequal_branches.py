@@ -1,0 +1,127 @@
+"""With the scaler and without it, training does not do the same to the gradients.
+
+## What it does
+Reports a clip or a `zero_grad` that only one branch of an AMP switch leads to, where one condition decides whether a
+scaler steps an optimizer or the optimizer steps by itself. A clip on a condition of its own in one branch counts; one
+that both branches lead to is in neither alone: before them, behind them, in a function that both call.
+
+## Why is this bad
+It breaks nothing of the scaler's protocol. But the two precisions then train differently, with clipped gradients and
+with others, and what a comparison of them shows is not the precision. A run that needs the clip to stay finite
+diverges in one of them, and the precision is blamed.
+
+## What happens at run time
+Silent (torch 2.13, CPU): of the example, the longest update was 1 learning rate in float32 and 1.95 with the scaler.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16, enabled=scaler is not None):
+            loss = loss_fn(model(inputs), targets)
+        if scaler is not None:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, optimizer, scaler, batches, device):
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.float16, enabled=scaler is not None):
+            loss = loss_fn(model(inputs), targets)
+        if scaler is not None:
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+```
+
+## Fix safety
+No automatic fix: whether the clip belongs in both branches or in none, only the author knows.
+
+## What it cannot see
+Two branches of different conditions, or of one whose outcome changes while it trains; optimizers that the branches
+name differently. Where a call that is not followed may clip in the other branch, it says that it cannot tell. A loss
+that only the branch without a scaler divides is AMP216's, gradients that one of them never zeroes in a loop AMP212's.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from verifygate.model import Severity
+from verifygate.protocol import Violation
+from verifygate.static.analysis import Analysis
+from verifygate.static.paths.diagnosis import ViolationReport
+from verifygate.static.paths.unequal_branches import Side
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.symbols.location import Location
+from verifygate.static.syntax.names import last_name
+
+RULE = Rule(
+    code=Violation.UNEQUAL_BRANCHES,
+    name=Violation.UNEQUAL_BRANCHES.rule_name,
+    severity=Severity.MEDIUM,
+    summary="gradients clipped or zeroed only with the scaler, or only without it",
+    remedy="do the same in both branches; clip between `scaler.unscale_(optimizer)` and `scaler.step(optimizer)`",
+    words=("GradScaler", "unscale_", "scaler"),
+    proof="update-norm",
+)
+
+_CLIPS = r"(?i)clip.*(grad|norm)|(grad|norm).*clip|max_norm"
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """The clips and zero_grads of one branch, but for those whose counterpart may be a call that is not followed."""
+    for report in analysis.violations(RULE.code):
+        if unseen := _may_clip(report, analysis):
+            reason = f"`{statement_text(unseen)}` may do what `{statement_text(report.place)}` does in the other branch"
+            analysis.gave_up(unseen, reason, RULE.code)
+            continue
+        yield Match(report.place, _message(report), certain=False, steps=report.path)
+
+
+def _message(report: ViolationReport) -> str:
+    text, name = statement_text(report.place), report.optimizer.last_name if report.optimizer is not None else ""
+    where, elsewhere = ("with", "without") if report.kind is Side.SCALER else ("without", "with")
+    return f"`{text}` is for steps of `{name}` {where} the scaler only: {elsewhere} it, training is another one"
+
+
+def _may_clip(report: ViolationReport, analysis: Analysis) -> Location | None:
+    """A call in the other branch that speaks of clipping and is no function that is known."""
+    other = report.shown_at
+    for call in other.function.calls:
+        words = [last_name(call.func), *(word.arg or "" for word in call.keywords)]
+        if not any(re.search(_CLIPS, word) for word in words) or _is_known(call, other, analysis):
+            continue
+        place = Location(other.function, call)
+        if analysis.path_conditions.agree(place, other) and not analysis.path_conditions.agree(place, report.place):
+            return place
+    return None
+
+
+def _is_known(call: ast.Call, around: Location, analysis: Analysis) -> bool:
+    frame = analysis.evaluator.root_frame(around.function)
+    return analysis.roles.known_name(call.func, frame).startswith("torch.")
