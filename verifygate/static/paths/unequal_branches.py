@@ -18,6 +18,7 @@ from verifygate.static.paths.reachability import Nodes, reachable
 from verifygate.static.values.access_paths import AccessPath
 
 _OWN_STEPS = frozenset({Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
+_STEPS = _OWN_STEPS | {Event.SCALER_STEP}
 _REWRITES = frozenset({Event.CLIP, Event.WRITE, Event.ASSIGN})
 """Each may do what a clip does in the other branch."""
 
@@ -101,12 +102,13 @@ def _compare(
         for event, equal in ((Event.CLIP, _REWRITES), (Event.ZERO_GRAD, frozenset({Event.ZERO_GRAD}))):
             if any(_event(facts, number) in equal and _concerns(facts, number, optimizer) for number in others):
                 continue
-            alone = [number for number in sorted(own) if _event(facts, number) is event]
-            for number in alone:
-                step = _step_after(facts, number, optimizer, own)
-                if facts.concerns(number, optimizer) and step is not None:
-                    yield event, UnequalBranches(number, side, optimizer, (step, _step_in(facts, optimizer, others)))
-                    break
+            for number in sorted(own):
+                if _event(facts, number) is event and facts.concerns(number, optimizer):
+                    step = _step_of(facts, number, optimizer, own)
+                    other_step = _first_step(facts, optimizer, others)
+                    if step is not None and other_step is not None:
+                        yield event, UnequalBranches(number, side, optimizer, (step, other_step))
+                        break
 
 
 def _event(facts: GraphFacts, number: int) -> Event | None:
@@ -118,23 +120,22 @@ def _concerns(facts: GraphFacts, number: int, optimizer: AccessPath) -> bool:
     return facts.concerns(number, optimizer) is not False
 
 
-def _step_after(facts: GraphFacts, number: int, optimizer: AccessPath, side: Nodes) -> int | None:
-    """The step that uses what an event leaves: one that no backward comes before, within a branch."""
+def _step_of(facts: GraphFacts, number: int, optimizer: AccessPath, side: Nodes) -> int | None:
+    """The step that an event is for: of a clip, one that no backward comes before.
+
+    Of a zero_grad, one outside of all loops: what is never zeroed in a loop is a violation by itself.
+    """
     nodes = facts.graph.nodes
+    if _event(facts, number) is Event.ZERO_GRAD:
+        step = _first_step(facts, optimizer, side)
+        return None if step is None or nodes[step].loops else step
     ahead = reachable(facts.graph, [number], ends=lambda each: isinstance(nodes[each].payload, Backward))
     return _first_step(facts, optimizer, ahead & side)
-
-
-def _step_in(facts: GraphFacts, optimizer: AccessPath, side: Nodes) -> int:
-    step = _first_step(facts, optimizer, side)
-    assert step is not None  # noqa: S101 - a branch of a switch has one
-    return step
 
 
 def _first_step(facts: GraphFacts, optimizer: AccessPath, numbers: Nodes) -> int | None:
     for number in sorted(numbers):
         payload = facts.graph.nodes[number].payload
-        if isinstance(payload, Signal) and payload.optimizer == optimizer:
-            if payload.event is Event.SCALER_STEP or payload.event in _OWN_STEPS:
-                return number
+        if isinstance(payload, Signal) and payload.optimizer == optimizer and payload.event in _STEPS:
+            return number
     return None

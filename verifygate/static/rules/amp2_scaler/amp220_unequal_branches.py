@@ -2,8 +2,9 @@
 
 ## What it does
 Reports a clip or a `zero_grad` that only one branch of an AMP switch leads to, where one condition decides whether a
-scaler steps an optimizer or the optimizer steps by itself. A clip on a condition of its own in one branch counts; one
-that both branches lead to is in neither alone: before them, behind them, in a function that both call.
+scaler steps an optimizer or the optimizer steps by itself, and a loss that only one of two such branches divides. A
+clip on a condition of its own in one branch counts; one that both branches lead to is in neither alone: before them,
+behind them, in a function that both call.
 
 ## Why is this bad
 It breaks nothing of the scaler's protocol. But the two precisions then train differently, with clipped gradients and
@@ -59,9 +60,9 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: whether the clip belongs in both branches or in none, only the author knows.
 
 ## What it cannot see
-Two branches of different conditions, or of one whose outcome changes while it trains; optimizers that the branches
-name differently. Where a call that is not followed may clip in the other branch, it says that it cannot tell. A loss
-that only the branch without a scaler divides is AMP216's, gradients that one of them never zeroes in a loop AMP212's.
+Two branches of different conditions; optimizers that the branches name differently. Where a call that is not followed
+may clip in the other branch, it says that it cannot tell. Gradients that one branch of a loop never zeroes are for
+AMP212, a loss that a statement of its own divides without the scaler only is for AMP216.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
@@ -73,18 +74,20 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity
 from verifygate.protocol import Violation
+from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.unequal_branches import Side
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
+from verifygate.static.values.access_paths import AccessPath
 
 RULE = Rule(
     code=Violation.UNEQUAL_BRANCHES,
     name=Violation.UNEQUAL_BRANCHES.rule_name,
     severity=Severity.MEDIUM,
-    summary="gradients clipped or zeroed only with the scaler, or only without it",
+    summary="gradients clipped or zeroed, or a loss divided, only with the scaler or only without it",
     remedy="do the same in both branches; clip between `scaler.unscale_(optimizer)` and `scaler.step(optimizer)`",
     words=("GradScaler", "unscale_", "scaler"),
     proof="update-norm",
@@ -94,6 +97,14 @@ _CLIPS = r"(?i)clip.*(grad|norm)|(grad|norm).*clip|max_norm"
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
+    """The clips, zero_grads and divisions of one branch alone."""
+    yield from _one_sided_events(analysis)
+    for scale in analysis.scaler_calls:
+        if scale.method == "scale" and scale.call.args:
+            yield from _divided_in_one_branch(scale, analysis)
+
+
+def _one_sided_events(analysis: Analysis) -> Iterator[Match]:
     """The clips and zero_grads of one branch, but for those whose counterpart may be a call that is not followed."""
     for report in analysis.violations(RULE.code):
         if unseen := _may_clip(report, analysis):
@@ -105,8 +116,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 def _message(report: ViolationReport) -> str:
     text, name = statement_text(report.place), report.optimizer.last_name if report.optimizer is not None else ""
-    where, elsewhere = ("with", "without") if report.kind is Side.SCALER else ("without", "with")
-    return f"`{text}` is for steps of `{name}` {where} the scaler only: {elsewhere} it, training is another one"
+    return f"`{text}` is for steps of `{name}` {_where(report.kind is Side.SCALER)}"
+
+
+def _where(with_scaler: bool) -> str:
+    where, elsewhere = ("with", "without") if with_scaler else ("without", "with")
+    return f"{where} the scaler only: {elsewhere} it, training is another one"
 
 
 def _may_clip(report: ViolationReport, analysis: Analysis) -> Location | None:
@@ -125,3 +140,62 @@ def _may_clip(report: ViolationReport, analysis: Analysis) -> Location | None:
 def _is_known(call: ast.Call, around: Location, analysis: Analysis) -> bool:
     frame = analysis.evaluator.root_frame(around.function)
     return analysis.roles.known_name(call.func, frame).startswith("torch.")
+
+
+# -- losses that one branch divides --------------------------------------------------------------------------------
+
+
+def _divided_in_one_branch(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
+    """A loss that is divided where it is scaled, and in the other branch of a condition not, or the reverse."""
+    here, loss = scale.place, scale.call.args[0]
+    path = _undivided(loss, scale, analysis)
+    if path is None:
+        return
+    for plain in scale.function.calls:
+        there = Location(scale.function, plain)
+        if not (isinstance(plain.func, ast.Attribute) and plain.func.attr == "backward"):
+            continue
+        if _undivided(plain.func.value, scale, analysis) != path or analysis.path_conditions.agree(here, there):
+            continue
+        scaled, derived = _division(loss, here), _division(plain.func.value, there)
+        scaled = scaled or _dividing_statement(path, here, there, analysis)
+        if scaled and not (derived or _dividing_statement(path, there, here, analysis)):
+            place, with_scaler = scaled, True
+        elif derived and not scaled:
+            place, with_scaler = derived, False
+        else:
+            continue
+        message = f"`{statement_text(place)}` divides the loss {_where(with_scaler)}"
+        steps = (place, "divided"), (here, "with the scaler"), (there, "without it")
+        yield Match(place, message, certain=False, remedy="divide the loss in both branches", steps=steps)
+        return
+
+
+def _undivided(loss: ast.expr, scale: ScalerCall, analysis: Analysis) -> AccessPath | None:
+    """The variable that a loss is, or is a quotient of."""
+    while isinstance(loss, ast.BinOp) and isinstance(loss.op, ast.Div):
+        loss = loss.left
+    return analysis.roles.path(loss, scale.frame) if isinstance(loss, ast.Name | ast.Attribute) else None
+
+
+def _division(loss: ast.expr, around: Location) -> Location | None:
+    return Location(around.function, loss) if isinstance(loss, ast.BinOp) else None
+
+
+def _dividing_statement(path: AccessPath, here: Location, there: Location, analysis: Analysis) -> Location | None:
+    """A statement before one place, and not on the way to the other, that divides a variable."""
+    frame = analysis.evaluator.root_frame(here.function)
+    for node in here.function.own_nodes:
+        match node:
+            case ast.AugAssign(target=target, op=ast.Div()):
+                pass
+            case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Div())):
+                pass
+            case _:
+                continue
+        place = Location(here.function, node)
+        is_of_it = isinstance(target, ast.Name | ast.Attribute) and analysis.roles.path(target, frame) == path
+        agrees = analysis.path_conditions.agree
+        if is_of_it and place.line < here.line and agrees(place, here) and not agrees(place, there):
+            return place
+    return None

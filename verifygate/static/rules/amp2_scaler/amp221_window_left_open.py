@@ -67,12 +67,12 @@ from verifygate.model import Severity
 from verifygate.protocol import Violation
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.data_loaders import DATA_LOADERS, Loader
+from verifygate.static.idioms.iteration_counts import integer, is_multiple_of, iteration_count
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.open_windows import Fate
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ExternalResult
+from verifygate.static.values.domain import ExternalResult, Frame
 
 RULE = Rule(
     code=Violation.WINDOW_LEFT_OPEN,
@@ -88,7 +88,7 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterator[Match]:
     """The windows that are left open, but for loops whose iterations surely fill them."""
     for report in analysis.violations(RULE.code):
-        if not _is_full(report.shown_at, analysis):
+        if not _is_full(report, analysis):
             yield Match(report.place, _message(report), certain=False, steps=report.path)
 
 
@@ -101,16 +101,31 @@ def _message(report: ViolationReport) -> str:
     return f"what `{text}` leaves over at the end of an epoch is added to the first window of the next one"
 
 
-def _is_full(loop: Location, analysis: Analysis) -> bool:
+def _is_full(report: ViolationReport, analysis: Analysis) -> bool:
     """Whether a loop is known to leave no batches over: by its loader, or by how many of them it takes."""
+    loop = report.shown_at
     assert isinstance(loop.node, ast.For | ast.AsyncFor)  # noqa: S101 - what an open window is of
-    frame = analysis.evaluator.root_frame(loop.function)
-    for part in walk(loop.node.iter):
-        if isinstance(part, ast.Name | ast.Attribute | ast.Call):
-            for value in analysis.evaluator.values(part, frame):
-                if isinstance(value, ExternalResult) and _drops(value, analysis):
-                    return True
-    return False
+    frames = [frame for _, frame in analysis.call_graph.entries(loop.function)]
+    frames = frames or [analysis.evaluator.root_frame(loop.function)]
+    length = _length(report.place.node)
+    if length is not None and is_multiple_of(loop.node.iter, length):
+        return True
+    return all(_fills(loop.node.iter, length, frame, analysis) for frame in frames)
+
+
+def _length(closes: ast.AST) -> ast.expr | None:
+    """The n of `(i + 1) % n == 0`."""
+    return next((n.right for n in walk(closes) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)), None)
+
+
+def _fills(iterated: ast.expr, length: ast.expr | None, frame: Frame, analysis: Analysis) -> bool:
+    drawn = (part for part in walk(iterated) if isinstance(part, ast.Name | ast.Attribute | ast.Call))
+    values = (value for part in drawn for value in analysis.evaluator.values(part, frame))
+    if any(isinstance(value, ExternalResult) and _drops(value, analysis) for value in values):
+        return True
+    window = integer(length, frame, analysis) if length is not None else None
+    count = iteration_count(iterated, frame, analysis) if window is not None else None
+    return window == 1 or bool(window and count is not None and count % window == 0)
 
 
 def _drops(value: ExternalResult, analysis: Analysis) -> bool:
