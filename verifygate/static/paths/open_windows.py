@@ -144,7 +144,8 @@ class _Window:
 
     def _iteration(self, given: set[tuple[Predicate, bool]]) -> Nodes:
         inside = self.loop.inside
-        return reachable(self.facts.graph, [self.loop.first], given, lambda number: number not in inside) & inside
+        starts = (each for each, _ in self.nodes[self.loop.head].successors)
+        return reachable(self.facts.graph, starts, given, lambda number: number not in inside) & inside
 
     def _event(self, number: int) -> Event | None:
         payload = self.nodes[number].payload
