@@ -28,7 +28,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
         with torch.autocast(device, dtype=torch.float16):
             loss = loss_fn(model(inputs), targets) / 2
         scaler.scale(loss).backward()
-        if number % 2 == 0:
+        if number % 2 == 0 or number == len(batches):
             scaler.step(optimizer)
             optimizer.zero_grad(set_to_none=True)
         scaler.update()
@@ -44,7 +44,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
         with torch.autocast(device, dtype=torch.float16):
             loss = loss_fn(model(inputs), targets) / 2
         scaler.scale(loss).backward()
-        if number % 2 == 0:
+        if number % 2 == 0 or number == len(batches):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad(set_to_none=True)

@@ -25,7 +25,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
     for number, (inputs, targets) in enumerate(batches, 1):
         with torch.autocast(device, dtype=torch.float16):
             loss = loss_fn(model(inputs), targets) / 2
-        if number % 2 != 0:
+        if number % 2 != 0 and number != len(batches):
             with model.no_sync():
                 scaler.scale(loss).backward()
         else:
@@ -44,7 +44,7 @@ from torch.nn.parallel import DistributedDataParallel
 def train(model, loss_fn, optimizer, scaler, batches, device):
     model = DistributedDataParallel(model)
     for number, (inputs, targets) in enumerate(batches, 1):
-        if number % 2 != 0:
+        if number % 2 != 0 and number != len(batches):
             with model.no_sync():
                 with torch.autocast(device, dtype=torch.float16):
                     loss = loss_fn(model(inputs), targets) / 2
