@@ -170,12 +170,13 @@ class _Window:
         while ahead:
             here = ahead.pop()
             number = here[0]
-            if self._is_step(number, optimizer) or isinstance(self.nodes[number].payload, Escape):
+            payload = self.nodes[number].payload
+            if self._is_step(number, optimizer) or isinstance(payload, Escape) or self._asks_for_the_rest(number):
                 return None
             if self._event(number) is Event.ZERO_GRAD and self._may_concern(number, optimizer):
                 fates.add(Fate.LOST)
                 continue
-            if isinstance(self.nodes[number].payload, Backward) and self._may_concern(number, optimizer):
+            if isinstance(payload, Backward) and self._may_concern(number, optimizer):
                 fates.add(Fate.CARRIED)
                 continue
             following = self.exploration.successors(*here)
@@ -190,21 +191,25 @@ class _Window:
             return None
         return Fate.LOST if fates == {Fate.LOST} else Fate.CARRIED
 
+    def _asks_for_the_rest(self, number: int) -> bool:
+        """Whether a condition behind the loop is about what it has left over: what follows is meant."""
+        payload = self.nodes[number].payload
+        if not isinstance(payload, Branch) or payload.atom.remainder is None or number in self.loop.inside:
+            return False
+        return self.closes.remainder is not None and payload.atom.remainder.text == self.closes.remainder.text
+
     def _ends(self, optimizer: AccessPath) -> Iterator[PathNode]:
         """Where an iteration ends with gradients of an optimizer that no step has used: it may be the last."""
         inside = self.loop.inside
-        leads_on = {
-            number
-            for number in inside
-            if any(self._leaves(successor) for successor, _ in self.nodes[number].successors)
-        }
+        leads_on = any(self._leaves(each) for number in inside for each, _ in self.nodes[number].successors)
         for number, state in self.exploration.predecessors.parents:
-            if number in (leads_on or inside):
-                for following in self.exploration.successors(number, state):
-                    typestate = dict(following[1].optimizers).get(optimizer)
-                    is_end = self._leaves(following[0]) if leads_on else following[0] == self.loop.head
-                    if is_end and typestate is not None and typestate.state.gradients in _PENDING:
-                        yield following
+            if number not in inside:
+                continue
+            for following in self.exploration.successors(number, state):
+                typestate = dict(following[1].optimizers).get(optimizer)
+                is_end = self._leaves(following[0]) if leads_on else following[0] == self.loop.head
+                if is_end and typestate is not None and typestate.state.gradients in _PENDING:
+                    yield following
 
     def _leaves(self, number: int) -> bool:
         return number not in self.loop.inside and number != self.loop.head

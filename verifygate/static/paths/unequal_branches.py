@@ -56,12 +56,14 @@ def unequal_branches(facts: GraphFacts) -> Iterator[UnequalBranches]:
         for optimizer, (by_scaler, by_itself) in steps.items():
             for truth in (True, False):
                 on, off = sides[truth], sides[not truth]
-                if by_scaler & on and by_itself & off and not by_scaler & off and not by_itself & on:
-                    found = _compare(facts, optimizer, {Side.SCALER: on, Side.PLAIN: off})
-                    for event, each in found:
-                        if (optimizer, event) not in seen:
-                            seen.add((optimizer, event))
-                            yield each
+                if not by_scaler & on or by_scaler & off or not by_itself & off:
+                    continue
+                if _steps_alone(facts, on, steps[optimizer]):
+                    continue
+                for event, found in _compare(facts, optimizer, {Side.SCALER: on, Side.PLAIN: off}):
+                    if (optimizer, event) not in seen:
+                        seen.add((optimizer, event))
+                        yield found
 
 
 def _stepped_both_ways(graph: Graph) -> dict[AccessPath, tuple[set[int], set[int]]]:
@@ -75,6 +77,13 @@ def _stepped_both_ways(graph: Graph) -> dict[AccessPath, tuple[set[int], set[int
             elif signal.event in _OWN_STEPS:
                 by_itself.add(number)
     return {optimizer: both for optimizer, both in found.items() if all(both)}
+
+
+def _steps_alone(facts: GraphFacts, side: Nodes, steps: tuple[set[int], set[int]]) -> bool:
+    """Whether an optimizer steps in a branch by a call of its own, and not by that of a scaler that is off."""
+    by_scaler, by_itself = steps
+    calls = {facts.graph.nodes[number].place for number in by_scaler}
+    return any(facts.graph.nodes[number].place not in calls for number in by_itself & side)
 
 
 def _switches(facts: GraphFacts) -> list[Predicate]:

@@ -69,6 +69,26 @@ def by_the_switch_of_the_scaler(model, batches, optimizer, amp):
         scaler.update()
 
 
+def by_a_scaler_that_may_be_off(model, batches, optimizer, config):
+    scaler = torch.amp.GradScaler("cuda", enabled=config.dtype == "float16")
+    for inputs, targets in batches:
+        if config.amp:
+            with torch.autocast("cuda"):
+                loss = torch.nn.functional.mse_loss(model(inputs), targets)
+            scaler.scale(loss).backward()
+            if config.limit != 0.0:
+                scaler.unscale_(optimizer)
+                clip_grad_norm_(model.parameters(), config.limit)  # expect: AMP220 likely
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        else:
+            loss = torch.nn.functional.mse_loss(model(inputs), targets)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 class Trainer:
     def __init__(self, model, fp16):
         self.model = model

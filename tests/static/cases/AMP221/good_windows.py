@@ -61,6 +61,19 @@ def behind_the_loop(model, loader, optimizer, scaler, window):
         optimizer.zero_grad()
 
 
+def thrown_away_on_purpose(model, loader, optimizer, scaler, window, epochs):
+    for _ in range(epochs):
+        for i, (inputs, targets) in enumerate(loader):
+            loss = torch.nn.functional.mse_loss(model(inputs), targets) / window
+            scaler.scale(loss).backward()
+            if i % window == window - 1:
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+        if i % window != window - 1:
+            optimizer.zero_grad()
+
+
 class Trainer:
     def __init__(self, model, window):
         self.model = model
@@ -164,3 +177,19 @@ def trained_less_often(critic, generator, loader, critic_optimizer, optimizer, s
             scaler.scale(-critic(generator(batch)).mean()).backward()
             scaler.step(optimizer)
         scaler.update()
+
+
+class Callbacks:
+    def run_epoch(self, loader):
+        for i, (inputs, targets) in enumerate(loader):
+            loss = torch.nn.functional.mse_loss(self.model(inputs), targets) / self.window
+            self.scaler.scale(loss).backward()
+            if (i + 1) % self.window == 0:
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+                self.optimizer.zero_grad()
+
+    def on_epoch_end(self):
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()

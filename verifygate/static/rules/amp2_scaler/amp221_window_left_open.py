@@ -52,9 +52,10 @@ No automatic fix: whether the last window should be stepped, left out or carried
 for it changes how many steps the LR schedule sees.
 
 ## What it cannot see
-How many batches a loader has: where that is always a multiple of `n`, nothing is lost. A `drop_last=True`, and a
-number of iterations that is made of `n`, silence it. Windows that a counter closes by another comparison than a
-remainder; optimizers, where a loss is not seen to be about one of several.
+How many batches a loader has: where that is always a multiple of `n`, nothing is lost. A `drop_last=True`, a number of
+iterations that is made of `n` and a condition behind the loop on what is left over silence it. Windows that a counter
+closes by another comparison than a remainder; optimizers, where a loss is not seen to be about one of several. Where a
+function that nothing in sight calls may step at the end of an epoch, it says that it cannot tell.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
@@ -71,6 +72,7 @@ from verifygate.static.idioms.iteration_counts import integer, is_multiple_of, i
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.open_windows import Fate
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ExternalResult, Frame
 
@@ -88,8 +90,13 @@ RULE = Rule(
 def check(analysis: Analysis) -> Iterator[Match]:
     """The windows that are left open, but for loops whose iterations surely fill them."""
     for report in analysis.violations(RULE.code):
-        if not _is_full(report, analysis):
-            yield Match(report.place, _message(report), certain=False, steps=report.path)
+        if _is_full(report, analysis):
+            continue
+        if flush := _flush_of_a_framework(report, analysis):
+            reason = f"`{statement_text(flush)}` may step with what `{statement_text(report.place)}` leaves over"
+            analysis.gave_up(flush, f"{reason}: nothing in sight calls `{flush.function.name}`", RULE.code)
+            continue
+        yield Match(report.place, _message(report), certain=False, steps=report.path)
 
 
 def _message(report: ViolationReport) -> str:
@@ -99,6 +106,20 @@ def _message(report: ViolationReport) -> str:
             f"where `{text}` leaves micro-batches over at the end of an epoch, `zero_grad` throws their gradients away"
         )
     return f"what `{text}` leaves over at the end of an epoch is added to the first window of the next one"
+
+
+def _flush_of_a_framework(report: ViolationReport, analysis: Analysis) -> Location | None:
+    """A step of the same optimizer in a function that nothing in sight calls: a framework may, at the end of an epoch."""
+    known = {place.function for place, _ in report.path}
+    for call in analysis.scaler_calls:
+        if call.method != "step" or call.optimizer is None or call.function in known:
+            continue
+        if analysis.roles.object(call.optimizer, call.frame) != report.optimizer:
+            continue
+        alone = not any(each.attr in ("scale", "backward") for each in call.function.of_kind(ast.Attribute))
+        if alone and not any(analysis.call_graph.sites(call.function)):
+            return call.place
+    return None
 
 
 def _is_full(report: ViolationReport, analysis: Analysis) -> bool:
