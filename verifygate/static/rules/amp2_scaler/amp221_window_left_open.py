@@ -92,9 +92,9 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for report in analysis.violations(RULE.code):
         if _is_full(report, analysis):
             continue
-        if flush := _flush_of_a_framework(report, analysis):
+        if flush := _flush_elsewhere(report, analysis):
             reason = f"`{statement_text(flush)}` may step with what `{statement_text(report.place)}` leaves over"
-            analysis.gave_up(flush, f"{reason}: nothing in sight calls `{flush.function.name}`", RULE.code)
+            analysis.gave_up(flush, reason, RULE.code)
             continue
         yield Match(report.place, _message(report), certain=False, steps=report.path)
 
@@ -108,18 +108,31 @@ def _message(report: ViolationReport) -> str:
     return f"what `{text}` leaves over at the end of an epoch is added to the first window of the next one"
 
 
-def _flush_of_a_framework(report: ViolationReport, analysis: Analysis) -> Location | None:
-    """A step of the same optimizer in a function that nothing in sight calls: a framework may, at the end of an epoch."""
-    known = {place.function for place, _ in report.path}
-    for call in analysis.scaler_calls:
-        if call.method != "step" or call.optimizer is None or call.function in known:
+def _flush_elsewhere(report: ViolationReport, analysis: Analysis) -> Location | None:
+    """A function that steps the same optimizer and derives nothing: in the caller of the loop, or called by nobody.
+
+    A framework may call it at the end of an epoch.
+    """
+    sites = analysis.call_graph.sites
+    steps = [
+        call.place
+        for call in analysis.scaler_calls
+        if call.method == "step" and call.optimizer is not None
+        if analysis.roles.object(call.optimizer, call.frame) == report.optimizer
+    ]
+    steps += [Location(site.caller, site.call) for step in steps for site in sites(step.function)]
+    callers = {site.caller for site in sites(report.shown_at.function)}
+    own = {place.function for place, _ in report.path}
+    for step in steps:
+        if step.function in own or any(_derives(node) for node in step.function.of_kind(ast.Attribute)):
             continue
-        if analysis.roles.object(call.optimizer, call.frame) != report.optimizer:
-            continue
-        alone = not any(each.attr in ("scale", "backward") for each in call.function.of_kind(ast.Attribute))
-        if alone and not any(analysis.call_graph.sites(call.function)):
-            return call.place
+        if step.function in callers or not sites(step.function):
+            return step
     return None
+
+
+def _derives(node: ast.Attribute) -> bool:
+    return node.attr in ("scale", "backward")
 
 
 def _is_full(report: ViolationReport, analysis: Analysis) -> bool:
