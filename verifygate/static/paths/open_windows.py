@@ -116,9 +116,10 @@ class _Window:
         return None
 
     def _place(self) -> Location:
-        """The condition, where it stands in the function of the loop; else the call that leads to it from there."""
+        """Where the remainder is written: in the condition, or in an argument that a call on the way to it passes."""
         node = self.nodes[self.branch]
-        return next((call for call in node.calls if call.function is self.loop.function), node.place)
+        written = (each for each in (node.place, *reversed(node.calls)) if _has_remainder(each))
+        return next(written, node.place)
 
     # -- one iteration -----------------------------------------------------------------------------------------
 
@@ -251,6 +252,12 @@ class _Window:
     def _runs_with(self, reset: Node) -> bool:
         """Whether a counter is set anew before each run of the loop: in the loop around it, or by the function."""
         return bool(self.loop.outer) or bool(reset.place.function.symbol)
+
+
+def _has_remainder(place: Location) -> bool:
+    """Whether a location is one of its function, and holds a remainder."""
+    is_own = any(node is place.node for node in place.function.own_nodes)
+    return is_own and any(isinstance(node, ast.Mod) for node in ast.walk(place.node))
 
 
 def _target(node: Node) -> AccessPath | None:

@@ -13,7 +13,7 @@ def train(model, loss_fn, batches, window):
         with autocast("cuda", dtype=torch.float16):
             loss = loss_fn(model(inputs), targets) / window
         scaler.scale(loss).backward()
-        if (number + 1) % window == 0:
+        if (number + 1) % window == 0 or number + 1 == len(batches):
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # expect: AMP201
             scaler.unscale_(optimizer)
             scaler.step(optimizer)

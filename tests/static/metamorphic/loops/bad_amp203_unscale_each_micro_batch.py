@@ -15,7 +15,7 @@ def train(model, loss_fn, batches, window):
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)  # expect: AMP203
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        if (number + 1) % window == 0:
+        if (number + 1) % window == 0 or number + 1 == len(batches):
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad(set_to_none=True)

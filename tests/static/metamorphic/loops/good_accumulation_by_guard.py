@@ -13,7 +13,7 @@ def train(model, loss_fn, batches, window):
         with autocast("cuda", dtype=torch.float16):
             loss = loss_fn(model(inputs), targets) / window
         scaler.scale(loss).backward()
-        if (number + 1) % window != 0:
+        if (number + 1) % window != 0 and number + 1 != len(batches):
             continue
         scaler.step(optimizer)
         scaler.update()

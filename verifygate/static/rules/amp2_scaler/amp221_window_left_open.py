@@ -120,8 +120,10 @@ def _flush_elsewhere(report: ViolationReport, analysis: Analysis) -> Location | 
         if call.method == "step" and call.optimizer is not None
         if analysis.roles.object(call.optimizer, call.frame) == report.optimizer
     ]
-    steps += [Location(site.caller, site.call) for step in steps for site in sites(step.function)]
-    callers = {site.caller for site in sites(report.shown_at.function)}
+    loop = report.shown_at.function
+    stepping = [step.function for step in steps if step.function is not loop]
+    steps += [Location(site.caller, site.call) for each in stepping for site in sites(each)]
+    callers = {site.caller for site in sites(loop)}
     own = {place.function for place, _ in report.path}
     for step in steps:
         if step.function in own or any(_derives(node) for node in step.function.of_kind(ast.Attribute)):
