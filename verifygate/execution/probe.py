@@ -13,6 +13,7 @@ from typing import Any
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
+from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.observed_violation import ObservedViolation
@@ -154,11 +155,27 @@ def _outcome(launched: Launched, seen: TraceSummary, found: bool, scrubber: Scru
             failure += f", {said}" + (f" at {place}" if place else "")
     if found:
         return Witnessed.VIOLATIONS, failure or early
+    if failure and (cause := _cause_elsewhere(launched, scrubber)):
+        return Witnessed.NOT_MEASURED, f"{failure}; {cause}"
     if failure:
         return Witnessed.FAILED, failure
     if missing := _nothing_to_judge(launched, seen):
         return Witnessed.NOT_MEASURED, missing
     return Witnessed.CLEAN, early
+
+
+def _cause_elsewhere(launched: Launched, scrubber: Scrubber) -> str:
+    """What of an emulated CUDA stands in the way of a script that failed; empty where nothing does."""
+    if launched.ended is None or "emulate_cuda" not in launched.installed:
+        return ""
+    error = f"{launched.ended.get('error')}: {launched.ended.get('message', '')}"
+    if cause := cause_in_the_emulation(error, _trace(launched.ended), scrubber.inside):
+        return cause
+    gaps = [one for one in launched.told if one["event"] == "not-emulated" and one.get("spoils") == "anything"]
+    if not gaps:
+        return ""
+    named = ", ".join(f"{one['feature']} ({one['instead']}; {scrubber.path(one['path'])}:{one['line']})" for one in gaps)
+    return f"the cause may be what is not emulated: {named}"
 
 
 def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
