@@ -19,15 +19,15 @@ LAUNCHER = re.compile(
     r"KeyError: '(RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)'|No module named 'mpi4py'"
 )
 """What a program says that a launcher starts, `torchrun` or `deepspeed`, where nothing has set its environment."""
-AS_ON_CUDA = re.compile(r"^AssertionError|can't convert cuda:0 device|_cuda\" not implemented for|^TypeError: cannot pin '")
+AS_ON_CUDA = re.compile(
+    r"^AssertionError|can't convert cuda:0 device|_cuda\" not implemented for|^TypeError: cannot pin '"
+)
 """What a CUDA device says as well, and what compares values."""
 NAMES_CUDA = re.compile(r"cuda|nccl|torch\._C\b|\bgpus?\b", re.IGNORECASE)
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-def cause_in_the_emulation(
-    said: str, trace: Sequence[tuple[str, int]], inside: Callable[[str], str | None]
-) -> str:
+def cause_in_the_emulation(said: str, trace: Sequence[tuple[str, int]], inside: Callable[[str], str | None]) -> str:
     """What stands in the way of the code, if not the code itself; empty where the error is its own.
 
     `said` is type and message of the error, `trace` path and line of its frames, outermost first; `inside` gives the
@@ -43,9 +43,7 @@ def cause_in_the_emulation(
     return ""
 
 
-def _raised_in_a_package(
-    trace: Sequence[tuple[str, int]], inside: Callable[[str], str | None]
-) -> tuple[str, str]:
+def _raised_in_a_package(trace: Sequence[tuple[str, int]], inside: Callable[[str], str | None]) -> tuple[str, str]:
     """The installed file that raised, as `torch/cuda/nccl.py:12`, and the line there; empty for the project's code.
 
     What Python's own library raises is put down to whoever called it.

@@ -199,5 +199,10 @@ FORMS: dict[Form, RunRule] = {
         "`{text}` ended the run at an overflow, as the scaler meets them while it looks for its scale",
         "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
     ),
+    Form.LOST_REGION: RunRule(
+        _H,
+        "from `{text}` on the steps of this scaler had no autocast region: training went on in float32",
+        "enter the region for each forward; what unwraps a model may take its autocast off for good",
+    ),
 }
 """In the place of what stands above, for one form of a rule's violation."""

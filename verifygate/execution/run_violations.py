@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.execution.trace_summary import LOW
 from verifygate.protocol import Violation
@@ -26,6 +26,7 @@ def violations_of_the_run(section: Section, trace: Trace, *, whole: bool) -> Ite
     yield from _schedules(events)
     yield from _new_scalers(events)
     yield from _precision(section, trace, whole=whole)
+    yield from _lost_regions(section, trace)
     if whole and not section.dropped:
         yield from _missing(events)
 
@@ -252,6 +253,30 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Obser
         first = made.get(no_region[0].scaler, no_region[0])
         certain = bool(trace.sample.get("steps")) and not trace.sample.get("casts")
         yield ObservedViolation(Violation.ENABLED_MISMATCH, first, no_region[0], (first, no_region[0]), certain)
+
+
+def _lost_regions(section: Section, trace: Trace) -> Iterator[ObservedViolation]:
+    """AMP303: regions were entered, and then no more, while the scaler went on."""
+    region: Event | None = None
+    entered = False  # since the last update
+    lost: list[Event] = []
+    steps = 0
+    for event in section.events:
+        if event.kind == "autocast":
+            region, entered = event, True
+        elif event.kind == "update":
+            entered = False
+        elif event.kind == "scaler.step":
+            steps += 1
+            if region is not None and not entered and not event.autocast:
+                lost.append(event)
+    if region is None or len(lost) < REPEATED or 2 * len(lost) <= steps:
+        return
+    # A forward may run ahead of the step before it; where no sampled work was in half precision, there was none.
+    sampled = trace.sample.get("steps") and not trace.totals.get("compiled", True)
+    if sampled and not _computes_in_half(section, trace):
+        path = (region, lost[0])
+        yield ObservedViolation(Violation.ENABLED_MISMATCH, lost[0], lost[0], path, form=Form.LOST_REGION)
 
 
 def _computes_in_half(section: Section, trace: Trace) -> bool:
