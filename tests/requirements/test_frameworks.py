@@ -94,7 +94,7 @@ def test_lightning_does_what_the_report_says_of_it():
 
 @pytest.mark.slow
 def test_accelerate_does_what_the_report_says_of_it():
-    """`fp16` brings a GradScaler, `bf16` none; the prepared model's forward runs in autocast, but not in fp16 on CPU."""
+    """`fp16` brings a GradScaler, `bf16` none; the forward runs in autocast, on a CPU in bf16 only."""
     pytest.importorskip("accelerate")
     assert asked(ACCELERATE) == {
         "entered": [True, False],

@@ -80,6 +80,9 @@ def _single(events: list[Event], trace: Trace) -> Iterator[ObservedViolation]:
                 yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,))
         elif event.kind == "unscale" and event.raised == "ValueError":
             yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,))
+        elif event.kind == "unscale" and event.raised == "NotImplementedError":
+            form = Form.BFLOAT16_GRADIENTS
+            yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,), form=form)
         elif event.kind == "scaler" and not trace.scalers.get(event.scaler or 0, {}).get("device_is_name", True):
             yield ObservedViolation(Violation.SCALER_MISCONSTRUCTED, event, event, (event,))
 
