@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.nn import attention
 
-from ..patching.frames import caller, of_torch_or_ours
+from ..patching.frames import caller, foreign
 from . import entry_points
 from .gaps import Gaps
 from .objects import Device, Event, Generator, Stream, StreamContext, TensorType, device_class
@@ -221,20 +221,21 @@ def _eager(gaps: Gaps) -> Callable[..., Any]:
 class _KernelPackages:
     """A finder that finds nothing; it says when the project imports a package of CUDA kernels that is there.
 
-    torch imports triton by itself, where it is installed: it goes without it on a CPU, so that is no gap.
+    Packages import others of CUDA kernels where they are installed, and go without their kernels on a CPU: torch
+    triton, peft bitsandbytes. That is no gap; to launch one of them raises.
     """
 
     def __init__(self, gaps: Gaps) -> None:
         self._gaps = gaps
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name in KERNEL_PACKAGES and (_is_torch_importing() or PathFinder.find_spec(name) is None):
+        if name in KERNEL_PACKAGES and (_is_package_importing() or PathFinder.find_spec(name) is None):
             return
         if name in (*KERNEL_PACKAGES, "torch.utils.cpp_extension"):
             self._gaps("custom kernels")
 
 
-def _is_torch_importing() -> bool:
-    """Whether torch's own code has the import statement that is being executed."""
+def _is_package_importing() -> bool:
+    """Whether an installed package has the import statement that is being executed."""
     importer, _ = caller(lambda path: path == __file__ or path.startswith("<"))
-    return of_torch_or_ours(importer)
+    return foreign(importer)
