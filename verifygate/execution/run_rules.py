@@ -199,6 +199,11 @@ FORMS: dict[Form, RunRule] = {
         "`{text}` ended the run at an overflow, as the scaler meets them while it looks for its scale",
         "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
     ),
+    Form.REFUSED_BACKWARD: RunRule(
+        _H,
+        "`{text}` would have made gradients without the scale, and the framework that scales the loss refused it",
+        "call the framework's backward: `fabric.backward(loss)`",
+    ),
     Form.BFLOAT16_GRADIENTS: RunRule(
         _C,
         "`{text}` was given gradients in bfloat16, which no CUDA device can unscale",

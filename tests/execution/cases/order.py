@@ -53,6 +53,27 @@ def clip_with_a_norm_taken_before(w):
         w.scaler.update()
 
 
+def clip_of_gradients_that_were_zeroed(w):
+    for batch in w.batches:
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+        w.optimizer.zero_grad()
+        w.clip(w.model.parameters(), 1.0)  # AMP211
+
+
+def clip_that_finds_no_gradients_once(w):
+    for number, batch in enumerate([w.batches[0], *w.batches]):
+        if number:
+            w.scaler.scale(w.loss(batch)).backward()
+            w.scaler.unscale_(w.optimizer)
+        w.clip(w.model.parameters(), 1.0)
+        if number:
+            w.scaler.step(w.optimizer)
+            w.scaler.update()
+            w.optimizer.zero_grad()
+
+
 def norm_measured_only(w):
     for batch in w.batches:
         w.optimizer.zero_grad()
