@@ -117,7 +117,7 @@ BEGIN = """
 import os
 import torch.distributed as dist
 
-os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "PORT"}
+os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "NUMBER"}
 dist.init_process_group("nccl", rank=0, world_size=1)
 """
 FSDP1 = """
@@ -189,8 +189,11 @@ RIGHT = {
     "transformers": ("transformers", TRANSFORMERS),
     "peft": ("peft", f"{PEFT}{LOOP}"),
     "bitsandbytes": ("bitsandbytes", f"import bitsandbytes as bnb\n{LOOP}"),
-    "fsdp1": ("torch", f"{BEGIN.replace('PORT', '29741')}{FSDP1}{SHARDED.replace('SCALER', 'ShardedGradScaler()')}"),
-    "fsdp2": ("torch", f"{BEGIN.replace('PORT', '29742')}{FSDP2}{SHARDED.replace('SCALER', 'torch.amp.GradScaler()')}"),
+    "fsdp1": ("torch", f"{BEGIN.replace('NUMBER', '29741')}{FSDP1}{SHARDED.replace('SCALER', 'ShardedGradScaler()')}"),
+    "fsdp2": (
+        "torch",
+        f"{BEGIN.replace('NUMBER', '29742')}{FSDP2}{SHARDED.replace('SCALER', 'torch.amp.GradScaler()')}",
+    ),
 }
 
 
@@ -206,7 +209,7 @@ def test_a_right_program_trains_with_a_live_scaler_and_is_clean(probe: Probe, na
 
 
 def test_a_compression_hook_asks_for_the_version_of_nccl(probe: Probe):
-    assert probe(f"{BEGIN.replace('PORT', '29743')}{DDP}")["outcome"] == "clean"
+    assert probe(f"{BEGIN.replace('NUMBER', '29743')}{DDP}")["outcome"] == "clean"
 
 
 def test_the_closure_of_lightning_is_seen(probe: Probe):
