@@ -99,6 +99,17 @@ def test_check_with_findings_ends_1(project: Path, capsys: pytest.CaptureFixture
     assert printed.err == ""
 
 
+def test_check_with_nothing_but_notes_ends_0(project: Path, capsys: pytest.CaptureFixture[str]):
+    """A note is printed and stops nobody; beside a finding of any other severity the exit code is 1."""
+    note = "import lightning as L\n\ntrainer = L.Trainer(precision='bf16-mixed')\n"
+    (project / "train.py").write_text(note, encoding="utf-8")
+    assert main(["check", "train.py"]) == 0
+    assert "AMP503 delegated-precision [info, certain]" in capsys.readouterr().out
+    assert main(["check", "--no-cache", "train.py"]) == 0
+    (project / "train.py").write_text(f"{note}{FINDING}", encoding="utf-8")
+    assert main(["check", "train.py"]) == 1
+
+
 BROKEN = "from torch.amp import autocast\ndef f(:\n"
 NEWER = "from torch.amp import autocast\ntype X = int\ndef f(:\n"
 

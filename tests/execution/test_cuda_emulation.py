@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +67,14 @@ json.dump(answers, open(sys.argv[2], "w"))
 DEVICES = {
     "torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.current_device()": "(True, 1, 0)",
     "torch.device('cuda' if torch.cuda.is_available() else 'cpu')": "cuda",
+    "torch.device(0), torch.device('cuda', 0) == torch.device(torch.cuda.current_device())": (
+        "(device(type='cuda', index=0), True)"
+    ),
+    "isinstance(torch.device('cpu'), torch.device), isinstance('cpu', (int, torch.device))": "(True, False)",
+    "type(torch.device('cpu')) == torch.device, torch.device | None": "(True, torch.device | None)",
+    "copy.deepcopy(torch.device(0)), torch.load(saved({'on': torch.device('cpu')}))": (
+        "(device(type='cuda', index=0), {'on': device(type='cpu')})"
+    ),
     "torch.zeros(2, device='cuda')": "cuda:0 float32",
     "torch.zeros(2, device=0)": "cuda:0 float32",
     "torch.randn(2, device='cuda:0', dtype=torch.half)": "cuda:0 float16",
@@ -183,7 +192,10 @@ AROUND = {
     "m = torch.compile(nn.Linear(2, 2).cuda()); list(m.state_dict()), m(torch.ones(1, 2).cuda()).is_cuda": "(["
     "'_orig_mod.weight', '_orig_mod.bias'], True)",
     "nn.DataParallel(nn.Linear(2, 2).cuda())(torch.ones(3, 2))": "cuda:0 float32",
-    "torch.cuda.CUDAGraph()": "NotEmulatedError: torch.cuda.graph is not emulated on a CPU (CUDA graphs)",
+    "torch.cuda.CUDAGraph()": "NotEmulatedError: torch.cuda.CUDAGraph is not emulated on a CPU (CUDA graphs)",
+    "torch.cuda.CUDAGraph | None": "torch.cuda.CUDAGraph | None",
+    "torch._C._cuda_getDeviceCount(), torch._C._cuda_getDevice(), torch._C._cuda_getCurrentRawStream(0)": "(1, 0, 0)",
+    "torch.cuda.nccl.version()": "(2, 27, 5)",
     "bool(torch.version.cuda)": True,
     "torch.accelerator.is_available(), str(torch.accelerator.current_accelerator())": "(True, 'cuda')",
 }
@@ -231,6 +243,8 @@ def test_what_is_not_emulated_is_told_once_by_name_and_place(asked: Callable[[],
     assert sorted(gap["feature"] for gap in gaps) == [
         "CPU autocast",
         "CUDA graphs",
+        "NCCL",
+        "device handles",
         "memory",
         "several devices",
         "time",
@@ -239,6 +253,25 @@ def test_what_is_not_emulated_is_told_once_by_name_and_place(asked: Callable[[],
     ]
     assert {gap["feature"]: gap["spoils"] for gap in gaps}["memory"] == "numbers"
     assert all(gap["instead"] and gap["line"] > 0 for gap in gaps)
+
+
+NAMES = """
+import inspect, json, sys, torch
+core = [name for name in dir(torch._C) if "cuda" in name.lower()]
+kinds = {f"torch.cuda.{name}": inspect.isclass(getattr(torch.cuda, name)) for name in dir(torch.cuda)}
+kinds |= {f"torch._C.{name}": inspect.isclass(getattr(torch._C, name)) for name in core}
+kinds["torch.device"] = inspect.isclass(torch.device)
+json.dump(kinds, open(sys.argv[1], "w"))
+"""
+
+
+def test_a_class_stays_a_class_and_a_function_a_function(tmp_path: Path):
+    """Libraries annotate with them, subclass them and ask isinstance, for every name that torch.cuda has."""
+    done = emulated(tmp_path, NAMES, "emulated.json")
+    assert done.completed.exit_code == 0, done.completed.stderr_tail
+    subprocess.run([sys.executable, "-c", NAMES, str(tmp_path / "real.json")], check=True)
+    real, there = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("real", "emulated"))
+    assert {name: there.get(name) for name in real} == real
 
 
 @pytest.mark.slow
@@ -250,11 +283,13 @@ def test_an_older_device_can_be_asked_for(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("importer", "gaps"), [("project", ["custom kernels"]), ("torch", [])])
-def test_kernels_that_torch_imports_by_itself_are_no_gap(tmp_path: Path, importer: str, gaps: list[str]):
+@pytest.mark.parametrize(
+    ("where", "gaps"),
+    [("__file__", ["custom kernels"]), ("torch.__file__", []), ("'/usr/site-packages/peft/__init__.py'", [])],
+)
+def test_kernels_that_a_package_imports_by_itself_are_no_gap(tmp_path: Path, where: str, gaps: list[str]):
     """torch's CUDA builds come with triton and import it where it is there; on a CPU they do without."""
     (tmp_path / "triton.py").write_text("", encoding="utf-8")
-    where = "torch.__file__" if importer == "torch" else "__file__"
     done = emulated(tmp_path, f"import torch\nexec(compile('import triton', {where}, 'exec'))\n")
     assert done.completed.exit_code == 0, done.completed.stderr_tail
     assert [one["feature"] for one in done.told if one["event"] == "not-emulated"] == gaps

@@ -97,6 +97,54 @@ def test_half_that_the_module_makes_needs_no_region(probe: Probe):
     assert (report["outcome"], report["findings"]) == ("clean", [])
 
 
+LOST = """
+import torch
+
+def half(number, batch):
+    with torch.autocast("cpu", dtype=torch.float16, enabled=True if number < 1 else False):
+        return model(batch).float().pow(2).mean()
+
+model = torch.nn.Linear(6, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
+batches = torch.randn(8, 8, 6)
+ahead = half(0, batches[0])
+for number in range(8):
+    loss = half(number, batches[number])
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("if number < 1", "if number < 1", [("AMP303", 16, "certain")]),  # the first window only
+        ("if number < 1", "if number < 9", []),
+        ("if number < 1", "if number < 4", []),  # half of the windows
+        ("loss = half(number, batches[number])", "loss, ahead = ahead, half(0, batches[number])", []),  # it runs ahead
+    ],
+)
+def test_regions_that_are_lost_while_the_scaler_lives(probe: Probe, old: str, new: str, found: list[object]):
+    text = LOST.replace(old, new)
+    assert _found(probe(text)) == found
+
+
+def test_half_precision_without_a_region_is_said(probe: Probe):
+    """Float32 weights by casts of the model's own are judged; what half weights lose is not, and the report says so."""
+    text = _half_loop(LOOP).replace("half()", "bfloat16()").replace("scaler.scale(loss)", "loss")
+    text = text.replace("scaler.step(optimizer)", "optimizer.step()").replace("    scaler.update()\n", "")
+    text = text.replace('scaler = torch.amp.GradScaler("cpu", init_scale=64.0)', "")
+    report = probe(text)
+    said = "no autocast region: a sharding policy, or casts of the model's own, made the half precision"
+    assert (report["outcome"], report["reason"]) == ("clean", said)
+    report = probe(text.replace("Half()", "Half().bfloat16()").replace("randn(8, 6)", "randn(8, 6).bfloat16()"))
+    assert report["outcome"] == "NOT MEASURED"
+    assert report["reason"].endswith("the weights are in low precision, and what their updates lose is not judged")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [

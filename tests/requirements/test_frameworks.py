@@ -42,6 +42,7 @@ import json, warnings
 import torch
 warnings.simplefilter("ignore")
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from accelerate.utils.modeling import get_grad_scaler
 
 class Model(torch.nn.Module):
@@ -53,7 +54,13 @@ seen = []
 bf16 = Accelerator(cpu=True, mixed_precision="bf16")
 bf16.prepare(Model())(torch.ones(1))
 made = get_grad_scaler()
-print(json.dumps({"entered": seen, "bf16": bf16.scaler, "fp16": f"{type(made).__module__}.{type(made).__name__}"}))
+AcceleratorState._reset_state(reset_partial_state=True)
+off = Accelerator(cpu=True, mixed_precision="fp16")
+off.prepare(Model())(torch.ones(1))
+print(json.dumps({
+    "entered": seen, "bf16": bf16.scaler, "fp16": f"{type(made).__module__}.{type(made).__name__}",
+    "fp16 on cpu": [off.mixed_precision, off.native_amp, off.scaler],
+}))
 """
 TORCHS_OWN = "torch.amp.grad_scaler.GradScaler"
 
@@ -87,10 +94,16 @@ def test_lightning_does_what_the_report_says_of_it():
 
 @pytest.mark.slow
 def test_accelerate_does_what_the_report_says_of_it():
-    """`fp16` brings a GradScaler, `bf16` none; the prepared model's forward runs in autocast."""
+    """`fp16` brings a GradScaler, `bf16` none; the forward runs in autocast, on a CPU in bf16 only."""
     pytest.importorskip("accelerate")
-    assert asked(ACCELERATE) == {"entered": [True], "bf16": None, "fp16": TORCHS_OWN}
-    fp16, bf16 = framework_of("accelerate.Accelerator").does
+    assert asked(ACCELERATE) == {
+        "entered": [True, False],
+        "bf16": None,
+        "fp16": TORCHS_OWN,
+        "fp16 on cpu": ["fp16", False, None],
+    }
+    fp16, off, bf16 = framework_of("accelerate.Accelerator").does
+    assert off == "on the CPU `fp16` is off without a word: no autocast, no scaler, float32"
     assert "`fp16`" in fp16
     assert "torch GradScaler of its own" in fp16
     assert "`bf16`" in bf16

@@ -176,7 +176,7 @@ def _computed(
         text = render_check(report, options.format, _asides(options.format, report, outcome, choice))
     if any(is_gap(lost, options.paths) for lost in report.not_analysed):
         return CheckOutput(text, 2), report.not_analysed
-    return CheckOutput(text, 1 if report.findings else 0), report.not_analysed
+    return CheckOutput(text, 1 if any(not each.is_note for each in report.findings) else 0), report.not_analysed
 
 
 def is_gap(lost: NotAnalysed, named: Iterable[str] = ()) -> bool:

@@ -6,7 +6,6 @@ nothing that is not emulated; a failure is laid at the code's door only where th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from verifygate.base.counts import counted
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, executed_lines
 from verifygate.execution.checks import CUDA_WORDS
+from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.outcomes import Judged, judge
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, tests_ran
 from verifygate.execution.scrub import Scrubber
@@ -38,12 +38,6 @@ INSTRUMENT = "emulate_cuda"
 
 ON_FIGURES = ("AssertionError", "ZeroDivisionError", "ValueError", "OverflowError")
 """Errors that a figure of 0, a time of NaN or a slow clock can cause; any other has its cause elsewhere."""
-LIMITS = re.compile(
-    r"NotEmulatedError|not compiled with CUDA|not linked with support for cuda|Cannot initialize CUDA|NVIDIA driver"
-    r"|Cannot access accelerator|from the 'CUDA' backend|CUDA_HOME|\bnvcc\b|No available kernel|No module named 'triton"
-    r"|(?<!_cuda\") not implemented for '(Half|BFloat16|ComplexHalf)'"
-)
-"""What the CPU, or the emulation, says where it has no answer and a CUDA device would have one."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +149,7 @@ def _judge(skipped: Mapping[str, TestOutcome], session: Session, account: Accoun
     scrubber, ran = account.scrubber, tests_ran(account, "")
     gaps = _gaps(session.told, scrubber)
     found = {one.test.id: one for one in account.judged}
-    tests = [_stands(one, _own(one, gaps)) for one in found.values()]
+    tests = [_stands(one, _own(one, gaps), scrubber) for one in found.values()]
     begun = {scrubber.identity(identity): outcome for identity, outcome in skipped.items()}
     for shown, outcome in begun.items():
         if shown in found or any(identity.startswith(f"{shown}::") for identity in found):
@@ -194,7 +188,7 @@ def _own(one: Judged, gaps: Mapping[str, list[Gap]]) -> list[Gap]:
     return [gap for owner in dict.fromkeys(("", file, one.test.id)) for gap in gaps.get(owner, ())]
 
 
-def _stands(one: Judged, gaps: Sequence[Gap]) -> EmulatedTest:
+def _stands(one: Judged, gaps: Sequence[Gap], scrubber: Scrubber) -> EmulatedTest:
     """The rule: nothing that the emulation may have caused is blamed on the code, or put to its credit."""
     test = one.test
     spoiling = [gap for gap in gaps if gap.spoils != "hint"]
@@ -210,8 +204,8 @@ def _stands(one: Judged, gaps: Sequence[Gap]) -> EmulatedTest:
     if excuses:
         why = f"{test.reason}; the cause may be what is not emulated: {_named(excuses)}"
         return _emulated(test, "not measured", why, gaps)
-    if LIMITS.search(test.reason):
-        return _emulated(test, "not measured", f"{test.reason}; that is a limit of the emulation", gaps)
+    if cause := cause_in_the_emulation(test.reason, one.trace, scrubber.inside):
+        return _emulated(test, "not measured", f"{test.reason}; {cause}", gaps)
     place = one.failed_at or ("", 0)
     return _emulated(test, "failed", f"failed under emulation: {test.reason}", gaps, place)
 

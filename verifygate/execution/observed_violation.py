@@ -15,6 +15,9 @@ class Form(StrEnum):
     HIDDEN_OVERFLOW = "an inf is taken out of the gradients before the scaler looks"
     OTHER_SCALER = "one scaler scales, and another one steps"
     ENDED_RUN = "an inf ends the run"
+    REFUSED_BACKWARD = "a framework refuses a backward that is not its own"
+    BFLOAT16_GRADIENTS = "a scaler is given gradients in bfloat16"
+    LOST_REGION = "autocast is lost, and the scaler goes on"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ class Judged:
     """The innermost line of the test's own file that the error came through."""
     raised_at: Place | None = None
     """The innermost line of the project that the error came through, where that is another one."""
+    trace: tuple[Place, ...] = ()
+    """All that the error came through, outermost first, as the interpreter names it."""
 
     @property
     def bad(self) -> bool:
@@ -116,7 +118,7 @@ def _place(test: TestOutcome, trace: tuple[Place, ...], scrubber: Scrubber) -> J
     fallback = (test.path, test.line) if test.path else None
     failed_at = own[-1] if own else fallback
     raised_at = inside[-1] if inside and inside[-1] != failed_at else None
-    return Judged(test, failed_at, raised_at)
+    return Judged(test, failed_at, raised_at, trace)
 
 
 def _file_of(identity: str) -> str:

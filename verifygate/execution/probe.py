@@ -13,6 +13,7 @@ from typing import Any
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
+from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.instruments import Launched, launch
 from verifygate.execution.observed_violation import ObservedViolation
@@ -142,7 +143,7 @@ def _files(trace: Trace, scrubber: Scrubber) -> Sources:
 
 def _outcome(launched: Launched, seen: TraceSummary, found: bool, scrubber: Scrubber) -> tuple[Witnessed, str]:
     """What came of it, and why, in one line."""
-    completed, ended = launched.completed, launched.ended
+    completed, ended, counts = launched.completed, launched.ended, dict(seen.counts)
     early = f"{completed.ending}; judged is what was recorded until then" if completed.timed_out else ""
     failure = ""
     if completed.exit_code != 0 and not completed.timed_out:
@@ -154,11 +155,31 @@ def _outcome(launched: Launched, seen: TraceSummary, found: bool, scrubber: Scru
             failure += f", {said}" + (f" at {place}" if place else "")
     if found:
         return Witnessed.VIOLATIONS, failure or early
+    if failure and (cause := _cause_elsewhere(launched, scrubber)):
+        return Witnessed.NOT_MEASURED, f"{failure}; {cause}"
     if failure:
         return Witnessed.FAILED, failure
     if missing := _nothing_to_judge(launched, seen):
         return Witnessed.NOT_MEASURED, missing
+    if not early and not counts.get("autocast") and _casts_by_itself(seen):
+        early = "no autocast region: a sharding policy, or casts of the model's own, made the half precision"
     return Witnessed.CLEAN, early
+
+
+def _cause_elsewhere(launched: Launched, scrubber: Scrubber) -> str:
+    """What of an emulated CUDA stands in the way of a script that failed; empty where nothing does."""
+    if launched.ended is None or "emulate_cuda" not in launched.installed:
+        return ""
+    error = f"{launched.ended.get('error')}: {launched.ended.get('message', '')}"
+    if cause := cause_in_the_emulation(error, _trace(launched.ended), scrubber.inside):
+        return cause
+    gaps = [one for one in launched.told if one["event"] == "not-emulated" and one.get("spoils") == "anything"]
+    if not gaps:
+        return ""
+    named = ", ".join(
+        f"{one['feature']} ({one['instead']}; {scrubber.path(one['path'])}:{one['line']})" for one in gaps
+    )
+    return f"the cause may be what is not emulated: {named}"
 
 
 def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
@@ -177,8 +198,16 @@ def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
         return f"the scaler skipped all of {counted(seen.steps, 'step')}: nothing was trained"
     if not counts.get("autocast") and not counts.get("scale"):
         hint = f" ({off}; --emulate-cuda runs it)" if off else ""
-        return f"neither autocast nor a live scaler was in use in {counted(seen.steps, 'step')}{hint}"
+        neither = f"neither autocast nor a live scaler was in use in {counted(seen.steps, 'step')}"
+        if seen.not_float32:
+            return f"{neither}: the weights are in low precision, and what their updates lose is not judged{hint}"
+        return "" if _casts_by_itself(seen) else f"{neither}{hint}"
     return ""
+
+
+def _casts_by_itself(seen: TraceSummary) -> bool:
+    """Whether float32 weights were trained in half precision without a region: by a sharding policy, or own casts."""
+    return seen.low_precision is not None and seen.low_precision.low_operations > 0 and not seen.not_float32
 
 
 def _no_step(counts: dict[str, int]) -> str:

@@ -199,5 +199,20 @@ FORMS: dict[Form, RunRule] = {
         "`{text}` ended the run at an overflow, as the scaler meets them while it looks for its scale",
         "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
     ),
+    Form.REFUSED_BACKWARD: RunRule(
+        _H,
+        "`{text}` would have made gradients without the scale, and the framework that scales the loss refused it",
+        "call the framework's backward: `fabric.backward(loss)`",
+    ),
+    Form.BFLOAT16_GRADIENTS: RunRule(
+        _C,
+        "`{text}` was given gradients in bfloat16, which no CUDA device can unscale",
+        "leave the parameters in float32, or train without a scaler: bfloat16 has float32's range",
+    ),
+    Form.LOST_REGION: RunRule(
+        _H,
+        "from `{text}` on the steps of this scaler had no autocast region: training went on in float32",
+        "enter the region for each forward; what unwraps a model may take its autocast off for good",
+    ),
 }
 """In the place of what stands above, for one form of a rule's violation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.execution.trace_summary import LOW
 from verifygate.protocol import Violation
@@ -21,11 +21,14 @@ def violations_of_the_run(section: Section, trace: Trace, *, whole: bool) -> Ite
     yield from _in_regions(events)
     yield from _single(events, trace)
     yield from _empty_clips(events)
+    if not section.dropped:
+        yield from _idle_clips(events)
     yield from _in_forwards(events)
     yield from _penalties(events)
     yield from _schedules(events)
     yield from _new_scalers(events)
     yield from _precision(section, trace, whole=whole)
+    yield from _lost_regions(section, trace)
     if whole and not section.dropped:
         yield from _missing(events)
 
@@ -68,7 +71,8 @@ def _is_called_within(region: Event, event: Event) -> bool:
 
 
 def _single(events: list[Event], trace: Trace) -> Iterator[ObservedViolation]:
-    """AMP215, AMP217, AMP306, AMP401: one call with the wrong argument."""
+    """AMP206, AMP215, AMP217, AMP306, AMP401: one call with the wrong argument, or that a framework refuses."""
+    is_live = any(fact.get("enabled") for fact in trace.scalers.values())
     for event in events:
         if event.kind == "scaler.step":
             if event.fields.get("closure"):
@@ -79,6 +83,12 @@ def _single(events: list[Event], trace: Trace) -> Iterator[ObservedViolation]:
                 yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,))
         elif event.kind == "unscale" and event.raised == "ValueError":
             yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,))
+        elif event.kind == "backward" and event.fields.get("refused") and is_live:
+            form = Form.REFUSED_BACKWARD
+            yield ObservedViolation(Violation.UNSCALED_BACKWARD, event, event, (event,), form=form)
+        elif event.kind == "unscale" and event.raised == "NotImplementedError":
+            form = Form.BFLOAT16_GRADIENTS
+            yield ObservedViolation(Violation.HALF_PARAMETERS_WITH_SCALER, event, event, (event,), form=form)
         elif event.kind == "scaler" and not trace.scalers.get(event.scaler or 0, {}).get("device_is_name", True):
             yield ObservedViolation(Violation.SCALER_MISCONSTRUCTED, event, event, (event,))
 
@@ -93,6 +103,34 @@ def _empty_clips(events: list[Event]) -> Iterator[ObservedViolation]:
                     Violation.CLIP_OVER_EXHAUSTED_ITERATOR, event, event, (seen[event.frames], event)
                 )
             seen[event.frames] = event
+
+
+def _idle_clips(events: list[Event]) -> Iterator[ObservedViolation]:
+    """AMP211: a clip at a line that always comes when a step has used the gradients and they were zeroed since."""
+    made: dict[int, Event] = {}
+    zeroed: dict[int, Event] = {}
+    stepped: set[int] = set()
+    idle: dict[object, list[ObservedViolation]] = {}
+    busy: set[object] = set()
+    for event in events:
+        numbers = event.optimizers()
+        if event.kind == "zero_grad":
+            zeroed.update(dict.fromkeys(numbers, event))
+        elif event.kind in ("backward", "touched", "written", "grad"):
+            made.update(dict.fromkeys(numbers, event))
+            zeroed = {} if event.kind == "grad" else {k: v for k, v in zeroed.items() if k not in numbers}
+        elif event.kind in STEPS:
+            stepped.update(numbers)
+        elif event.kind == "clip" and event.frames and not event.fields.get("endless"):
+            if numbers and all(number in zeroed and number in stepped for number in numbers):
+                path = (*(made[number] for number in numbers if number in made), zeroed[numbers[0]], event)
+                hit = ObservedViolation(Violation.CLIP_AFTER_STEP, event, event, path[-3:])
+                idle.setdefault(event.frames[0], []).append(hit)
+            else:
+                busy.add(event.frames[0])
+    for place, hits in idle.items():
+        if place not in busy and len(hits) >= REPEATED:
+            yield from hits
 
 
 def _in_forwards(events: list[Event]) -> Iterator[ObservedViolation]:
@@ -252,6 +290,30 @@ def _precision(section: Section, trace: Trace, *, whole: bool) -> Iterator[Obser
         first = made.get(no_region[0].scaler, no_region[0])
         certain = bool(trace.sample.get("steps")) and not trace.sample.get("casts")
         yield ObservedViolation(Violation.ENABLED_MISMATCH, first, no_region[0], (first, no_region[0]), certain)
+
+
+def _lost_regions(section: Section, trace: Trace) -> Iterator[ObservedViolation]:
+    """AMP303: regions were entered, and then no more, while the scaler went on."""
+    region: Event | None = None
+    entered = False  # since the last update
+    lost: list[Event] = []
+    steps = 0
+    for event in section.events:
+        if event.kind == "autocast":
+            region, entered = event, True
+        elif event.kind == "update":
+            entered = False
+        elif event.kind == "scaler.step":
+            steps += 1
+            if region is not None and not entered and not event.autocast:
+                lost.append(event)
+    if region is None or len(lost) < REPEATED or 2 * len(lost) <= steps:
+        return
+    # A forward may run ahead of the step before it; where no sampled work was in half precision, there was none.
+    sampled = trace.sample.get("steps") and not trace.totals.get("compiled", True)
+    if sampled and not _computes_in_half(section, trace):
+        path = (region, lost[0])
+        yield ObservedViolation(Violation.ENABLED_MISMATCH, lost[0], lost[0], path, form=Form.LOST_REGION)
 
 
 def _computes_in_half(section: Section, trace: Trace) -> bool:

@@ -142,7 +142,8 @@ def _judgement(
     problems = [problem for run in runs for problem in run.summary.problems]
     if not on:
         return Status.NOT_APPLICABLE, "turned off by `execution.recorder = false`"
-    if not any(file.mentions_amp for file in sources):
+    low = "; ".join(dict.fromkeys(line for run in runs for line in run.summary.not_float32))
+    if not any(file.mentions_amp for file in sources) and not low:
         return Status.NOT_APPLICABLE, "no audited file mentions AMP"
     if grave:
         return Status.FAIL, _named(grave)
@@ -155,7 +156,8 @@ def _judgement(
         return Status.NOT_MEASURED, first + (f": {why_not}" if why_not else "")
     with_amp = [run for run in runs if run.tests]
     if not with_amp:
-        return Status.NOT_MEASURED, "no test ran autocast or a live scaler"
+        stepped = f"; stepped in the tests: {low}" if low else ""
+        return Status.NOT_MEASURED, f"no test ran autocast or a live scaler{stepped}"
     named = (counted(run.tests, "test") + (" with CUDA emulated" if run.emulated else "") for run in with_amp)
     return Status.PASS, f"no violation in {' and in '.join(named)}, with AMP at work"
 

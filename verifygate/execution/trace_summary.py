@@ -149,7 +149,8 @@ def _remarks(events: list[Event], trace: Trace) -> list[str]:
             "bfloat16 ran on a CUDA device that has none of its own (compute capability below 8.0): its share of low "
             "precision saves memory there, and no time; float16 with a scaler does"
         )
-    if scaler_steps and not any(event.kind == "autocast" for event in events):
+    in_half = not trace.sample.get("operations", {}).keys().isdisjoint(LOW)
+    if scaler_steps and not in_half and not any(event.kind == "autocast" for event in events):
         remarks.append("a live scaler stepped, and autocast was never on")
     for number, fact in sorted(trace.scalers.items()):
         if fact.get("asked") and not fact.get("enabled"):

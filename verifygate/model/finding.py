@@ -125,6 +125,11 @@ class Finding:
     """Why the tests did not catch it, filled in by the merger: `no test executes train_epoch`."""
 
     @property
+    def is_note(self) -> bool:
+        """Whether it reports a fact, and no fault: nothing is to be corrected, and no commit is to be stopped."""
+        return self.severity is Severity.INFO
+
+    @property
     def locations(self) -> tuple[Place, ...]:
         """Its own location and the further ones."""
         here = Place(

@@ -15,6 +15,7 @@ _LIGHTNING = (
 )
 _ACCELERATE = (
     "with `fp16` it enters torch.autocast around the prepared model's forward and drives a torch GradScaler of its own",
+    "on the CPU `fp16` is off without a word: no autocast, no scaler, float32",
     "with `bf16` it enters torch.autocast around the prepared model's forward and has no scaler",
 )
 

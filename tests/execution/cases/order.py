@@ -53,6 +53,27 @@ def clip_with_a_norm_taken_before(w):
         w.scaler.update()
 
 
+def clip_of_gradients_that_were_zeroed(w):
+    for batch in w.batches:
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+        w.optimizer.zero_grad()
+        w.clip(w.model.parameters(), 1.0)  # AMP211
+
+
+def clip_that_finds_no_gradients_once(w):
+    for number, batch in enumerate([w.batches[0], *w.batches]):
+        if number:
+            w.scaler.scale(w.loss(batch)).backward()
+            w.scaler.unscale_(w.optimizer)
+        w.clip(w.model.parameters(), 1.0)
+        if number:
+            w.scaler.step(w.optimizer)
+            w.scaler.update()
+            w.optimizer.zero_grad()
+
+
 def norm_measured_only(w):
     for batch in w.batches:
         w.optimizer.zero_grad()
@@ -568,3 +589,41 @@ def regular_penalty_after_unscale(w):
             w.scaler.scale(w.loss(batch + 1)).backward()
         w.scaler.step(w.optimizer)
         w.scaler.update()
+
+
+def scaled_in_a_closure(w):
+    def closure():
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(w.batches[0])).backward()
+
+    for _ in w.batches:
+        w.optimizer.step(closure)  # AMP207
+
+
+class _TwoSteps(torch.optim.Optimizer):
+    """An optimizer that goes uphill, asks for the loss again, and lets another one step."""
+
+    def __init__(self, base):
+        super().__init__(base.param_groups, {})
+        self.base = base
+
+    @torch.no_grad()
+    def step(self, closure):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.add_(p.grad, alpha=0.01)
+        with torch.enable_grad():
+            closure()
+        self.base.step()
+
+
+def closure_of_an_optimizer_that_steps_another(w):
+    optimizer = _TwoSteps(w.optimizer)
+
+    def closure():
+        optimizer.zero_grad()
+        w.loss(w.batches[0], torch.bfloat16).backward()
+
+    for _ in w.batches:
+        closure()
+        optimizer.step(closure)

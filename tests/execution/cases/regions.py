@@ -34,6 +34,32 @@ def loop_in_region(w):
             w.optimizer.step()  # AMP102
 
 
+def closures_in_region(w):
+    def closure():
+        w.optimizer.zero_grad()
+        loss = w.model(w.batches[0]).float().pow(2).mean()
+        loss.backward()  # AMP101
+        return loss
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # AMP104
+        for _ in w.batches:
+            w.optimizer.step(closure)  # AMP102
+
+
+def region_inside_the_closure(w):
+    optimizer = torch.optim.LBFGS(w.model.parameters(), max_iter=3)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = w.loss(w.batches[0], torch.bfloat16)
+        loss.backward()
+        w.clip(w.model.parameters(), 1.0)
+        return loss
+
+    for _ in range(3):
+        optimizer.step(closure=closure)
+
+
 def island_in_region(w):
     for batch in w.batches:
         w.optimizer.zero_grad()

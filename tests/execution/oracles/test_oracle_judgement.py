@@ -95,6 +95,20 @@ def test_a_run_that_nobody_poisoned_shows_nothing():
     assert answer.status is Status.NOT_MEASURED
 
 
+@pytest.mark.parametrize(
+    ("precision", "region", "status"),
+    [("fp16", (), Status.PARTIAL), ("no", (), Status.PASS), ("bf16", ("torch.bfloat16",), Status.PASS)],
+)
+def test_a_precision_that_a_framework_drops_without_a_word(precision: str, region: tuple[str, ...], status: Status):
+    """Accelerate was asked for it, and without CUDA there is neither a region nor a scaler."""
+    delegated = {"event": "delegated", "framework": "Accelerate", "precision": precision, "site": ("/p/train.py", 9)}
+    regions = ({"event": "autocast", "device": "cpu", "dtype": dtype, "enabled": True} for dtype in region)
+    answer = edge_cases.device_missing(Seen((*regions, delegated, *run(1.0).events)), False)
+
+    assert answer.status is status
+    assert ("Accelerate was asked for fp16" in answer.actual) is (status is Status.PARTIAL)
+
+
 def test_a_watch_that_could_not_be_installed_is_no_pass():
     seen = Seen(({"event": "not-installed", "instrument": "oracle", "error": "boom"}, *run(1.0, 2.0).events))
 

@@ -115,3 +115,28 @@ def test_a_scale_that_sinks_without_a_word(entries: dict[str, Entry], tmp_path: 
     assert answer.status in (Status.FAIL, Status.PARTIAL)
     assert "scale" in answer.actual
     assert answer.remedy.startswith("stop when the scale falls below a floor")
+
+
+ACCELERATED = """\
+import torch
+from accelerate import Accelerator
+
+accelerator = Accelerator(mixed_precision="fp16")
+model = torch.nn.Linear(4, 1)
+model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
+for x in torch.randn(8, 4, 4, device=accelerator.device):
+    optimizer.zero_grad()
+    accelerator.backward(model(x).mean())
+    optimizer.step()
+"""
+
+
+def test_accelerate_without_cuda_trains_in_float32_without_a_word(tmp_path: Path):
+    pytest.importorskip("accelerate")
+    (tmp_path / "train.py").write_text(ACCELERATED, encoding="utf-8")
+    entry = Entry(tmp_path, "python train.py")
+    examine(Subject(tmp_path, Path(sys.executable)), OraclesSettings(), [entry], tmp_path / "private")
+    answer: Answer = entry.answers["edge-no-cuda"]
+
+    assert answer.status is Status.PARTIAL
+    assert answer.actual.startswith("Accelerate was asked for fp16, and trains in float32 without a word")

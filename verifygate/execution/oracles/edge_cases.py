@@ -140,6 +140,11 @@ def device_missing(seen: Seen, _guarded: bool) -> Answer:
     regions = sorted({_region(event) for event in seen.of("autocast") if event["enabled"]})
     scaler = "with a live scaler" if any(event["enabled"] for event in seen.of("scaler")) else "without a scaler"
     text = f"{len(steps)} steps, {scaler}, autocast: {', '.join(regions) or 'off'}"
+    asked = next((event for event in seen.of("delegated") if event["precision"] in ("fp16", "bf16")), None)
+    if asked is not None and not regions and scaler == "without a scaler":
+        text = f"{asked['framework']} was asked for {asked['precision']}, and trains in float32 without a word: {text}"
+        remedy = 'ask for `mixed_precision="no"` where there is no CUDA, or stop there'
+        return Answer(Status.PARTIAL, text, (Fact(text, place(asked)),), (), remedy)
     return Answer(Status.PASS, text, (Fact(text, place(steps[0])),))
 
 

@@ -17,9 +17,10 @@ from typing import Any
 import torch
 from torch.nn import attention
 
-from ..patching.frames import caller, of_torch_or_ours
+from ..patching.frames import caller, foreign
+from . import entry_points
 from .gaps import Gaps
-from .objects import Device, Event, Generator, Stream, StreamContext, TensorType
+from .objects import Device, Event, Generator, Stream, StreamContext, TensorType, device_class
 from .tensors import is_cuda
 
 NAME = "CUDA emulated on the CPU by verifygate"
@@ -39,6 +40,7 @@ def install(gaps: Gaps, capability: tuple[int, int]) -> None:
         named = {"plain": plain, "__module__": "torch.cuda"}
         setattr(cuda, f"{name}Tensor", TensorType(f"{name}Tensor", (), named))
     _memory(gaps)
+    entry_points.install(gaps, capability)
     _around(gaps)
 
 
@@ -108,13 +110,15 @@ def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
         "Stream ExternalStream": Stream,
         "Event": Event,
         "StreamContext": StreamContext,
-        "stream": StreamContext,
+        "stream": lambda stream: StreamContext(stream),
         "device device_of _DeviceGuard": Device,
         "current_stream default_stream": default_stream,
         "utilization temperature power_draw clock_rate memory_usage device_memory_used": gaps.wrap(
             "device sensors", lambda device=None: 0
         ),
-        "CUDAGraph graph make_graphed_callables graph_pool_handle": gaps.refuse("CUDA graphs", "torch.cuda.graph"),
+        "CUDAGraph": gaps.refusing_class("CUDA graphs", "torch.cuda.CUDAGraph"),
+        "graph": gaps.refusing_class("CUDA graphs", "torch.cuda.graph"),
+        "make_graphed_callables graph_pool_handle": gaps.refuse("CUDA graphs", "torch.cuda.graph"),
         "is_current_stream_capturing": lambda: False,
         "cudart current_blas_handle get_stream_from_external": gaps.refuse("device handles", "a CUDA handle"),
     }
@@ -158,6 +162,8 @@ def _around(gaps: Gaps) -> None:
     """What lies around torch.cuda: generators, versions, ranges, compilers, attention kernels, extensions."""
     everything: Any = torch
     everything.Generator = Generator
+    everything.device = device_class()
+    everything.jit._builtins._register_builtin(everything.device, "aten::device")  # for TorchScript
     everything.version.cuda = everything.version.cuda or "12.8"
     everything.backends.cuda.is_built = lambda: True
     accelerator = everything.accelerator if hasattr(torch, "accelerator") else SimpleNamespace()
@@ -215,20 +221,21 @@ def _eager(gaps: Gaps) -> Callable[..., Any]:
 class _KernelPackages:
     """A finder that finds nothing; it says when the project imports a package of CUDA kernels that is there.
 
-    torch imports triton by itself, where it is installed: it goes without it on a CPU, so that is no gap.
+    Packages import others of CUDA kernels where they are installed, and go without their kernels on a CPU: torch
+    triton, peft bitsandbytes. That is no gap; to launch one of them raises.
     """
 
     def __init__(self, gaps: Gaps) -> None:
         self._gaps = gaps
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name in KERNEL_PACKAGES and (_is_torch_importing() or PathFinder.find_spec(name) is None):
+        if name in KERNEL_PACKAGES and (_is_package_importing() or PathFinder.find_spec(name) is None):
             return
         if name in (*KERNEL_PACKAGES, "torch.utils.cpp_extension"):
             self._gaps("custom kernels")
 
 
-def _is_torch_importing() -> bool:
-    """Whether torch's own code has the import statement that is being executed."""
+def _is_package_importing() -> bool:
+    """Whether an installed package has the import statement that is being executed."""
     importer, _ = caller(lambda path: path == __file__ or path.startswith("<"))
-    return of_torch_or_ours(importer)
+    return foreign(importer)

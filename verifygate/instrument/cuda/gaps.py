@@ -70,3 +70,9 @@ class Gaps:
             raise NotEmulatedError(f"{name} is not emulated on a CPU ({feature})")
 
         return refused
+
+    def refusing_class(self, feature: str, name: str) -> type:
+        """A class that raises NotEmulatedError where an object of it is made: it can still be annotated with."""
+        refused = self.refuse(feature, name)
+        module, _, plain = name.rpartition(".")
+        return type(plain, (), {"__module__": module, "__new__": lambda cls, *args, **kwargs: refused()})

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .gaps import Gaps
-from .tensors import CPU, CUDA, is_cuda, mark
+from .tensors import CPU, CUDA, REAL_DEVICE_CLASS, is_cuda, mark
 
 
 class Stream:
@@ -124,3 +124,32 @@ class Generator(torch._C.Generator, metaclass=GeneratorType):
     @property
     def device(self) -> torch.device:  # type: ignore[override]
         return CUDA if self.on_cuda else super().device
+
+
+class DeviceClass(type):
+    """`torch.device`, which takes a bare number for that of a CUDA device, as torch does where there is one."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> torch.device:
+        is_number = not kwargs and [type(one) for one in args] == [int]
+        made: torch.device = REAL_DEVICE_CLASS("cuda", *args) if is_number else REAL_DEVICE_CLASS(*args, **kwargs)
+        return made
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, REAL_DEVICE_CLASS)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, REAL_DEVICE_CLASS)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is REAL_DEVICE_CLASS
+
+    def __hash__(cls) -> int:
+        return hash(REAL_DEVICE_CLASS)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(REAL_DEVICE_CLASS, name)
+
+
+def device_class() -> type:
+    """What stands in the place of `torch.device`; the devices themselves are torch's own."""
+    return DeviceClass("device", (), {"__module__": "torch", "__doc__": REAL_DEVICE_CLASS.__doc__})

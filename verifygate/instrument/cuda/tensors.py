@@ -17,6 +17,7 @@ import torch
 from torch.utils._device import DeviceContext, _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 
+REAL_DEVICE_CLASS: Any = torch.device
 CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
 MARK = "_verifygate_counts_as_cuda"
@@ -52,7 +53,7 @@ def mark(value: Any, on_cuda: bool = True) -> Any:
 
 def is_cuda(device: Any) -> bool:
     """Whether a device, as written in code (`0`, `"cuda:0"`, a torch.device), is CUDA."""
-    if isinstance(device, bool) or not isinstance(device, (int, str, torch.device)):
+    if isinstance(device, bool) or not isinstance(device, (int, str, REAL_DEVICE_CLASS)):
         return False
     kind, _, index = ("cuda", "", str(device)) if isinstance(device, int) else str(device).partition(":")
     if kind == "cuda" and index not in ("", "0"):
@@ -148,7 +149,7 @@ def _parsed(args: Any, kwargs: dict[str, Any]) -> torch.device | None:
         return _device(asked)
     if is_cuda(asked):
         return CUDA
-    return torch.device(asked) if isinstance(asked, (str, torch.device)) else None
+    return REAL_DEVICE_CLASS(asked) if isinstance(asked, (str, REAL_DEVICE_CLASS)) else None
 
 
 def _on_cpu(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -254,7 +255,7 @@ def _factory(name: str) -> Callable[..., Any]:
 
 def _named(device: Any) -> Any:
     """`0` as `cuda:0`: torch takes a bare number only where it sees an accelerator."""
-    return torch.device("cuda", device) if isinstance(device, int) and is_cuda(device) else device
+    return REAL_DEVICE_CLASS("cuda", device) if isinstance(device, int) and is_cuda(device) else device
 
 
 def _default() -> torch.device | None:

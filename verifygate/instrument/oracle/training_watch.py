@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import os
 import struct
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -88,6 +89,7 @@ class Watch:
         self._scheduling = 0
         self._differentiating = 0
         self._seen_autocast: set[object] = set()
+        self._asked_for = ""
 
     def start(self) -> None:
         """Put the patches and hooks in place, for as long as the process lives."""
@@ -229,6 +231,9 @@ class Watch:
 
     def _end(self, followed: Followed, by: str) -> None:
         self.steps[followed.index] += 1
+        if (precision := asked_of_accelerate()) != self._asked_for:
+            self._asked_for = precision
+            self.tell("delegated", framework="Accelerate", precision=precision, site=caller())
         weights = followed.weights()
         after = digest(weights)
         self.tell(
@@ -281,6 +286,12 @@ class Watch:
 
     def _index(self, scaler: Any) -> int:
         return next((at for at, known in enumerate(self.scalers) if known is scaler), -1)
+
+
+def asked_of_accelerate() -> str:
+    """The precision that Accelerate was asked for; empty where it is not in use, or keeps it elsewhere."""
+    state = getattr(sys.modules.get("accelerate.state"), "AcceleratorState", None)
+    return str(getattr(state, "_shared_state", {}).get("_mixed_precision") or "")
 
 
 def version(parameter: torch.Tensor) -> tuple[int, int]:

@@ -16,6 +16,8 @@ from .step_watch import StepWatch
 
 BOUNDING = ("nan_to_num_", "clamp_", "clamp_min_", "clamp_max_", "clip_")
 """Writes in place, methods and functions, by which an inf becomes a number like any other."""
+REFUSAL = "instead of `loss.backward()`"
+"""What Fabric says of a backward that is not its own, where its own scales the loss."""
 
 
 class GradientWatch:
@@ -72,6 +74,7 @@ class GradientWatch:
 
         def after(_result: object, raised: BaseException | None) -> None:
             self.recording.leaves("backward")
+            refused = raised is not None and REFUSAL in str(raised)
             self._bounded = None if root == "scaled" else {}
             self.recording.writes.forget()
             if self.recording.sampler is not None:
@@ -93,6 +96,7 @@ class GradientWatch:
                 uses=uses or None,
                 inf=[track.index for track in tracks if track.index in reached and not track.is_finite] or None,
                 half=_is_half(tensors) or None,
+                refused=refused or None,
                 raised=error_name(raised),
             )
 

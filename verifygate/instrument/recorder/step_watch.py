@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from ..launch import UNSEEN
 from ..patching.frames import stack
 from ..patching.wrapping import After
 from .gradient_versions import Track
@@ -36,11 +39,12 @@ class StepWatch:
             if isinstance(scheduler, type) and issubclass(scheduler, lr_scheduler.LRScheduler):
                 self.recording.around(scheduler, "step", self._schedule)
 
-    def _before_step(self, optimizer: Any, _arguments: Any, _keywords: Any) -> None:
+    def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> tuple[Any, Any] | None:
         if torch.compiler.is_compiling():
-            return
+            return None
         try:
             self.happened = True
+            watched = None if self.is_running() else self._with_watched_closure(optimizer, arguments, keywords)
             frame = sys._getframe(1)
             if not self.is_running():
                 track = self.recording.track(optimizer)
@@ -50,6 +54,43 @@ class StepWatch:
             self.recording.stepping.append((optimizer, frame))
         except Exception as error:
             self.recording.failed(error)
+            return None
+        return watched
+
+    def _with_watched_closure(self, optimizer: Any, arguments: Any, keywords: Any) -> tuple[Any, Any] | None:
+        """The arguments of a step with its closure wrapped; None where it has none."""
+        if callable(given := keywords.get("closure")):
+            return arguments, {**keywords, "closure": self._watched(given, optimizer)}
+        if len(arguments) > 1 and callable(arguments[1]):
+            return (arguments[0], self._watched(arguments[1], optimizer), *arguments[2:]), keywords
+        return None
+
+    def _watched(self, closure: Callable[..., Any], optimizer: Any) -> Callable[..., Any]:
+        """A closure during which no step runs: what happens in there is the program's business, and is recorded."""
+
+        def begin() -> Any:
+            running, self.recording.stepping = self.recording.stepping, []
+            return running
+
+        def end(running: Any) -> None:
+            try:
+                track = self.recording.track(optimizer)
+                if track is not None:
+                    self.recording.notice_touched([track])
+            except Exception as error:
+                self.recording.failed(error)
+            self.recording.stepping = running
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            running = begin()
+            try:
+                return closure(*args, **kwargs)
+            finally:
+                end(running)
+
+        wrapper.__code__ = wrapper.__code__.replace(co_filename=UNSEEN)
+        return functools.wraps(closure)(wrapper) if hasattr(closure, "__name__") else wrapper
 
     def _look_for_reads(self, track: Track) -> None:
         """A step past the scaler on gradients that it unscaled: was there a look at them? The first one is let pass."""
