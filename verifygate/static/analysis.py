@@ -35,7 +35,6 @@ from verifygate.static.facts.tensor_dtypes import TensorDtypes
 from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
-from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
@@ -64,7 +63,7 @@ class Analysis:
         self.evaluator = Evaluator(self.program, self.modules)
         self.roles = Roles(self.evaluator)
         self.dict_keys = DictKeys(self.evaluator, self.modules)
-        self.enclosing = EnclosingNodes()
+        self.enclosing = self.roles.enclosing
         self.path_conditions = PathConditions(self.roles, self.enclosing)
         self.dead_switches = DeadSwitches(self.evaluator, self.path_conditions)
         self.constants = Constants(self.evaluator)

@@ -69,6 +69,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity, Witness
 from verifygate.naming import speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.autograd_contexts import GradMode
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
@@ -83,7 +84,6 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
-from verifygate.static.symbols.sites import asks_whether_to, calm, turns_autograd_off
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ClassValue
@@ -349,9 +349,9 @@ def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool
 
 def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
     """Whether what the region computes has no gradients: targets of a teacher, say."""
-    contexts = analysis.enclosing.contexts(region.context, region.function)
-    contexts += [item.context_expr for item in getattr(region.block, "items", ())]
-    return calm(region.function) or any(turns_autograd_off(each) and not asks_whether_to(each) for each in contexts)
+    frame = analysis.evaluator.root_frame(region.function)
+    first = region.block.body[0]  # type: ignore[attr-defined]
+    return analysis.roles.autograd.at(first, frame) is GradMode.OFF
 
 
 def _steps(function: Function, analysis: Analysis) -> bool:
