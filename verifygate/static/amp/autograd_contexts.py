@@ -99,9 +99,11 @@ def _of_context(context: ast.expr, frame: Frame, evaluator: Evaluator) -> GradMo
     found = {_of_entered(value, frame, evaluator) for value in evaluator.values(context, frame)}
     if found == {None}:
         return GradMode.EITHER if _may_turn_off(context) else None
-    if len(found) == 1 or (_is_one_manager(context, frame, evaluator) and len(found - {None}) == 1):
-        return next(iter(found - {None}))
-    return GradMode.EITHER
+    yields = _yields(context, frame, evaluator)
+    if max(yields, default=0) > 1 or (len(found) > 1 and not yields):
+        return GradMode.EITHER  # which contexts are entered is decided by conditions
+    told = found - {None}
+    return told.pop() if len(told) == 1 else GradMode.EITHER
 
 
 def _of_entered(value: Value, frame: Frame, evaluator: Evaluator) -> GradMode | None:
@@ -124,15 +126,10 @@ def _torch_name(name: str) -> str | None:
     return last if last in _NAMES and f"{package}." in _OF_TORCH else None
 
 
-def _is_one_manager(context: ast.expr, frame: Frame, evaluator: Evaluator) -> bool:
-    """Whether a context is a call of a context manager of the project that yields in one place: it enters all of them.
-
-    Of one that yields in several places, which contexts it enters is decided by its conditions.
-    """
-    if not isinstance(context, ast.Call):
-        return False
-    managers = [each.function for each in evaluator.callees(context, frame) if is_manager(each.function)]
-    return bool(managers) and all(len(list(each.of_kind(ast.Yield))) == 1 for each in managers)
+def _yields(context: ast.expr, frame: Frame, evaluator: Evaluator) -> list[int]:
+    """In how many places the project's context managers yield that a call runs: at a single one, inside all they enter."""
+    callees = evaluator.callees(context, frame) if isinstance(context, ast.Call) else ()
+    return [len(each.function.of_kind(ast.Yield)) for each in callees if is_manager(each.function)]
 
 
 def _of_function(function: Function, evaluator: Evaluator) -> GradMode:
