@@ -127,7 +127,7 @@ def _torch_name(name: str) -> str | None:
 
 
 def _yields(context: ast.expr, frame: Frame, evaluator: Evaluator) -> list[int]:
-    """In how many places each context manager of the project yields that a call runs: one place is inside all of them."""
+    """In how many places each context manager of the project yields that a call runs; one is inside all it enters."""
     callees = evaluator.callees(context, frame) if isinstance(context, ast.Call) else ()
     return [len(each.function.of_kind(ast.Yield)) for each in callees if is_manager(each.function)]
 
