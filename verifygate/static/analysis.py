@@ -32,6 +32,7 @@ from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.facts.setting_cases import SettingCases
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
+from verifygate.static.facts.unfollowed_calls import unfollowed_calls
 from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
@@ -209,7 +210,11 @@ class Analysis:
         for report in explorations.violations():
             grouped.setdefault(report.violation, []).append(report)
         self.not_followed += explorations.not_followed
-        for place, reason in unknown_scalers(self.functions, self.roles):
+        regions = self.written_regions.by_function
+        for place, reason in (
+            *unknown_scalers(self.functions, self.roles),
+            *unfollowed_calls(self.functions, self.scaler_calls, regions, self.roles),
+        ):
             self.gave_up(place, reason)
         return grouped
 

@@ -111,7 +111,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
         function = region.function
         # a device that only a configuration knows may well be a CPU, where the default is bfloat16
         dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
-        if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
+        if not region.is_active or function in seen:
+            continue
+        if Dtype.FLOAT16 not in dtypes:
+            if Dtype.UNKNOWN in dtypes and _would_need_one(region, elsewhere, analysis):
+                seen.add(function)
+                reason = "the dtype of this region cannot be told: its loss is not scaled, as float16 would need it"
+                analysis.gave_up(region.place, reason, RULE.code)
             continue
         found = _backward(region, analysis) if _steps(function, analysis) else None
         if found is None:
@@ -142,6 +148,19 @@ def _is_scaled(backward: ast.Call, function: Function, elsewhere: ScaledElsewher
     if scaling is not None and scaling.unknown:
         analysis.gave_up(scaling.place, scaling.unknown, RULE.code)
     return scaling is not None
+
+
+def _would_need_one(region: WrittenRegion, elsewhere: ScaledElsewhere, analysis: Analysis) -> bool:
+    """Whether the loss of a region is back-propagated and stepped on in its function, and nothing scales it."""
+    function = region.function
+    if function.module.file.is_test or not _steps(function, analysis):
+        return False
+    found = _backward(region, analysis)
+    if found is None:
+        return False
+    backward, sure = found
+    receiver = backward.func.value  # type: ignore[attr-defined]
+    return sure and elsewhere.changes(receiver, function) is None and elsewhere.of(function, backward) is None
 
 
 def _in_another_function(
