@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from verifygate import torch_names
 from verifygate.base.records import record
 from verifygate.naming import names_a_scaler, speaks_of_a_scaler
 from verifygate.sources.tree import Sources
@@ -153,12 +154,17 @@ class ScalerStates:
             for node in walk(part):
                 if isinstance(node, ast.Call) and last_name(node.func) == "get_scale":
                     return False  # a number to look at: it is not loaded again
-                if isinstance(node, ast.Name | ast.Attribute) and self._is_scaler(node, function):
+                kinds = ast.Name | ast.Attribute | ast.Subscript | ast.Call
+                if isinstance(node, kinds) and self._is_scaler(node, function):
                     return True
         return None if self._is_unknown(expr, function) else False
 
     def _is_scaler(self, expr: ast.expr, function: Function) -> bool:
-        return self._roles.scaler(expr, self._roles.evaluator.root_frame(function)) is not None
+        frame = self._roles.evaluator.root_frame(function)
+        return self._roles.scaler(expr, frame) is not None or any(
+            isinstance(value, ExternalResult) and value.name in torch_names.STEPPING_SCALERS
+            for value in self._roles.evaluator.values(expr, frame)
+        )
 
     def _is_unknown(self, expr: ast.expr, function: Function) -> bool:
         """Whether it is not known what an expression is, or whose state: also of a class of another library."""

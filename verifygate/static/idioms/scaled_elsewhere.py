@@ -10,8 +10,8 @@ A scaler that none of these leads to scales another loss.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property, partial
 
 from verifygate.base.records import record
 from verifygate.naming import speaks_of_a_scale
@@ -214,24 +214,29 @@ class ScaledElsewhere:
             what = ast.unparse(call.func)
             yield Scaling(place, f"whether `{what}`, which is given the loss instead, scales it cannot be told")
 
-    def changes(self, receiver: ast.expr, function: Function) -> Scaling | None:
-        """What may scale a loss on its way to its backward: in the receiver, or in what gives it its name last."""
-        exprs = [(receiver, True)]
+    def changes(self, receiver: ast.expr, losses: Collection[str], function: Function) -> Scaling | None:
+        """What may scale a loss on its way to its backward: in the receiver, or in what gives it its name last.
+
+        `losses`: the names of what was computed before. A call that is given one of them makes another loss of it.
+        """
+        made = _made_by(receiver)
+        found = [*self._changes(receiver, function, lambda call: call is made and not _given(call).isdisjoint(losses))]
         for node in (each for each in walk(receiver) if isinstance(each, ast.Name)):
-            bound = reaching(node.id, node, function) or ()
-            exprs += [(each.expr, node.id in set(names_in(each.expr))) for each in bound if each.expr is not None]
-        found = [each for expr, again in exprs for each in self._changes(expr, function, again)]
+            for each in reaching(node.id, node, function) or ():
+                if each.expr is not None:
+                    found += self._changes(each.expr, function, partial(_is_given, node.id))
         return next((each for each in found if not each.unknown), next(iter(found), None))
 
-    def _changes(self, expr: ast.expr, function: Function, again: bool) -> Iterator[Scaling]:
-        """`again`: the expression is made of a loss that has its name already, so that a call in it is given that."""
+    def _changes(self, expr: ast.expr, function: Function, again: Callable[[ast.Call], bool]) -> Iterator[Scaling]:
+        """`again`: whether a call is given a loss, so that it cannot be what computes one."""
         for node in walk(expr):
             if isinstance(node, ast.Call):
                 if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TENSORS and not node.args:
                     continue
                 if is_loss_call(node) and not self._may_scale(node.func, function):
                     continue
-                yield from (each for each in self._of_call(node, function, True, again) if again or not each.unknown)
+                found = self._of_call(node, function, with_loss=True, instead=again(node))
+                yield from (each for each in found if again(node) or not each.unknown)
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
                 yield from self._by_hand(node, function)
 
@@ -277,6 +282,26 @@ def _differentiated(call: ast.Call) -> ast.expr | None:
         case ast.Call(func=ast.Attribute(value=receiver, attr="backward"), args=[]):
             return receiver
     return None
+
+
+def _made_by(expr: ast.expr) -> ast.expr:
+    """What a loss comes from, without the methods and the arithmetic of tensors around it."""
+    while True:
+        match expr:
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=[]) if attr in _OF_TENSORS:
+                expr = inner
+            case ast.BinOp(left=inner, right=ast.Constant() | ast.Name() | ast.Attribute()):
+                expr = inner
+            case _:
+                return expr
+
+
+def _given(call: ast.Call) -> set[str]:
+    return {name for each in (*call.args, *(word.value for word in call.keywords)) for name in names_in(each)}
+
+
+def _is_given(name: str, call: ast.Call) -> bool:
+    return name in _given(call)
 
 
 def _divides_gradients(node: ast.AST, name: str) -> bool:

@@ -66,7 +66,7 @@ some code builds or registers the class, and what trains it is seen to run it, o
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
@@ -126,7 +126,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield match
             continue
         backward, sure = found
-        if _is_scaled(backward, function, elsewhere, analysis):
+        if _is_scaled(backward, region.binds, function, elsewhere, analysis):
             continue
         seen.add(function)
         yield Match(
@@ -141,10 +141,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
     yield from _for_cuda_only(analysis)
 
 
-def _is_scaled(backward: ast.Call, function: Function, elsewhere: ScaledElsewhere, analysis: Analysis) -> bool:
+def _is_scaled(
+    backward: ast.Call, losses: Collection[str], function: Function, elsewhere: ScaledElsewhere, analysis: Analysis
+) -> bool:
     """Whether something scales the loss of a backward, or may: then the report says what could not be told."""
     receiver = backward.func.value  # type: ignore[attr-defined]
-    scaling = elsewhere.changes(receiver, function) or elsewhere.of(function, backward)
+    scaling = elsewhere.changes(receiver, losses, function) or elsewhere.of(function, backward)
     if scaling is not None and scaling.unknown:
         analysis.gave_up(scaling.place, scaling.unknown, RULE.code)
     return scaling is not None
@@ -160,7 +162,8 @@ def _would_need_one(region: WrittenRegion, elsewhere: ScaledElsewhere, analysis:
         return False
     backward, sure = found
     receiver = backward.func.value  # type: ignore[attr-defined]
-    return sure and elsewhere.changes(receiver, function) is None and elsewhere.of(function, backward) is None
+    losses = region.binds
+    return sure and elsewhere.changes(receiver, losses, function) is None and elsewhere.of(function, backward) is None
 
 
 def _in_another_function(
@@ -174,7 +177,7 @@ def _in_another_function(
     for each in backwards(region.binds | returned, region.function, analysis):
         if not any(_steps(function, analysis) for function in each.through):
             continue
-        if _is_scaled(each.call, each.function, elsewhere, analysis):
+        if _is_scaled(each.call, (), each.function, elsewhere, analysis):
             continue
         if any(elsewhere.of(function, None) for function in each.through):
             continue
@@ -206,7 +209,7 @@ def _by_a_policy(elsewhere: ScaledElsewhere, analysis: Analysis) -> Iterable[Mat
                 ),
                 None,
             )
-            if backward is not None and not _is_scaled(backward, function, elsewhere, analysis):
+            if backward is not None and not _is_scaled(backward, worked_out, function, elsewhere, analysis):
                 place = Location(function, backward)
                 yield Match(
                     place,
@@ -280,7 +283,7 @@ def _plain_backward(files: Files, forward: Function, elsewhere: ScaledElsewhere,
                     continue
                 if elsewhere.has_rivals(function) and not _runs(forward, function, analysis):
                     continue
-                if not _is_scaled(node, function, elsewhere, analysis):
+                if not _is_scaled(node, (), function, elsewhere, analysis):
                     return Location(function, node)
     return None
 
