@@ -140,3 +140,24 @@ def test_one_reason_is_listed_once_a_file():
     step = "if x:\n    stepper(scaler.scale(loss))\nelse:\n    stepper(scaler.scale(loss), optimizer)"
 
     assert len(gaps(loop(step, given="x, stepper"))) == 1
+
+
+def test_a_derivative_divided_by_what_is_called_a_scale():
+    text = """
+        import torch
+
+        def train(critic, optimizer, scaler, batches, settings):
+            for batch in batches:
+                optimizer.zero_grad()
+                with torch.autocast("cuda"):
+                    (slope,) = torch.autograd.grad(critic(batch).sum(), batch, create_graph=True)
+                    slope = slope / settings.scale
+                    loss = (slope.norm() - 1) ** 2
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+        """
+    ((rule, reason),) = gaps(textwrap.dedent(text))
+
+    assert rule == "AMP205"
+    assert reason.startswith("whether `settings.scale` is the loss scale")

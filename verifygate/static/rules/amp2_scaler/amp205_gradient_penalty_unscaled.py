@@ -123,7 +123,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
             place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates outputs that nothing scales, and divides by the scale"
             yield Match(place, message, certain=False, remedy="differentiate `scaler.scale(outputs)`")
-        if _is_scaled(call, function, analysis) or _is_divided(call, function, analysis, 0):
+        if _is_scaled(call, function, analysis):
+            continue
+        if _is_divided(call, function, analysis, 0):
+            if (by := _called_a_scale(function, analysis)) is not None:
+                reason = f"whether `{ast.unparse(by)}` is the loss scale, by which this derivative is divided, "
+                analysis.gave_up(Location(function, call), f"{reason}cannot be told", RULE.code)
             continue
         places = _half_places(call, function, analysis, _DEPTH)
         if not places and (made := _made_in_half(call, function, analysis)):
@@ -238,6 +243,15 @@ def _may_be_scale(expr: ast.AST, function: Function, followed: int, analysis: An
             if any(_may_be_scale(each, function, followed - 1, analysis) for each in bound):
                 return True
     return False
+
+
+def _called_a_scale(function: Function, analysis: Analysis) -> ast.expr | None:
+    """What goes by the name of a scale in a function that asks no scaler for one; None where one is asked."""
+    named = [each for each in function.own_nodes if isinstance(each, ast.Name | ast.Attribute)]
+    if any(map(_asks, named)):
+        return None
+    unknown = (each for each in named if "scale" in last_name(each) and not _is_a_number(each, function, analysis))
+    return next(unknown, None)
 
 
 def _is_a_number(expr: ast.expr, function: Function, analysis: Analysis) -> bool:

@@ -215,7 +215,7 @@ def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
         apart = [_apart(place.node, each.call, place.function, analysis) for each in loads]
         if not all(apart) or any(re.search(_ASKS_FOR_AMP, ast.unparse(arm.test)) for arm, _ in filter(None, apart)):
             continue  # the scaler's state is loaded on this way too, or there is no scaler on it
-        if any(speaks_of_a_scaler(ast.unparse(each)) for arm in filter(None, apart) for each in _statements(*arm)):
+        if any(_handles_scaler(each, place, analysis) for arm in filter(None, apart) for each in _statements(*arm)):
             continue
         beside = [each for each in loads if _is_beside_another(each.call, place, analysis)]
         if beside:
@@ -226,6 +226,14 @@ def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
                 steps=((beside[0].place, "the other way"), (place, "resuming")),
                 remedy="load the scaler's saved state beside the optimizer's on each way",
             )
+
+
+def _handles_scaler(statement: ast.stmt, place: Location, analysis: Analysis) -> bool:
+    frame = analysis.evaluator.root_frame(place.function)
+    return any(
+        isinstance(node, ast.Name | ast.Attribute) and analysis.roles.scaler(node, frame) is not None
+        for node in walk(statement)
+    )
 
 
 def _apart(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> tuple[ast.If, str] | None:
