@@ -114,6 +114,8 @@ class ScaledElsewhere:
 
     def _of_steps(self, function: Function) -> Iterator[Scaling]:
         for optimizer, home in self._stepped(function):
+            if self._analysis.roles.scaler(optimizer, self._analysis.evaluator.root_frame(home)) is not None:
+                yield Scaling(Location(home, optimizer))  # one name for both, in turn
             yield from self._of_optimizer(optimizer, home, _CALLERS)
 
     def _stepped(self, function: Function) -> Iterator[tuple[ast.expr, Function]]:
