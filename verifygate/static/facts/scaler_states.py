@@ -16,10 +16,10 @@ from verifygate.sources.tree import Sources
 from verifygate.static.amp.roles import Roles
 from verifygate.static.facts.states_by_name import states_by_name
 from verifygate.static.symbols.location import Location
-from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ExternalResult, Unknown
+from verifygate.static.values.domain import ExternalResult, Object, Unknown
 
 _NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
 """How scalers are called, also by those who write it like a number; what is looked for is in small letters."""
@@ -160,11 +160,27 @@ class ScalerStates:
         return None if self._is_unknown(expr, function) else False
 
     def _is_scaler(self, expr: ast.expr, function: Function) -> bool:
-        frame = self._roles.evaluator.root_frame(function)
-        return self._roles.scaler(expr, frame) is not None or any(
-            isinstance(value, ExternalResult) and value.name in torch_names.STEPPING_SCALERS
-            for value in self._roles.evaluator.values(expr, frame)
+        """Whether something is a scaler, or a library's or the project's own object around one."""
+        evaluator = self._roles.evaluator
+        frame = evaluator.root_frame(function)
+        if self._roles.scaler(expr, frame) is not None:
+            return True
+        for value in evaluator.values(expr, frame):
+            if isinstance(value, ExternalResult) and value.name in torch_names.STEPPING_SCALERS:
+                return True
+            if isinstance(value, Object) and self._is_around_a_scaler(value.made):
+                return True
+        return False
+
+    def _is_around_a_scaler(self, made: Class) -> bool:
+        """Whether the `state_dict` of a class of the project is that of a scaler that it holds."""
+        method = next(
+            (each.methods[SAVING] for each in self._roles.evaluator.linearised(made) if SAVING in each.methods), None
         )
+        if method is None:
+            return False
+        frame = self._roles.evaluator.root_frame(method)
+        return any(self._roles.scaler(node, frame) is not None for node in method.of_kind(ast.Attribute))
 
     def _is_unknown(self, expr: ast.expr, function: Function) -> bool:
         """Whether it is not known what an expression is, or whose state: also of a class of another library."""

@@ -250,8 +250,17 @@ def _called_a_scale(function: Function, analysis: Analysis) -> ast.expr | None:
     named = [each for each in function.own_nodes if isinstance(each, ast.Name | ast.Attribute)]
     if any(map(_asks, named)):
         return None
-    unknown = (each for each in named if "scale" in last_name(each) and not _is_a_number(each, function, analysis))
-    return next(unknown, None)
+    made_here = {name for name, bound in function.scope.names.items() if all(each.expr is not None for each in bound)}
+    return next(
+        (
+            each
+            for each in named
+            if "scale" in last_name(each)
+            and not (isinstance(each, ast.Name) and each.id in made_here)
+            and not _is_a_number(each, function, analysis)
+        ),
+        None,
+    )
 
 
 def _is_a_number(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
