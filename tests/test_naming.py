@@ -63,6 +63,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "scaler grad_scaler amp_scaler scaler_g amp_scalar loss_scalar gradscalar StandardScaler Scaler",
         "scalar scale rescale scalars loss_scale",
     ),
+    "speaks_of_a_scale": ("loss_scale scaler scaling Scale scalar", "weight factor sale"),
     "speaks_of_a_scaler": ("scaler self.scaler.step GradScaler StandardScaler", "scalar scale"),
     "speaks_of_an_optimizer": ("optimizer_state Optim optimal", "opt adam"),
     "speaks_of_a_step": ("scaler.step(optimizer) opt.step() self.optim.step()", "scheduler.step() adopt.step()"),

@@ -58,13 +58,20 @@ def changes(new: Report, old: Report) -> Changes:
     stage_of = {finding.fingerprint: stage.stage for stage in old.stages for finding in stage.findings}
     gone = [finding for key, finding in before.items() if present.isdisjoint((key, *finding.fingerprints))]
     commit = old.provenance.commit
+    added, stood = apart(now.values(), known)
     return Changes(
         against=f"the report of {old.run.started}" + ("" if commit == "none" else f" on {commit}"),
-        new=_sorted(finding for finding in now.values() if not finding.stood_in(known)),
-        open=_sorted(finding for finding in now.values() if finding.stood_in(known)),
+        new=_sorted(added),
+        open=_sorted(stood),
         fixed=_sorted(finding for finding in gone if stage_of[finding.fingerprint] in told),
         cannot_tell=_sorted(finding for finding in gone if stage_of[finding.fingerprint] not in told),
     )
+
+
+def apart(findings: Iterable[Finding], known: Collection[str]) -> tuple[list[Finding], list[Finding]]:
+    """What is new in findings, and what stood: of a cause with several locations, each location is one or the other."""
+    parts = [finding.apart(known) for finding in findings]
+    return [new for new, _ in parts if new is not None], [old for _, old in parts if old is not None]
 
 
 def compared(new: Report, old: Report) -> Report:

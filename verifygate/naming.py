@@ -144,6 +144,11 @@ def speaks_of_a_scaler(text: str) -> bool:
     return "scaler" in text.lower()
 
 
+def speaks_of_a_scale(text: str) -> bool:
+    """A number by which a loss may be multiplied against underflow: `loss_scale`, `scaling`."""
+    return "scal" in text.lower()
+
+
 def speaks_of_a_step(text: str) -> bool:
     """A call of `step` by its receiver or argument: of a scaler or an optimizer."""
     return re.search(r"(?i)scaler|opti|\bopt\b", text) is not None

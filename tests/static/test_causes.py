@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from verifygate.base.records import replace
+from verifygate.baseline import apart
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.model import Certainty, Finding, Severity
+from verifygate.model import Certainty, Finding, Place, Severity
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.causes import agreeing, one_per_cause
@@ -178,6 +180,34 @@ def test_a_report_with_each_use_on_its_own_holds_all_of_a_finding():
     assert len(alone) == 6
     assert {each for finding in found for each in finding.fingerprints} == alone
     assert all(each.stood_in(alone) for each in found)
+
+
+def test_of_a_cause_that_gained_a_location_only_that_is_new():
+    added = OLD_NAMES.replace("half):", "half):\n    with autocast(False):\n        model(batches)\n", 1)
+    before, now = amp501(OLD_NAMES), amp501(added)
+
+    new, stood = apart(now, {each for finding in before for each in finding.fingerprints})
+
+    assert lines_of(tuple(new)) == [("torch.cuda.amp.autocast", "certain", [6])]
+    assert new[0].snippet == "with autocast(False):"
+    assert {each for finding in stood for each in finding.fingerprints} == {
+        each for finding in before for each in finding.fingerprints
+    }
+
+
+def test_a_location_without_a_fingerprint_goes_with_the_one_before_it():
+    bare = Place(path="train.py", line=2, end_line=2, text="x")
+    other = Place(path="train.py", line=5, end_line=5, text="y", fingerprint="b")
+    whole = finding("a", places=(bare, other, replace(bare, line=6)))
+
+    new, stood = whole.apart({"b"})
+
+    assert new is not None
+    assert stood is not None
+    assert [each.line for each in new.locations] == [1, 2]
+    assert [each.line for each in stood.locations] == [5, 6]
+    assert whole.apart({"a", "b"}) == (None, whole)
+    assert whole.apart(()) == (whole, None)
 
 
 def test_a_suppression_takes_one_deprecated_use_out():

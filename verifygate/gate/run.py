@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
+from verifygate.baseline import apart
 from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
 from verifygate.gate.mutation_campaign import mutate
@@ -155,10 +156,11 @@ def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], inherite
     present = {each for finding in now for each in finding.fingerprints}
     looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
     gone = tuple(finding for finding in earlier if present.isdisjoint(finding.fingerprints))
+    added, stood = apart(now, inherited)
     return Changes(
         against=f"the source at {commit}",
-        new=tuple(finding for finding in now if not finding.stood_in(inherited)),
-        open=tuple(finding for finding in now if finding.stood_in(inherited)),
+        new=tuple(added),
+        open=tuple(stood),
         fixed=gone if looked else (),
         cannot_tell=() if looked else gone,
     )

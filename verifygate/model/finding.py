@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from verifygate.base.records import record
+from verifygate.base.records import record, replace
 
 
 class Severity(StrEnum):
@@ -139,12 +139,48 @@ class Finding:
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
-        """Its own and those of its further locations: it stood in an earlier report if all of them did."""
+        """Its own and those of its further locations: all of it stood in an earlier report if all of them did."""
         return (self.fingerprint, *(place.fingerprint for place in self.places if place.fingerprint))
 
     def stood_in(self, known: Collection[str]) -> bool:
         """Whether these fingerprints, of an earlier report, hold all of it."""
         return all(each in known for each in self.fingerprints)
+
+    def apart(self, known: Collection[str]) -> tuple[Finding | None, Finding | None]:
+        """It in two: the locations that are new since an earlier report of these fingerprints, and those that stood.
+
+        A location without a fingerprint goes with the one before it.
+        """
+        new: list[Place] = []
+        stood: list[Place] = []
+        side = new
+        for each in self.locations:
+            if each.fingerprint:
+                side = stood if each.fingerprint in known else new
+            side.append(each)
+        return self._at(new), self._at(stood)
+
+    def _at(self, locations: list[Place]) -> Finding | None:
+        """The same finding at some of its locations."""
+        if len(locations) == 1 + len(self.places):
+            return self
+        if not locations:
+            return None
+        first, *others = locations
+        if first.fingerprint == self.fingerprint:
+            return replace(self, places=tuple(others))
+        return replace(
+            self,
+            path=first.path,
+            line=first.line,
+            column=1,
+            end_line=first.end_line,
+            snippet=first.text,
+            fingerprint=first.fingerprint,
+            symbol="",
+            steps=(),
+            places=tuple(others),
+        )
 
     def is_at(self, path: str, line: int) -> bool:
         """Whether the line belongs to it, or to one of its further locations."""

@@ -32,10 +32,10 @@ from verifygate.static.facts.region_dtypes import RegionDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.facts.setting_cases import SettingCases
 from verifygate.static.facts.tensor_dtypes import TensorDtypes
+from verifygate.static.facts.unfollowed_calls import unfollowed_calls
 from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
-from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
@@ -64,7 +64,7 @@ class Analysis:
         self.evaluator = Evaluator(self.program, self.modules)
         self.roles = Roles(self.evaluator)
         self.dict_keys = DictKeys(self.evaluator, self.modules)
-        self.enclosing = EnclosingNodes()
+        self.enclosing = self.roles.enclosing
         self.path_conditions = PathConditions(self.roles, self.enclosing)
         self.dead_switches = DeadSwitches(self.evaluator, self.path_conditions)
         self.constants = Constants(self.evaluator)
@@ -210,7 +210,11 @@ class Analysis:
         for report in explorations.violations():
             grouped.setdefault(report.violation, []).append(report)
         self.not_followed += explorations.not_followed
-        for place, reason in unknown_scalers(self.functions, self.roles):
+        regions = self.written_regions.by_function
+        for place, reason in (
+            *unknown_scalers(self.functions, self.roles),
+            *unfollowed_calls(self.functions, self.scaler_calls, regions, self.roles),
+        ):
             self.gave_up(place, reason)
         return grouped
 

@@ -119,14 +119,20 @@ def analyse(
             suppressions=tuple(silenced),
             idle_suppressions=tuple(idle),
             not_analysed=lost,
-            not_followed=tuple(
-                sorted(set(analysis.not_followed), key=lambda each: (each.path, each.line, each.reason))
-            ),
+            not_followed=_each_once(analysis.not_followed),
             constructs=constructs(analysis) if with_constructs else (),
             rules=tuple(loaded),
             idle=tuple(code for code in loaded if code in picker.idle),
             too_new=tuple(code for code in asked if code not in loaded),
         )
+
+
+def _each_once(found: Iterable[NotFollowed]) -> tuple[NotFollowed, ...]:
+    """What was not followed, once for each file, rule and reason: at the first place."""
+    first: dict[Hashable, NotFollowed] = {}
+    for each in sorted(found, key=lambda each: (each.path, each.line, each.reason)):
+        first.setdefault((each.path, each.rule, each.reason), each)
+    return tuple(first.values())
 
 
 def _analysis(picker: Prefilter, sources: Sources, timings: Timings) -> Analysis:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from verifygate.static.amp.gradient_flow import GradientFlow
+from verifygate.static.amp.parameter_sets import ParameterSet
 from verifygate.static.analysis import Analysis
 
 BODIES = {
@@ -27,6 +28,7 @@ BODIES = {
     "with torch.autocast('cuda'):\n    loss = maker(x).item() * judge(x)": ({"judge"}, set()),
 }
 PROGRAM = """
+import contextlib
 import torch
 
 
@@ -38,6 +40,26 @@ def helped(network, x):
 @torch.no_grad()
 def frozen(network, x):
     return network(x)
+
+
+@contextlib.contextmanager
+def quiet():
+    with torch.no_grad():
+        yield
+
+
+@contextlib.contextmanager
+def perhaps(flag):
+    if flag:
+        with torch.no_grad():
+            yield
+    else:
+        yield
+
+
+def inside(network, x):
+    with torch.no_grad():
+        return network(x)
 
 
 def train(maker, judge, x, a):
@@ -59,6 +81,31 @@ def test_must_and_feeds(body: str, analysed: Callable[[str], Analysis]) -> None:
     assert {root.last_name for each in found.must for root in each.roots} == must
     pairs = {(one.last_name, other.last_name) for a, b in found.feeds for one in a.roots for other in b.roots}
     assert pairs == feeds
+
+
+OFF = {
+    "with contextlib.ExitStack() as stack:\n    stack.enter_context(torch.no_grad())\n    made = maker(x)": False,
+    "with quiet():\n    made = maker(x)": False,
+    "made = inside(maker, x)": False,
+    "with torch.set_grad_enabled(False):\n    made = maker(x)": False,
+    "off = torch.inference_mode()\nwith off:\n    made = maker(x)": False,
+    "with torch.set_grad_enabled(a):\n    made = maker(x)": None,
+    "with perhaps(a):\n    made = maker(x)": None,
+    "with contextlib.ExitStack() as stack:\n    if a:\n        stack.enter_context(torch.no_grad())\n"
+    "    made = maker(x)": None,
+    "torch.set_grad_enabled(a)\nmade = maker(x)": None,
+    "with torch.inference_mode(False):\n    made = maker(x)": True,
+    "with torch.no_grad(), torch.enable_grad():\n    made = maker(x)": True,
+}
+
+
+@pytest.mark.parametrize("body", OFF)
+def test_autograd_mode_decides(body: str, analysed: Callable[[str], Analysis]) -> None:
+    """Through the context, whatever enters it: the maker gets gradients, or none, or that depends."""
+    found = flow(body + "\nloss = judge(made)", analysed)
+    of_maker = ParameterSet(frozenset(root for each in found.may for root in each.roots if root.last_name == "maker"))
+    reaches = found.reaches(of_maker) if of_maker.roots else False
+    assert reaches is OFF[body]
 
 
 def test_may_holds_what_one_branch_reaches(analysed: Callable[[str], Analysis]) -> None:

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from functools import lru_cache
 
-from verifygate import torch_names
 from verifygate.base.records import record, replace
+from verifygate.static.amp.autograd_contexts import AutogradContexts, GradMode
 from verifygate.static.amp.parameter_sets import Overlap, ParameterSet, ParameterSets
 from verifygate.static.symbols.generators import handed_back
-from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
-from verifygate.static.syntax.traversal import children, walk
+from verifygate.static.syntax.traversal import children
 from verifygate.static.values.domain import Bound, ExternalName, Frame, FunctionValue, Object
 from verifygate.static.values.evaluator import Evaluator
 
@@ -98,8 +96,9 @@ def _all(flows: Iterable[GradientFlow]) -> GradientFlow:
 
 
 class GradientFlows:
-    def __init__(self, evaluator: Evaluator, parameters: ParameterSets) -> None:
+    def __init__(self, evaluator: Evaluator, parameters: ParameterSets, autograd: AutogradContexts) -> None:
         self._evaluator = evaluator
+        self._autograd = autograd
         self._parameters = parameters
         self._known: dict[tuple[ast.expr, Frame], GradientFlow] = {}
         self._depth = 0
@@ -164,8 +163,11 @@ class GradientFlows:
 
     def _given(self, binding: Binding, home: Frame, depth: int) -> GradientFlow:
         """What flows from what one binding gives a name."""
-        if _is_without_gradient(binding.node, home.function):
-            return _NOTHING
+        mode = self._autograd.at(binding.node, home)
+        return _NOTHING if mode is GradMode.OFF else _if_on(mode, self._bound(binding, home, depth))
+
+    def _bound(self, binding: Binding, home: Frame, depth: int) -> GradientFlow:
+        """The same, with autograd on."""
         match binding.kind:
             case "value" | "item" | "changed" if binding.expr is not None:
                 return self.of(binding.expr, home, depth)
@@ -222,13 +224,15 @@ class GradientFlows:
 
     def _of_callee(self, callee: FunctionValue, call: ast.Call, frame: Frame, depth: int) -> GradientFlow:
         """What flows from what a function of the project returns."""
-        if _forbids_gradients(callee.function):
-            return _NOTHING
         entered = self._evaluator.enter(callee, call, frame)
         results = handed_back(callee.function)
         if entered is None or not results:
             return _UNKNOWN
-        return _either(self.of(each, entered, depth) for each in results)
+        return _either(self._of_result(each, entered, depth) for each in results)
+
+    def _of_result(self, expr: ast.expr, frame: Frame, depth: int) -> GradientFlow:
+        mode = self._autograd.at(expr, frame)
+        return _NOTHING if mode is GradMode.OFF else _if_on(mode, self.of(expr, frame, depth))
 
     def _of_module(self, module: ast.expr, inputs: GradientFlow, frame: Frame) -> GradientFlow:
         """What flows from a module's output, beside its inputs."""
@@ -243,29 +247,10 @@ def _on(frame: Frame, caller: Frame, receiver: ast.expr) -> Frame:
     return replace(frame, receiver=Bound(receiver, caller), receiver_class=frame.function.owner)
 
 
+def _if_on(mode: GradMode, flow: GradientFlow) -> GradientFlow:
+    """A flow that there is where autograd is on."""
+    return flow if mode is GradMode.ON else replace(flow, must=frozenset())
+
+
 def _is_without_value(binding: Binding) -> bool:
     return binding.expr is None or isinstance(binding.expr, ast.Constant)
-
-
-def _forbids_gradients(function: Function) -> bool:
-    decorators = getattr(function.node, "decorator_list", ())
-    return any(
-        last_name(each.func if isinstance(each, ast.Call) else each) in torch_names.NO_GRAD_CONTEXTS
-        for each in decorators
-    )
-
-
-def _is_without_gradient(node: ast.AST, function: Function) -> bool:
-    """Whether a statement stands under `torch.no_grad()`."""
-    return node in _under_no_grad(function) or _forbids_gradients(function)
-
-
-@lru_cache(maxsize=512)
-def _under_no_grad(function: Function) -> frozenset[ast.AST]:
-    """The nodes of a function that stand under `torch.no_grad()`."""
-    blocks = [each for each in function.of_kind(ast.With) if any(_is_no_grad(item.context_expr) for item in each.items)]
-    return frozenset(node for block in blocks for node in walk(block))
-
-
-def _is_no_grad(context: ast.expr) -> bool:
-    return isinstance(context, ast.Call) and last_name(context.func) in torch_names.NO_GRAD_CONTEXTS

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from verifygate import torch_names
 from verifygate.base.records import record, replace
 from verifygate.naming import names_a_scaler, names_a_scheduler, names_an_optimizer
+from verifygate.static.amp.autograd_contexts import AutogradContexts
 from verifygate.static.amp.constructor_arguments import argument, autocast_enabled, built_at, scaler_enabled
 from verifygate.static.amp.gradient_flow import GradientFlows
 from verifygate.static.amp.parameter_sets import ParameterSets
+from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
@@ -108,7 +110,9 @@ class Roles:
         self.paths = AccessPaths(evaluator)
         self._objects = AccessPaths(evaluator, flow_sensitive=True)
         self.parameters = ParameterSets(evaluator, self._objects)
-        self.flows = GradientFlows(evaluator, self.parameters)
+        self.enclosing = EnclosingNodes()
+        self.autograd = AutogradContexts(evaluator, self.enclosing)
+        self.flows = GradientFlows(evaluator, self.parameters, self.autograd)
 
     def path(self, expr: ast.expr, frame: Frame) -> AccessPath:
         """The access path of an expression: the variable, or what it is the only name of."""

@@ -1,37 +1,17 @@
-"""Autograd mode: whether code runs with autograd off, by its contexts, by decorators, and by its callers."""
+"""Autograd mode: whether the callers of a function turn autograd off; its own contexts are in `autograd_contexts`."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from enum import StrEnum
 
+from verifygate.static.amp.autograd_contexts import Decorated, GradMode, decorated, grad_mode
 from verifygate.static.facts.hot_loops import HotLoops
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.sites import ProgramPoint, calm, turns_autograd_off
+from verifygate.static.symbols.sites import ProgramPoint
 from verifygate.static.syntax.names import last_name
-from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.call_graph import CallGraph, Site
-from verifygate.static.values.domain import (
-    ClassValue,
-    ExternalName,
-    ExternalResult,
-    Frame,
-    FunctionValue,
-    Object,
-    Partial,
-    Value,
-)
 from verifygate.static.values.evaluator import Evaluator
-
-_KEEPS_AUTOGRAD = frozenset(
-    {"torch", "builtins", "functools", "contextlib", "abc", "typing", "typing_extensions", "pytest", "hydra", "click"}
-)
-"""Packages whose decorators, but for those of `_OFF`, leave autograd as it is."""
-_OFF = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
-
-_DEPTH = 2
-"""Decorators that hand on what another function of the project makes are followed this deep."""
 
 
 class CallerMode(StrEnum):
@@ -49,97 +29,8 @@ class CallerMode(StrEnum):
 
 def is_off(point: ProgramPoint, evaluator: Evaluator) -> bool:
     """Whether autograd is off, or may be, at a program point as far as its own function tells."""
-    return (
-        point.without_gradients
-        or any(_enters(each, point.function, evaluator) for each in point.contexts)
-        or decorated(point.function, evaluator) is Decorated.OFF
-    )
-
-
-class Decorated(StrEnum):
-    """What the decorators of a function do about autograd."""
-
-    OFF = "off"
-    """One of them turns it off, or may."""
-    KEPT = "kept"
-    UNKNOWN = "unknown"
-    """One of them is not followed."""
-
-
-def decorated(function: Function, evaluator: Evaluator) -> Decorated:
-    """What the decorators of a function do about autograd, also those of the project."""
-    home = function.enclosing
-    frame = evaluator.root_frame(home) if home else evaluator.module_frame(function.module)
-    decorators = getattr(function.node, "decorator_list", ())
-    return _strongest({_applied(each, frame, evaluator) for each in decorators})
-
-
-def _strongest(found: set[Decorated]) -> Decorated:
-    return next((each for each in (Decorated.OFF, Decorated.UNKNOWN) if each in found), Decorated.KEPT)
-
-
-def _applied(decorator: ast.expr, frame: Frame, evaluator: Evaluator) -> Decorated:
-    """What one decorator does: of a function or class of the project, by what it enters and what it hands back."""
-    if turns_autograd_off(decorator):
-        return Decorated.OFF
-    found = {_of_value(value, evaluator) for value in evaluator.values(decorator, frame)}
-    if not isinstance(decorator, ast.Call):
-        return _strongest(found)
-    made = _strongest({_of_value(value, evaluator) for value in evaluator.values(decorator.func, frame)})
-    return Decorated.OFF if Decorated.OFF in found else made  # what makes it is looked at with all that is inside it
-
-
-def _of_value(value: Value, evaluator: Evaluator) -> Decorated:
-    match value:
-        case FunctionValue():
-            return _of_function(value.function, evaluator, _DEPTH)
-        case Object() | ClassValue():
-            own = {_of_function(each, evaluator, _DEPTH) for each in value.made.methods.values()}
-            return Decorated.OFF if Decorated.OFF in own else Decorated.UNKNOWN
-        case ExternalName() | ExternalResult() | Partial() if value.name in _OFF:
-            return Decorated.OFF
-        case ExternalName() | ExternalResult() if value.name.partition(".")[0] in _KEEPS_AUTOGRAD:
-            return Decorated.KEPT
-    return Decorated.UNKNOWN
-
-
-def _of_function(decorator: Function, evaluator: Evaluator, depth: int) -> Decorated:
-    """Whether a decorator, or a function inside it, calls what it decorates with autograd off, or hands back such."""
-    inside = [each for each in decorator.module.beside(decorator) if _is_inside(each, decorator)]
-    taken = {parameter.arg for each in inside for parameter in each.parameters}
-    for each in inside:
-        entered = (block for block in each.withs if any(turns_autograd_off(item.context_expr) for item in block.items))
-        if calm(each) or any(_calls_one_of(taken, block) for block in entered):
-            return Decorated.OFF
-        given = [*each.returns, *(node.value for node in each.of_kind(ast.Assign))]
-        if any(isinstance(node, ast.Call) and turns_autograd_off(node.func) for expr in given for node in walk(expr)):
-            return Decorated.OFF
-        handed_on = [node for node in each.returns if isinstance(node, ast.Call)] if depth else []
-        for call in handed_on:
-            for callee in evaluator.callees(call, evaluator.root_frame(each)):
-                if _of_function(callee.function, evaluator, depth - 1) is Decorated.OFF:
-                    return Decorated.OFF
-    return Decorated.KEPT
-
-
-def _calls_one_of(names: set[str], block: ast.stmt) -> bool:
-    called = (node.func for node in walk(block) if isinstance(node, ast.Call))
-    return any(isinstance(each, ast.Name) and each.id in names for each in called)
-
-
-def _is_inside(function: Function | None, outer: Function) -> bool:
-    while function is not None and function is not outer:
-        function = function.enclosing
-    return function is outer
-
-
-def _enters(context: ast.expr, function: Function, evaluator: Evaluator) -> bool:
-    """Whether a context is one that turns autograd off, under another name: `quiet = torch.no_grad()`."""
-    return any(
-        isinstance(value, ExternalName | ExternalResult)
-        and (value.name in _OFF or value.name.endswith(".set_grad_enabled"))
-        for value in evaluator.values(context, evaluator.root_frame(function))
-    )
+    contexts = ((each, False) for each in reversed(point.contexts))
+    return grad_mode(contexts, evaluator.root_frame(point.function), evaluator) is not GradMode.ON
 
 
 class AutogradMode:

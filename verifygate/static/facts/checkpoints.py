@@ -10,6 +10,7 @@ from functools import cached_property
 from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.roles import Roles
+from verifygate.static.facts.scaler_states import LOADING, SAVING, Evidence, ScalerStates
 from verifygate.static.facts.states_by_name import states_by_name
 from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.location import Location
@@ -26,31 +27,7 @@ _CHECKPOINTER = r"Check_?[pP]ointer$|^Checkpoint(?:Manager)?$"
 _REGISTRY = r"(?i)check_?point|ckpt"
 _REGISTERS = r"^(?:add|register)"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
-_NAMED = rb"(?:scaler|(?:amp|grad|loss)_?scalar)"
-"""How scalers are called, also by those who write it like a number; what is looked for is in small letters."""
-_SCALER_KEPT = (
-    _NAMED + rb"\w*(?:\(\)|\[\w+\])?\.state_dict\b|" + _NAMED + rb"_?state"
-    rb"|[\"']\w*" + _NAMED + rb"\w*[\"']\s*(?:\]\s*=(?!=)|:)(?![^\n]*\bget_scale\()"
-)
-_SCALER_RESTORED = (
-    _NAMED
-    + rb"\w*(?:\(\)|\[\w+\])?\.load_state_dict\b|load_scaler|load_state_dict\([^\n]*"
-    + _NAMED
-    + rb"|\[[\"']\w*"
-    + _NAMED
-    + rb"\w*[\"']\](?!\s*=[^=])|\.get\([\"']\w*"
-    + _NAMED
-    + rb"|[\"']\w*"
-    + _NAMED
-    + rb"\w*[\"']\s+in\b"
-)
-
-
 _NAMES = ast.Name | ast.Attribute
-_WRAPPED = rb"def state_dict\([^)]*\)[^:\n]*:\s*return self\.\w*" + _NAMED + rb"\w*\.state_dict\(\)"
-"""What a class around a scaler hands on: kept only where somebody asks for it."""
-_OTHERS = r"(?i)model|net|optim|sched|ema|module|loss|crit|actor|student|teacher|generator|discriminator|coder"
-"""Names of what is surely no such class, where its state is asked for."""
 
 
 class Checkpoints:
@@ -66,7 +43,7 @@ class Checkpoints:
             if function.module.mentions(b"state", b"Checkpoint", b"heckpoint", b"ckpt")
         ]
         self._with_optimizers = [function for function in functions if function.module.mentions(b"optim")]
-        self._lines: dict[str, bytes] = {}
+        self._scaler_states = ScalerStates(sources, roles, functions, _registrations)
 
     @cached_property
     def saved(self) -> list[Location]:
@@ -108,55 +85,13 @@ class Checkpoints:
             if states.has("optim")
         ]
 
-    def scaler_is_saved(self, paths: Iterable[str]) -> bool:
-        """Whether any of the files writes down the state of something called a scaler, or keeps it under such a key."""
-        files = tuple(paths)
-        if self._mentioned(_SCALER_KEPT, files) or any(self._is_asked_for(path, files) for path in files):
-            return True
-        if self._takes_scaler_by_name("state_dict", files):
-            return True
-        registered = (call for each in self.functions if each.module.path in files for call in _registrations(each))
-        return any(speaks_of_a_scaler(ast.unparse(call)) for call in registered)
+    def scaler_saved(self, paths: Iterable[str]) -> Evidence | None:
+        """What in any of the files keeps the state of a scaler, or may."""
+        return self._scaler_states.evidence(SAVING, paths)
 
-    def scaler_is_restored(self, paths: Iterable[str]) -> bool:
-        files = tuple(paths)
-        return self._mentioned(_SCALER_RESTORED, files) or self._takes_scaler_by_name("load_state_dict", files)
-
-    def _takes_scaler_by_name(self, method: str, files: tuple[str, ...]) -> bool:
-        """Whether a loop over the names of attributes saves the scaler's state among others, or loads it."""
-        functions = (each for each in self.functions if each.module.path in files)
-        return any(states.has("scal") for each in functions for states in states_by_name(each, method, self.roles))
-
-    def _mentioned(self, pattern: bytes, paths: Iterable[str]) -> bool:
-        return any(re.search(pattern, self._about_scalers(path)) for path in paths)
-
-    def _is_asked_for(self, path: str, files: tuple[str, ...]) -> bool:
-        """Whether a class of the file hands on a scaler's state, and some call may ask for it under any name."""
-        if not re.search(_WRAPPED, self._text(path)):
-            return False
-        return any(
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "state_dict"
-            and function.name != "state_dict"
-            and not re.search(_OTHERS, last_name(call.func.value))
-            and not self._is_optimizer(call.func.value, function)
-            for function in self.functions
-            if function.module.path in files
-            for call in function.calls
-        )
-
-    def _text(self, path: str) -> bytes:
-        """A file in which a scaler is named, in small letters."""
-        file = self.sources.get(path)
-        return file.data.lower() if file and (b"caler" in file.data or b"calar" in file.data) else b""
-
-    def _about_scalers(self, path: str) -> bytes:
-        """The lines of a file in which a scaler is named, each with the one below, but for a class that hands it on."""
-        if path not in self._lines:
-            lines = re.sub(_WRAPPED, b"", self._text(path)).split(b"\n")
-            named = (b"\n".join(lines[at : at + 2]) for at, line in enumerate(lines) if b"cal" in line)
-            self._lines[path] = b"\n;\n".join(named)
-        return self._lines[path]
+    def scaler_restored(self, paths: Iterable[str]) -> Evidence | None:
+        """What in any of the files loads it, or may."""
+        return self._scaler_states.evidence(LOADING, paths)
 
     # -- what is kept ------------------------------------------------------------------------------------------
 
@@ -168,16 +103,18 @@ class Checkpoints:
                     yield call
 
     def _named_in(self, function: Function) -> Iterator[ast.Call]:
-        """The call that takes the states of attributes by their names, an optimizer's and no scaler's."""
+        """The call that takes the states of attributes by their names, an optimizer's among them."""
         for states in states_by_name(function, "state_dict", self.roles):
-            if states.names is not None and states.has("optim") and not states.has("scal") and self._keeps(function):
+            if states.names is not None and states.has("optim") and self._keeps(function):
                 yield states.call
 
     def _handed_in(self, function: Function) -> Iterator[ast.Call]:
         """The calls that hand an optimizer, and no scaler, to a function that saves the states of all it is given."""
         for call in function.calls:
             given = [word.value for word in call.keywords if word.arg is not None]
-            if not given or not re.search(_SAVES_ALL, last_name(call.func)) or speaks_of_a_scaler(ast.unparse(call)):
+            if not given or not re.search(_SAVES_ALL, last_name(call.func)):
+                continue
+            if self._scaler_states.may_be_given(call, given, function):
                 continue
             callees = self.roles.evaluator.callees(call, self.roles.evaluator.root_frame(function))
             keeps = any(keeps_all_states(each.function) for each in callees)
@@ -192,7 +129,7 @@ class Checkpoints:
             if not re.search(_CHECKPOINTER, last_name(call.func)) or self._only_holds(call, function):
                 continue
             kept = _handed(call, function)
-            if any(speaks_of_a_scaler(ast.unparse(each)) for each in (call, *kept)):
+            if self._scaler_states.may_be_given(call, kept, function):
                 continue
             if any(self._is_optimizer(each, function) or self._steps_by_a_scaler(each, function) for each in kept):
                 yield call

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from verifygate.static.facts.autograd_mode import is_off
 from verifygate.static.facts.hot_loops import HotLoop, HotLoops
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.sites import ProgramPoint, Test
@@ -26,7 +27,7 @@ class ForwardPasses:
         """What each forward in an iteration of a loop runs in training, below the call of the model."""
         seen: set[Function] = {loop.function}
         for point in loop.iteration_points:
-            if isinstance(point.node, ast.Call) and not point.without_gradients:
+            if isinstance(point.node, ast.Call) and not is_off(point, self._evaluator):
                 for forward in self._forwards(point.node, point.function):
                     yield from self._below(forward, seen, _DEPTH)
 

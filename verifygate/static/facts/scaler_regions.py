@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from verifygate.base.records import record
 from verifygate.naming import names_an_evaluation, speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
+from verifygate.static.amp.autograd_contexts import Decorated, decorated
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.facts.condition_texts import ConditionTexts
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.sites import calm
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.call_graph import CallGraph, Site
 
@@ -130,7 +130,9 @@ class ScalerRegions:
 
     def _computes_for_another(self, function: Function) -> bool:
         """Whether a method computes a loss that another method of its class scales, which enters no region itself."""
-        if function.owner is None or names_an_evaluation(function.name) or calm(function):
+        if function.owner is None or names_an_evaluation(function.name):
+            return False
+        if decorated(function, self.evaluator) is Decorated.OFF:
             return False
         methods = [each for made in self.evaluator.linearised(function.owner) for each in made.methods.values()]
         scaling = [each for each in methods if each is not function and self._scales_itself(each)]

@@ -17,6 +17,8 @@ class NamedStates:
     """A call that takes the state of one attribute after the other, or loads it."""
 
     call: ast.Call
+    holder: ast.expr
+    """Whose attributes they are."""
     names: frozenset[str] | None
     """The attributes; None where they are not written down, as those of a checkpoint that was read."""
 
@@ -32,7 +34,7 @@ def states_by_name(function: Function, method: str, roles: Roles) -> Iterator[Na
     frame = roles.evaluator.root_frame(function)
     for read in function.calls:
         match read:
-            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_]):
+            case ast.Call(func=ast.Name(id="getattr"), args=[holder, ast.Name(id=name), *_]):
                 held = _holders(read, function)
                 for call in function.calls:
                     if (
@@ -40,7 +42,7 @@ def states_by_name(function: Function, method: str, roles: Roles) -> Iterator[Na
                         and call.func.attr == method
                         and _is_of(call.func, read, held)
                     ):
-                        yield NamedStates(call, _names(name, frame, roles))
+                        yield NamedStates(call, holder, _names(name, frame, roles))
 
 
 def _holders(read: ast.Call, function: Function) -> frozenset[str]:

@@ -181,7 +181,7 @@ class Node:
     """The call sites that lead to its function, from the entry point's own on."""
 
 
-@record(eq=False)
+@record(eq=False, frozen=False)
 class Graph:
     """Nodes by number; node 0 is the entry."""
 
@@ -196,6 +196,8 @@ class Graph:
     """Elements of containers whose keys are computed: that no two iterations share one is an assumption."""
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
+    freezes: bool = False
+    """Some parameters are frozen for a while, so that a loss may go through them and leave nothing there."""
 
     def optimizers_in_scope(self) -> dict[int, list[AccessPath]]:
         """Resolve which optimizers each node with an event may be about.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from verifygate.model import NotFollowed
+from verifygate.static.amp.frozen_parameters import freeze
 from verifygate.static.amp.roles import Roles
 from verifygate.static.lowering.assignments import assign, lower_annotated_assign, lower_assign, lower_augmented_assign
 from verifygate.static.lowering.builder import GraphBuilder
@@ -135,6 +136,8 @@ class Lowering:
             lower_function(here)
         settle(self.graph, self._context.modes)
         self.graph.prune()
+        several = len(self.graph.optimizers) > 1  # of a single one a loss leaves nothing behind
+        self.graph.freezes = several and freeze(self.graph.functions, roles.evaluator)
         return self.graph
 
     def _assign_parameters(self, here: Activation) -> None:

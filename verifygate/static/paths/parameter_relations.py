@@ -6,7 +6,6 @@ parameters or some; a backward reaches them or not.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 
 from verifygate.base.records import record
@@ -14,8 +13,6 @@ from verifygate.protocol import Event
 from verifygate.static.amp.gradient_flow import GradientFlow
 from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.lowering.event_graph import Backward, Graph, Signal
-from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath
 
 _STEPS = frozenset({Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
@@ -49,9 +46,8 @@ def parameter_relations(graph: Graph, alive: Mapping[int, list[AccessPath]]) -> 
         for number, node in enumerate(graph.nodes)
         if isinstance(node.payload, Signal) and node.payload.optimizer is None and number in alive
     }
-    freezes = any(_freezes(function) for function in graph.functions)
     reached = {
-        number: _reached(node.payload.flow.value, number, graph, alive[number], about, freezes=freezes)
+        number: _reached(node.payload.flow.value, number, graph, alive[number], about)
         for number, node in enumerate(graph.nodes)
         if isinstance(node.payload, Backward) and len(alive.get(number, ())) > 1
     }
@@ -88,17 +84,14 @@ def _reached(
     graph: Graph,
     names: list[AccessPath],
     about: Mapping[int, Mapping[AccessPath, Overlap]],
-    *,
-    freezes: bool,
 ) -> dict[AccessPath, Reached]:
-    """`freezes`: some parameters are frozen for a while, so that a loss may go through them and leave nothing."""
     found = {}
     for name in names:
         parameters = graph.parameters.get(name)
         reaches = flow.reaches(parameters) if flow is not None else None
         if reaches is False:
             continue
-        surely = reaches is True and not name.is_summary and not freezes
+        surely = reaches is True and not name.is_summary and not graph.freezes
         used = surely and _is_used(number, name, graph, about)
         feeding = frozenset(
             other
@@ -136,13 +129,3 @@ def _may_zero(
     if signal.optimizer is not None:
         return signal.optimizer == optimizer or signal.optimizer.is_summary
     return about.get(number, {}).get(optimizer, Overlap.UNKNOWN) is not Overlap.NONE
-
-
-def _freezes(function: Function) -> bool:
-    """Whether a function, or one of its module that it calls, sets which parameters need gradients."""
-    called = (function.module.functions.get(last_name(call.func)) for call in function.calls)
-    nodes = (node for each in (function, *filter(None, called)) for node in each.of_kind(ast.Attribute))
-    names = {last_name(call.func) for call in function.calls} | {
-        node.attr for node in nodes if isinstance(node.ctx, ast.Store) or node.attr.endswith("_")
-    }
-    return any("requires_grad" in name for name in names)

@@ -6,7 +6,6 @@ import ast
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from verifygate import torch_names
 from verifygate.base.records import record, replace
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -60,30 +59,6 @@ class ProgramPoint:
     @property
     def place(self) -> Location:
         return Location(self.function, self.node)
-
-    @property
-    def without_gradients(self) -> bool:
-        """Whether a context around it, or a decorator of its function, turns autograd off."""
-        return any(turns_autograd_off(each) for each in self.contexts) or calm(self.function)
-
-
-def calm(function: Function) -> bool:
-    """Whether a decorator turns autograd off in the whole function."""
-    return any(turns_autograd_off(each) for each in getattr(function.node, "decorator_list", ()))
-
-
-def turns_autograd_off(context: ast.expr) -> bool:
-    """`torch.no_grad()`, `inference_mode`, and `set_grad_enabled(...)`, whatever it is given: it may be off."""
-    named = {getattr(node, "attr", getattr(node, "id", "")) for node in walk(context)}
-    return bool(named & torch_names.NO_GRAD_CONTEXTS) or "set_grad_enabled" in named
-
-
-def asks_whether_to(context: ast.expr) -> bool:
-    """`torch.set_grad_enabled(is_train)`: one region for training and for evaluation."""
-    match context:
-        case ast.Call(func=ast.Attribute(attr="set_grad_enabled") | ast.Name(id="set_grad_enabled"), args=[asked]):
-            return not isinstance(asked, ast.Constant)
-    return False
 
 
 def program_points(function: Function) -> list[ProgramPoint]:

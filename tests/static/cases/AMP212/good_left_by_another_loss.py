@@ -1,5 +1,7 @@
 """What a loss leaves in another network is zeroed, or is part of what that one is trained by."""
 
+import contextlib
+
 import torch
 
 
@@ -107,3 +109,86 @@ def frozen_by_a_function(maker, judge, batches):
         scaler.step(of_judge)
         of_judge.zero_grad()
         scaler.update()
+
+
+class Quiet:
+    """Autograd is turned off by a stack, by a decorator, and by a context manager of the program."""
+
+    def __init__(self, maker, judge):
+        self.maker, self.judge = maker, judge
+        self.of_maker = torch.optim.Adam(maker.parameters())
+        self.of_judge = torch.optim.Adam(judge.parameters())
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    @torch.inference_mode()
+    def sampled(self, z):
+        return self.maker(z)
+
+    def stacked(self, z):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            return self.maker(z)
+
+    def managed(self, z):
+        with without_graph():
+            made = self.maker(z)
+        return made
+
+    def train(self, batches):
+        for z, real in batches:
+            with torch.autocast("cuda", dtype=torch.float16):
+                d_loss = self.judge(self.sampled(z)).mean() - self.judge(real).mean()
+                d_loss = d_loss + self.judge(self.stacked(z)).mean() + self.judge(self.managed(z)).mean()
+            self.scaler.scale(d_loss).backward()
+            self.scaler.step(self.of_judge)
+            self.of_judge.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                g_loss = -self.judge(self.maker(z)).mean()
+            self.scaler.scale(g_loss).backward()
+            self.scaler.step(self.of_maker)
+            self.of_maker.zero_grad()
+            self.of_judge.zero_grad()
+            self.scaler.update()
+
+
+@contextlib.contextmanager
+def without_graph():
+    with torch.no_grad():
+        yield
+
+
+def frozen_two_calls_away(maker, judge, batches):
+    of_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+    of_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    switch = Switch(judge)
+    for z, real in batches:
+        switch.off()
+        with torch.autocast("cuda", dtype=torch.float16):
+            fake = maker(z)
+            g_loss = -judge(fake).mean()
+        scaler.scale(g_loss).backward()
+        scaler.step(of_maker)
+        of_maker.zero_grad()
+        switch.on()
+        with torch.autocast("cuda", dtype=torch.float16):
+            d_loss = judge(fake.detach()).mean() - judge(real).mean()
+        scaler.scale(d_loss).backward()
+        scaler.step(of_judge)
+        of_judge.zero_grad()
+        scaler.update()
+
+
+class Switch:
+    def __init__(self, net):
+        self.net = net
+
+    def off(self):
+        self._put(False)
+
+    def on(self):
+        self._put(True)
+
+    def _put(self, flag):
+        for p in self.net.parameters():
+            p.requires_grad = flag

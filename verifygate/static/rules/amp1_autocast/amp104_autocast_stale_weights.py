@@ -77,6 +77,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.frozen_models import needs_no_gradients
 from verifygate.static.idioms.region_spans import further_places
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, Rule, statement_text
@@ -98,8 +99,6 @@ RULE = Rule(
     proof="loss-progress",
 )
 
-_FROZEN = (b"requires_grad_(False)", b"requires_grad = False", b"requires_grad=False")
-"""No cast of a weight that needs no gradient is kept."""
 _IN_PLACE = frozenset({"copy_", "mul_", "add_", "lerp_", "sub_", "div_"})
 _SWAPS = frozenset({"apply_shadow", "copy_to", "average_parameters", "ema_scope"})
 """Methods by which moving averages of weights are put in the place of the weights."""
@@ -147,7 +146,7 @@ def _named(report: ViolationReport) -> str:
 
 def _writing(analysis: Analysis) -> set[str]:
     """The names of the functions that write weights, and of the methods that have another of their object do so."""
-    found = {each.name for each in analysis.functions if any(_written_in(each))}
+    found = {each.name for each in analysis.functions if any(_written_in(each, analysis))}
     methods = [each for each in analysis.functions if each.owner is not None] if found else []
     return found | {
         each.name for each in methods if any(last_name(call.func) in found for call in _own_methods_called(each))
@@ -161,8 +160,8 @@ def _swaps(region: WrittenRegion, analysis: Analysis) -> Iterable[Match]:
         if isinstance(swap, ast.Call):
             linked = _swapped_names(swap, frame, analysis)
         else:
-            linked = frozenset(map(last_name, _overwritten(swap)))
-        if not linked or (isinstance(swap, ast.For) and region.function.module.mentions(*_FROZEN)):
+            linked = frozenset(map(last_name, _overwritten(swap, region.function, analysis)))
+        if not linked:
             continue
         sides: dict[AccessPath, set[bool]] = {}
         for call in region.calls:
@@ -219,12 +218,14 @@ def _run_by(call: ast.Call, dropped: set[ast.expr]) -> list[ast.expr]:
 
 def _writes(entered: Frame, analysis: Analysis) -> Iterator[tuple[ast.expr, set[AccessPath]]]:
     """Where a function writes weights, or has a method of its own object do so, with the models by path."""
-    for model in _written_in(entered.function):
+    for model in _written_in(entered.function, analysis):
         yield model, set(_paths(model, entered, analysis))
     for call in _own_methods_called(entered.function):
         for callee in analysis.evaluator.callees(call, entered):
             if (inner := analysis.evaluator.enter(callee, call, entered)) is not None:
-                written = {name for each in _written_in(callee.function) for name in _paths(each, inner, analysis)}
+                written = {
+                    name for each in _written_in(callee.function, analysis) for name in _paths(each, inner, analysis)
+                }
                 yield call, written
 
 
@@ -254,15 +255,15 @@ def _is_before(one: ast.expr, other: ast.expr) -> bool:
     return (one.lineno, one.col_offset) < (other.lineno, other.col_offset)
 
 
-def _written_in(function: Function) -> Iterator[ast.expr]:
+def _written_in(function: Function, analysis: Analysis) -> Iterator[ast.expr]:
     """The models into which a function loads weights, or whose weights it overwrites in a loop."""
     for node in function.own_nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=model, attr="load_state_dict"), keywords=words):
                 if all(word.arg != "assign" for word in words):
                     yield model
-            case ast.For() if not function.module.mentions(*_FROZEN):
-                yield from _overwritten(node)
+            case ast.For():
+                yield from _overwritten(node, function, analysis)
 
 
 def _paths(model: ast.expr, frame: Frame, analysis: Analysis) -> Iterator[AccessPath]:
@@ -285,10 +286,11 @@ def _paths(model: ast.expr, frame: Frame, analysis: Analysis) -> Iterator[Access
                     yield analysis.roles.path(given.expr, given.frame)
 
 
-def _overwritten(node: ast.AST) -> list[ast.expr]:
+def _overwritten(node: ast.AST, function: Function, analysis: Analysis) -> list[ast.expr]:
     """The models whose weights an operation in place overwrites, for a variable of a loop over them.
 
-    `a.mul_(0.99).add_(b)`, where `for a, b in zip(teacher.parameters(), student.parameters())`.
+    `a.mul_(0.99).add_(b)`, where `for a, b in zip(teacher.parameters(), student.parameters())`. Not those that are
+    frozen: no cast of a weight that needs no gradient is kept.
     """
     if not isinstance(node, ast.For):
         return []
@@ -304,7 +306,8 @@ def _overwritten(node: ast.AST) -> list[ast.expr]:
             ):
                 weights[name] = model
     written = [each for below in walk(node) for each in _written(below)]
-    return [weights[name] for each in written if (name := _root(each)) in weights]
+    found = [weights[name] for each in written if (name := _root(each)) in weights]
+    return [model for model in found if not needs_no_gradients(model, function, analysis)]
 
 
 def _written(node: ast.AST) -> list[ast.expr]:

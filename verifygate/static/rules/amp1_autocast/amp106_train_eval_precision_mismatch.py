@@ -86,6 +86,7 @@ from verifygate.model import Severity
 from verifygate.naming import names_a_loss
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.autograd_mode import is_off
 from verifygate.static.facts.counted_evaluations import counted_evaluations, differentiates
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.hot_loops import HotLoop
@@ -202,10 +203,10 @@ def _by_turns(loop: HotLoop, analysis: Analysis) -> Match | None:
         for cover in (analysis.region_coverage.cover(spot.node, loop.function),)
     ]
     for spot, measured in forwards:
-        if not spot.without_gradients:
+        if not is_off(spot, analysis.evaluator):
             continue
         for other, trained in forwards:
-            if other.without_gradients:
+            if is_off(other, analysis.evaluator):
                 continue  # another way to evaluate
             apart = other is not spot and not analysis.path_conditions.agree(measured.place, trained.place)
             same = ast.unparse(measured.call.func) == ast.unparse(trained.call.func)
@@ -261,7 +262,7 @@ def _evaluates(loop: HotLoop, analysis: Analysis) -> bool:
     if any(last_name(call.func) in _CASTS for call in loop.function.calls):
         return False
     spots = [*_spots(loop, analysis), *analysis.hot_loops.sites(loop.function)]
-    return any(spot.without_gradients for spot in spots) or any(
+    return any(is_off(spot, analysis.evaluator) for spot in spots) or any(
         last_name(call.func) == "eval" for call in loop.function.calls
     )
 

@@ -72,11 +72,11 @@ from verifygate.protocol import Event
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms import framework_scalers
+from verifygate.static.idioms.scale_arithmetic import meets_the_scale
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
-from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ExternalResult, Literal
@@ -107,16 +107,15 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for report in reports:
         if report.place.node in inner:
             continue  # the norm of norms is reported once
-        if not _does_its_own_arithmetic(report.place.function) and not _is_of_an_optimizer(
+        if not meets_the_scale(report.place.node, report.place.function) and not _is_of_an_optimizer(
             report.place.function, analysis
         ):
             message = f"`{statement_text(report.place)}` reads gradients that are still multiplied by the loss scale"
             yield Match(report.place, message, certain=report.certain, steps=report.path)
     for call in analysis.scaler_calls:
-        if call.method == "scale" and not _does_its_own_arithmetic(call.function):
-            yield from _scaled_losses(call, analysis)
-        elif call.method == "scale":
-            yield from _divided_late(call, analysis)
+        if call.method == "scale":
+            late = list(_divided_late(call, analysis))
+            yield from late or _scaled_losses(call, analysis)
     yield from _watched(analysis)
     yield from framework_scalers.matches(Event.READ, "reads gradients", analysis)
 
@@ -131,6 +130,8 @@ def _scaled_losses(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     """Readings of the variable that `x = scaler.scale(...)` fills, until it is filled anew."""
     function = call.function
     if (holder := _holder(call, analysis)) is None:
+        return
+    if meets_the_scale(holder.targets[0], function):
         return
     name = holder.targets[0].id  # type: ignore[attr-defined]
     if (left := _returned(name, holder, function)) is not None:
@@ -306,38 +307,3 @@ def _base(expr: ast.expr) -> ast.expr:
                 expr = inner
             case _:
                 return expr
-
-
-def _does_its_own_arithmetic(function: Function) -> bool:
-    """Whether the function reckons with the scale, or hands it on; to compare it only tells of a skipped step."""
-    if any(isinstance(node, ast.Name) and "inv_scale" in node.id for node in function.own_nodes):
-        return True
-    scales = {
-        target.id
-        for target, binding in bound_targets(function.own_nodes)
-        if isinstance(target, ast.Name) and binding.expr is not None and _is_scale(binding.expr, set())
-    }
-    told = {node.value for node in function.of_kind(ast.Expr) if not last_name(node.value).endswith("_")}
-    return any(
-        _is_scale(part, scales)
-        for node in function.own_nodes
-        if isinstance(node, ast.BinOp | ast.Call | ast.AugAssign | ast.Return) and node not in told
-        for part in _operands(node)
-    )
-
-
-def _operands(node: ast.BinOp | ast.Call | ast.AugAssign | ast.Return) -> list[ast.expr | None]:
-    match node:
-        case ast.BinOp():
-            return [node.left, node.right]
-        case ast.Call():
-            return [*node.args, *(word.value for word in node.keywords)]
-    return [node.value]
-
-
-def _is_scale(expr: ast.expr | None, names: set[str]) -> bool:
-    if isinstance(expr, ast.Call):
-        expr = expr.func
-    return (isinstance(expr, ast.Attribute) and expr.attr in ("get_scale", "_scale")) or (
-        isinstance(expr, ast.Name) and expr.id in names
-    )

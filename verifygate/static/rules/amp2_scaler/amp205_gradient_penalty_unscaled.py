@@ -80,6 +80,7 @@ from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Literal, Unknown
 
 RULE = Rule(
     code="AMP205",
@@ -96,9 +97,7 @@ RULE = Rule(
 _DEPTH = 3
 _PENALTY = r"(?i)penal|(^|_|\d)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz"
 """Names of functions in which an inner derivative becomes part of a loss."""
-_KNOWS_SCALE = r"get_scale|inv_scale|unscale|_scale\b(?! *=)|/ *\(?\w*scale\b"
-"""What a function holds that may divide by the scale, whatever it calls it."""
-_SCALES = ("get_scale", "inv_scale", ".scale(")
+_ASKED = ("get_scale", "inv_scale")
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -124,7 +123,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
             place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates outputs that nothing scales, and divides by the scale"
             yield Match(place, message, certain=False, remedy="differentiate `scaler.scale(outputs)`")
-        if _is_scaled(call, function) or _is_divided(call, function, analysis, 0):
+        if _is_scaled(call, function, analysis):
+            continue
+        if _is_divided(call, function, analysis, 0):
+            if (by := _called_a_scale(function, analysis)) is not None:
+                reason = f"whether `{ast.unparse(by)}` is the loss scale, by which this derivative is divided, "
+                analysis.gave_up(Location(function, call), f"{reason}cannot be told", RULE.code)
             continue
         places = _half_places(call, function, analysis, _DEPTH)
         if not places and (made := _made_in_half(call, function, analysis)):
@@ -166,11 +170,11 @@ def _is_divided(source: ast.Call, function: Function, analysis: Analysis, depth:
     derived = _flow(source, function)
     nodes = [node for node in function.own_nodes if not isinstance(node, ast.Name)]
     for node in nodes:
-        if any(_meets_scale(one, other, derived, function) for one, other in _factors(node)):
+        if any(_meets_scale(one, other, derived, function, analysis) for one, other in _factors(node)):
             return True
         given = depth and isinstance(node, ast.Call) and node is not source and _takes(node, derived)
         called = analysis.call_graph.callees(node, function) if given else ()  # type: ignore[arg-type]
-        if any(re.search(_KNOWS_SCALE, ast.unparse(each.node)) for each in called):
+        if any(_may_be_scale(node, each, 0, analysis) for each in called for node in each.own_nodes):
             return True
     if not depth or not any(_holds(result, derived) for result in function.returns):
         return False
@@ -218,23 +222,51 @@ def _factors(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     return []
 
 
-def _meets_scale(value: ast.expr, other: ast.expr, derived: tuple[ast.Call, set[str]], function: Function) -> bool:
+def _meets_scale(
+    value: ast.expr, other: ast.expr, derived: tuple[ast.Call, set[str]], function: Function, analysis: Analysis
+) -> bool:
     """Whether a derivative is divided by what may be the scale, or by its own size, in which the scale is too."""
     match value:
         case ast.Call(func=ast.Attribute(attr="item" | "detach")) | ast.Call(func=ast.Name(id="float")):
             return False  # what is only shown is no part of the loss
-    return _holds(value, derived) and (_may_be_scale(other, function, _DEPTH) or _holds(other, derived))
+    return _holds(value, derived) and (_may_be_scale(other, function, _DEPTH, analysis) or _holds(other, derived))
 
 
-def _may_be_scale(expr: ast.AST, function: Function, followed: int) -> bool:
+def _may_be_scale(expr: ast.AST, function: Function, followed: int, analysis: Analysis) -> bool:
+    """Whether the scale may be in an expression: asked for, or under such a name, if that is no number of its own."""
     for node in walk(expr):
         if isinstance(node, ast.Name | ast.Attribute) and "scale" in last_name(node):
-            return True
-        if isinstance(node, ast.Name) and followed:
-            bound = function.scope.names.get(node.id, ())
-            if any(each.expr is not None and _may_be_scale(each.expr, function, followed - 1) for each in bound):
+            if not _is_a_number(node, function, analysis):
+                return True
+        elif isinstance(node, ast.Name) and followed:
+            bound = [each.expr for each in function.scope.names.get(node.id, ()) if each.expr is not None]
+            if any(_may_be_scale(each, function, followed - 1, analysis) for each in bound):
                 return True
     return False
+
+
+def _called_a_scale(function: Function, analysis: Analysis) -> ast.expr | None:
+    """What goes by the name of a scale in a function that asks no scaler for one; None where one is asked."""
+    named = [each for each in function.own_nodes if isinstance(each, ast.Name | ast.Attribute)]
+    if any(map(_asks, named)):
+        return None
+    made_here = {name for name, bound in function.scope.names.items() if all(each.expr is not None for each in bound)}
+    return next(
+        (
+            each
+            for each in named
+            if "scale" in last_name(each)
+            and not (isinstance(each, ast.Name) and each.id in made_here)
+            and not _is_a_number(each, function, analysis)
+        ),
+        None,
+    )
+
+
+def _is_a_number(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
+    """Whether an expression is a number that is written down: the weight of a penalty, say."""
+    values = analysis.evaluator.values(expr, analysis.evaluator.root_frame(function))
+    return all(isinstance(value, Literal) and isinstance(value.value, int | float) for value in values)
 
 
 def _only_divided(function: Function, analysis: Analysis) -> bool:
@@ -258,8 +290,7 @@ def _only_divided(function: Function, analysis: Analysis) -> bool:
         return False
     sites = analysis.call_graph.sites(function)
     return bool(sites) and not any(
-        _is_scaled(site.call, site.caller) or any(word in ast.unparse(site.caller.node) for word in _SCALES[:2])
-        for site in sites
+        _is_scaled(site.call, site.caller, analysis) or any(map(_asks, site.caller.own_nodes)) for site in sites
     )
 
 
@@ -298,7 +329,11 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
             is_half = region.is_active and _is_float16(region, analysis)
             is_half = is_half and not _may_contradict(region.context, node, function, analysis)
             return [Location(function, node)] if is_half else []
-    sites = [site for site in analysis.call_graph.sites(function) if not _scales(site.call)] if depth else []
+    sites = (
+        [site for site in analysis.call_graph.sites(function) if not _scales(site.call, site.caller, analysis)]
+        if depth
+        else []
+    )
     if depth == _DEPTH and not _gives_a_penalty(function):
         sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
@@ -330,7 +365,7 @@ def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenR
         return None
     if analysis.region_coverage.trains_not(cover.region):
         return None  # what is in sight of it needs no penalty
-    if any(_scales(site.call) for site in analysis.call_graph.sites(function)):
+    if any(_scales(site.call, site.caller, analysis) for site in analysis.call_graph.sites(function)):
         return None
     return cover.region if _is_float16(cover.region, analysis) else None
 
@@ -353,7 +388,7 @@ def _may_contradict(context: ast.expr, node: ast.AST, function: Function, analys
     return False
 
 
-def _is_scaled(call: ast.Call, function: Function) -> bool:
+def _is_scaled(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     """Whether what a call is given is scaled where it stands or is bound."""
     bound = [
         binding.expr
@@ -362,9 +397,22 @@ def _is_scaled(call: ast.Call, function: Function) -> bool:
         for binding in function.scope.names.get(node.id, ())
         if binding.expr is not None
     ]
-    return any(map(_scales, (call, *bound)))
+    return any(_scales(each, function, analysis) for each in (call, *bound))
 
 
-def _scales(node: ast.AST) -> bool:
-    text = ast.unparse(node)
-    return any(word in text for word in _SCALES)
+def _scales(expr: ast.AST, function: Function, analysis: Analysis) -> bool:
+    """Whether an expression asks for the scale, or has something scaled by what may be a scaler."""
+    return any(_asks(node) or _is_scaling(node, function, analysis) for node in walk(expr))
+
+
+def _is_scaling(node: ast.AST, function: Function, analysis: Analysis) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=scaler, attr="scale")):
+            frame = analysis.evaluator.root_frame(function)
+            known = all(not isinstance(value, Unknown) for value in analysis.evaluator.values(scaler, frame))
+            return not known or analysis.roles.scaler(scaler, frame) is not None
+    return False
+
+
+def _asks(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute) and any(word in last_name(node) for word in _ASKED)

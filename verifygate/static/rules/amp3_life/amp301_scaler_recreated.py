@@ -201,12 +201,31 @@ def _only_multiply(names: set[str], function: Function, analysis: Analysis, dept
 
 
 def _is_built_once(scaler: ScalerAllocation, analysis: Analysis) -> bool:
-    """Whether a condition asks if there is a scaler already, or the function remembers its result."""
-    conditions = analysis.enclosing.conditions(scaler.call, scaler.function)
-    if any(speaks_of_a_scaler(ast.unparse(test)) for test, _ in conditions):
-        return True
+    """Whether a condition asks if there is this scaler already, or the function remembers its result."""
+    kept_as = _kept_as(scaler, analysis)
+    for test, _ in analysis.enclosing.conditions(scaler.call, scaler.function):
+        if not kept_as.isdisjoint(_named(test)) if kept_as else speaks_of_a_scaler(ast.unparse(test)):
+            return True
     decorators = getattr(scaler.function.node, "decorator_list", ())
     return any("cache" in ast.unparse(decorator) or "property" in ast.unparse(decorator) for decorator in decorators)
+
+
+def _kept_as(scaler: ScalerAllocation, analysis: Analysis) -> set[str]:
+    """The names, attributes and keys that a scaler is assigned to where it is built."""
+    for each in analysis.enclosing.around(scaler.call, scaler.function):
+        if isinstance(each.node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+            targets = each.node.targets if isinstance(each.node, ast.Assign) else [each.node.target]
+            return {name for target in targets for name in _named(target)} - {"self"}
+    return set()
+
+
+def _named(expr: ast.expr) -> Iterator[str]:
+    """The variables, attributes and constant keys in an expression."""
+    for node in walk(expr):
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield last_name(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def _turns(place: Location, analysis: Analysis, calls: tuple[Location, ...]) -> Iterator[_Turn]:

@@ -96,8 +96,9 @@ fix if the scaler would have to be passed to a function first.
 
 ## What it cannot see
 Checkpoints written by frameworks, but for a `Checkpointer` that is given the optimizer or the trainer, and
-states collected by walking over attributes. Anything in the program that keeps something under a key that says
-"scaler" counts as saving it. A file in a temporary folder counts only where something uploads, reports or moves it.
+states collected by walking over attributes. The state of any scaler in the program counts as saved with any
+optimizer's. Where something unknown is kept under a key that says "scaler", there is no finding, and the place is among
+those not followed. A file in a temporary folder counts only where something uploads, reports or moves it.
 
 ## References
 - https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html#saving-resuming
@@ -115,6 +116,7 @@ from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.checkpoints import keeps_all_states
+from verifygate.static.facts.scaler_states import Evidence
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
@@ -162,7 +164,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for scaler, files, together in _related(place, scalers, analysis):
             if place in alone and not loaded_in & files:
                 continue  # kept to look at, as it seems: nothing resumes
-            if not checkpoints.scaler_is_saved(files):
+            kept = checkpoints.scaler_saved(files)
+            if kept is not None and not kept.sure:
+                _gave_up(place, kept, analysis)
+                break
+            if kept is None:
                 yield Match(
                     place,
                     f"`{statement_text(place)}` is kept for resuming, the state of the scaler is not",
@@ -173,7 +179,14 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for place in checkpoints.restored:
         for scaler, files, together in _related(place, scalers, analysis):
             saves = {each.path for each in checkpoints.saved} & files
-            if saves and checkpoints.scaler_is_saved(files) and not checkpoints.scaler_is_restored(files):
+            kept = checkpoints.scaler_saved(files) if saves else None
+            if kept is None or not kept.sure:
+                continue
+            loaded = checkpoints.scaler_restored(files)
+            if loaded is not None and not loaded.sure:
+                _gave_up(place, loaded, analysis)
+                break
+            if loaded is None:
                 yield Match(
                     place,
                     f"`{statement_text(place)}` resumes the optimizer; the scaler's state is saved and never loaded",
@@ -187,6 +200,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
     yield from _dropped(analysis)
 
 
+def _gave_up(place: Location, perhaps: Evidence, analysis: Analysis) -> None:
+    what = f"`{statement_text(perhaps.place)}` ({perhaps.place.path}:{perhaps.place.line})"
+    analysis.gave_up(place, f"whether {what} is the scaler's state beside this optimizer's cannot be told", RULE.code)
+
+
 def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
     """Of several ways to resume in a function, one that loads the optimizer's state without the scaler's."""
     scalers = [each for each in analysis.scaler_calls if each.method == "load_state_dict"]
@@ -197,7 +215,7 @@ def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
         apart = [_apart(place.node, each.call, place.function, analysis) for each in loads]
         if not all(apart) or any(re.search(_ASKS_FOR_AMP, ast.unparse(arm.test)) for arm, _ in filter(None, apart)):
             continue  # the scaler's state is loaded on this way too, or there is no scaler on it
-        if any(speaks_of_a_scaler(ast.unparse(each)) for arm in filter(None, apart) for each in _statements(*arm)):
+        if any(_handles_scaler(each, place, analysis) for arm in filter(None, apart) for each in _statements(*arm)):
             continue
         beside = [each for each in loads if _is_beside_another(each.call, place, analysis)]
         if beside:
@@ -208,6 +226,14 @@ def _on_one_way_only(analysis: Analysis) -> Iterator[Match]:
                 steps=((beside[0].place, "the other way"), (place, "resuming")),
                 remedy="load the scaler's saved state beside the optimizer's on each way",
             )
+
+
+def _handles_scaler(statement: ast.stmt, place: Location, analysis: Analysis) -> bool:
+    frame = analysis.evaluator.root_frame(place.function)
+    return any(
+        isinstance(node, ast.Name | ast.Attribute) and analysis.roles.scaler(node, frame) is not None
+        for node in walk(statement)
+    )
 
 
 def _apart(one: ast.AST, other: ast.AST, function: Function, analysis: Analysis) -> tuple[ast.If, str] | None:

@@ -53,10 +53,12 @@ A loss that a function outside the project back-propagates; regions whose dtype 
 another model computes from the region's results, because the gradients may all be that model's. A loss that another
 function back-propagates, and a sharding policy, are followed, but never reported as certain.
 
-Any mention of apex, deepspeed, accelerate or lightning in the file keeps the rule silent. So does a scaler, unless it
-is only built, saved and restored, or only other functions use it and this one hands neither loss nor optimizer on: then
-the finding is likely. Models that compute in float16 by themselves are reported only if their whole `forward` does,
-some code builds or registers the class, and no file of the program mentions a scaler.
+A framework keeps the rule silent where it holds the step of this loss: the optimizer is what `accelerator.prepare`,
+`deepspeed.initialize` or the like gave back, or the class is a `LightningModule`. So does a scaler where this loss can
+get to it: scaled in the same function, or handed to what scales. One that scales only elsewhere in the program makes
+the finding likely. Where it cannot be told whether something scales the loss, there is no finding, and the place is
+among those not followed. Models that compute in float16 by themselves are reported only if their whole `forward` does,
+some code builds or registers the class, and what trains it is seen to run it, or nothing else in the program scales.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -64,11 +66,11 @@ some code builds or registers the class, and no file of the program mentions a s
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from verifygate.model import Severity, Witness
-from verifygate.naming import speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.autograd_contexts import GradMode
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
@@ -76,16 +78,15 @@ from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import requires_bfloat16
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.scaler_regions import Use
-from verifygate.static.facts.step_tensors import is_loss_call, names_in
+from verifygate.static.facts.step_tensors import names_in
 from verifygate.static.idioms.fsdp import holds_one, is_run_of, policies_of_float16
 from verifygate.static.idioms.loss_flow import backwards, bound_exprs, worked_out_from
+from verifygate.static.idioms.scaled_elsewhere import ScaledElsewhere
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
-from verifygate.static.symbols.program import Function, Module
-from verifygate.static.symbols.sites import asks_whether_to, calm, turns_autograd_off
+from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ClassValue
 
 RULE = Rule(
@@ -99,51 +100,75 @@ RULE = Rule(
     proof="gradient-flush",
 )
 
-_ANOTHER_PROTOCOL = re.compile(
-    rb"apex|deepspeed|(?:import|from)\s+accelerate\b|accelerator|lightning(?![a-z])|fabric|loss_scal|manual_backward"
-)
 _TRAINS = re.compile(rb"loss\w*\.backward\(")
-_LOOK = frozenset({"print", "float", "isnan", "isfinite", "isinf", "append", "len"})
-"""Functions that only look at a loss or an optimizer."""
-_USES = frozenset({"scale", "unscale_", "step", "update"})
-_OTHER_SCALERS = ("standardscaler", "minmaxscaler", "robustscaler")
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every region in float16 whose loss is back-propagated as it is."""
     seen: set[Function] = set()
+    elsewhere = ScaledElsewhere(analysis)
     for region in analysis.written_regions.all:
         function = region.function
         # a device that only a configuration knows may well be a CPU, where the default is bfloat16
         dtypes = analysis.region_dtypes.of(region, AssumedDevice.CUDA_IF_NAMED)
-        if not region.is_active or Dtype.FLOAT16 not in dtypes or function in seen:
+        if not region.is_active or function in seen:
+            continue
+        if Dtype.FLOAT16 not in dtypes:
+            if Dtype.UNKNOWN in dtypes and _would_need_one(region, elsewhere, analysis):
+                seen.add(function)
+                reason = "the dtype of this region cannot be told: its loss is not scaled, as float16 would need it"
+                analysis.gave_up(region.place, reason, RULE.code)
             continue
         found = _backward(region, analysis) if _steps(function, analysis) else None
         if found is None:
-            if (match := _in_another_function(region, dtypes, analysis)) is not None:
+            if (match := _in_another_function(region, dtypes, elsewhere, analysis)) is not None:
                 seen.add(function)
                 yield match
             continue
         backward, sure = found
-        certain = sure and dtypes == {Dtype.FLOAT16}
-        if _may_scale_otherwise(function.module, analysis) or _has_scaler(function, analysis):
-            if not certain or not _left_out(function, analysis):
-                continue
-            certain = False
+        if _is_scaled(backward, region.binds, function, elsewhere, analysis):
+            continue
         seen.add(function)
         yield Match(
             region.place,
             "the loss of this float16 region is back-propagated without a scaler: small gradients become zero",
-            certain=certain,
+            certain=sure and dtypes == {Dtype.FLOAT16} and not elsewhere.has_rivals(function),
             steps=((region.place, "the region"), (Location(function, backward), "the backward")),
         )
-    yield from _in_a_model(analysis)
-    yield from _by_a_policy(analysis)
+    yield from _in_a_model(elsewhere, analysis)
+    yield from _by_a_policy(elsewhere, analysis)
     yield from _inverted(analysis)
     yield from _for_cuda_only(analysis)
 
 
-def _in_another_function(region: WrittenRegion, dtypes: frozenset[Dtype], analysis: Analysis) -> Match | None:
+def _is_scaled(
+    backward: ast.Call, losses: Collection[str], function: Function, elsewhere: ScaledElsewhere, analysis: Analysis
+) -> bool:
+    """Whether something scales the loss of a backward, or may: then the report says what could not be told."""
+    receiver = backward.func.value  # type: ignore[attr-defined]
+    scaling = elsewhere.changes(receiver, losses, function) or elsewhere.of(function, backward)
+    if scaling is not None and scaling.unknown:
+        analysis.gave_up(scaling.place, scaling.unknown, RULE.code)
+    return scaling is not None
+
+
+def _would_need_one(region: WrittenRegion, elsewhere: ScaledElsewhere, analysis: Analysis) -> bool:
+    """Whether the loss of a region is back-propagated and stepped on in its function, and nothing scales it."""
+    function = region.function
+    if function.module.file.is_test or not _steps(function, analysis):
+        return False
+    found = _backward(region, analysis)
+    if found is None:
+        return False
+    backward, sure = found
+    receiver = backward.func.value  # type: ignore[attr-defined]
+    losses = region.binds
+    return sure and elsewhere.changes(receiver, losses, function) is None and elsewhere.of(function, backward) is None
+
+
+def _in_another_function(
+    region: WrittenRegion, dtypes: frozenset[Dtype], elsewhere: ScaledElsewhere, analysis: Analysis
+) -> Match | None:
     """A region whose loss another function back-propagates: who calls, or what the loss is handed to."""
     if dtypes != {Dtype.FLOAT16} or _without_gradients(region, analysis):
         return None
@@ -152,7 +177,9 @@ def _in_another_function(region: WrittenRegion, dtypes: frozenset[Dtype], analys
     for each in backwards(region.binds | returned, region.function, analysis):
         if not any(_steps(function, analysis) for function in each.through):
             continue
-        if any(_may_be_scaled(function, analysis) for function in each.through):
+        if _is_scaled(each.call, (), each.function, elsewhere, analysis):
+            continue
+        if any(elsewhere.of(function, None) for function in each.through):
             continue
         steps = ((region.place, "the region"), (Location(each.function, each.call), "the backward"))
         return Match(
@@ -164,13 +191,7 @@ def _in_another_function(region: WrittenRegion, dtypes: frozenset[Dtype], analys
     return None
 
 
-def _may_be_scaled(function: Function, analysis: Analysis) -> bool:
-    """Whether a scaler may be for a loss that passes through a function."""
-    speaks = _may_scale_otherwise(function.module, analysis) or _has_scaler(function, analysis)
-    return speaks and not _left_out(function, analysis)
-
-
-def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
+def _by_a_policy(elsewhere: ScaledElsewhere, analysis: Analysis) -> Iterable[Match]:
     """Models that FSDP runs in float16 by its policy, whose loss goes backward as it is."""
     for wrap in policies_of_float16(analysis):
         for function in analysis.functions:
@@ -188,7 +209,7 @@ def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
                 ),
                 None,
             )
-            if backward is not None and not _may_be_scaled(function, analysis):
+            if backward is not None and not _is_scaled(backward, worked_out, function, elsewhere, analysis):
                 place = Location(function, backward)
                 yield Match(
                     place,
@@ -200,8 +221,8 @@ def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
                 )
 
 
-def _in_a_model(analysis: Analysis) -> Iterable[Match]:
-    """Models that run in float16 by themselves, in programs that train and have no word of a scaler anywhere."""
+def _in_a_model(elsewhere: ScaledElsewhere, analysis: Analysis) -> Iterable[Match]:
+    """Models that run in float16 by themselves, where what trains them scales nothing."""
     for region in analysis.written_regions.all:
         function = region.function
         if not region.is_active or region.block is not function.node or function.name != "forward":
@@ -212,7 +233,7 @@ def _in_a_model(analysis: Analysis) -> Iterable[Match]:
         if not _is_built(function, analysis):
             continue
         for files in analysis.import_graph.programs(function.module.path):
-            if (backward := _plain_backward(files, function, analysis)) is not None:
+            if (backward := _plain_backward(files, function, elsewhere, analysis)) is not None:
                 yield Match(
                     region.place,
                     "this model computes in float16, and what trains it has no scaler: small gradients become zero",
@@ -246,90 +267,30 @@ def _naming(name: bytes, analysis: Analysis) -> Iterator[Function]:
         yield from module.holding(name) if module is not None else ()
 
 
-def _plain_backward(files: Files, forward: Function, analysis: Analysis) -> Location | None:
-    """A backward of a loss in a program that steps an optimizer and speaks of no way to scale.
+def _plain_backward(files: Files, forward: Function, elsewhere: ScaledElsewhere, analysis: Analysis) -> Location | None:
+    """A backward of a loss, in a function that steps an optimizer, where nothing may scale the loss.
 
-    First where the model is named.
+    First where the model is named. Where another function of the program scales, it must be seen to run the model.
     """
     known = [*analysis.program.sources.each(files)]
-    if any(_ANOTHER_PROTOCOL.search(file.data) or b"scaler" in file.data.lower() for file in known):
-        return None
     trains = [file for file in known if _TRAINS.search(file.data) and b"zero_grad" in file.data]
     name = forward.owner.node.name.encode() if forward.owner is not None else b""
     trains.sort(key=lambda file: name not in file.data)
     for module in (analysis.program.module(file.path) for file in trains):
         for function in module.holding(b"backward") if module is not None else ():
             for node in function.calls:
-                if last_name(node.func) == "backward" and _steps(function, analysis):
+                if last_name(node.func) != "backward" or node.args or not _steps(function, analysis):
+                    continue
+                if elsewhere.has_rivals(function) and not _runs(forward, function, analysis):
+                    continue
+                if not _is_scaled(node, (), function, elsewhere, analysis):
                     return Location(function, node)
     return None
 
 
-def _may_scale_otherwise(module: Module, analysis: Analysis) -> bool:
-    """Whether the file speaks of another way to scale, or uses anything that is called a scaler.
-
-    One that is built, saved and restored, and nothing more, scales nothing.
-    """
-    if _ANOTHER_PROTOCOL.search(module.file.data) or any(
-        call.function.module is module and call.method in _USES for call in analysis.scaler_calls
-    ):
-        return True
-    if b"scaler" not in module.file.data.lower():
-        return False
-    idle = _only_kept(module)
-    for node in walk(module.tree):
-        if node in idle:
-            continue
-        name = getattr(node, "id", None) or getattr(node, "attr", None)
-        if name is None and isinstance(node, ast.alias):
-            name = node.name
-        if isinstance(name, str) and speaks_of_a_scaler(name) and name.lower() not in _OTHER_SCALERS:
-            return True
-    return False
-
-
-def _left_out(function: Function, analysis: Analysis) -> bool:
-    """Whether only other functions use a scaler: this one, which steps itself, has no word of scaling."""
-    if _ANOTHER_PROTOCOL.search(function.module.file.data):
-        return False
-    others = {call.function for call in analysis.scaler_calls if call.method == "scale"}
-    names = (getattr(node, "id", None) or getattr(node, "attr", None) or "" for node in function.own_nodes)
-    if not others or function in others or any("scal" in name.lower() for name in names):
-        return False
-    return not _hands_on(function)
-
-
-def _hands_on(function: Function) -> bool:
-    """Whether a function hands its optimizer or its loss to a call that may scale it."""
-    used = {
-        ast.unparse(call.func.value)
-        for call in function.calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward")
-    }
-    return any(
-        ast.unparse(each) in used
-        for call in function.calls
-        if not is_loss_call(call) and last_name(call.func) not in _LOOK
-        for each in (*call.args, *(word.value for word in call.keywords))
-    )
-
-
-def _only_kept(module: Module) -> set[ast.AST]:
-    """The nodes that name a scaler where it is built, bound, saved or restored, in a file that calls no `scale`."""
-    found: set[ast.AST] = set()
-    for node in walk(module.tree):
-        match node:
-            case ast.Attribute(attr="scale" | "unscale_"):  # not in a comment: that is a scaler laid aside
-                return set()
-            case ast.Attribute(value=kept, attr="state_dict" | "load_state_dict"):
-                found.add(kept)
-            case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                found.add(node)
-            case ast.Call(func=made) if last_name(made) == "GradScaler":
-                found.add(made)
-            case ast.alias(name="GradScaler"):
-                found.add(node)
-    return found
+def _runs(forward: Function, function: Function, analysis: Analysis) -> bool:
+    """Whether some call in a function is seen to run a `forward`."""
+    return any(forward in analysis.call_graph.callees(call, function) for call in function.calls)
 
 
 def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool] | None:
@@ -349,9 +310,9 @@ def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool
 
 def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
     """Whether what the region computes has no gradients: targets of a teacher, say."""
-    contexts = analysis.enclosing.contexts(region.context, region.function)
-    contexts += [item.context_expr for item in getattr(region.block, "items", ())]
-    return calm(region.function) or any(turns_autograd_off(each) and not asks_whether_to(each) for each in contexts)
+    frame = analysis.evaluator.root_frame(region.function)
+    first = region.block.body[0]  # type: ignore[attr-defined]
+    return analysis.roles.autograd.at(first, frame) is GradMode.OFF
 
 
 def _steps(function: Function, analysis: Analysis) -> bool:
@@ -370,25 +331,6 @@ def _step_of(function: Function, closure: str, analysis: Analysis) -> bool:
         and (not closure or any(isinstance(given, ast.Name) and given.id == closure for given in node.args))
         and analysis.roles.is_optimizer(node.func.value, frame)
         for node in function.calls
-    )
-
-
-def _has_scaler(function: Function, analysis: Analysis) -> bool:
-    """Whether any program that runs the function speaks of a GradScaler, and uses it."""
-    files = analysis.program.sources.each(analysis.import_graph.together(function.module.path))
-    speaking = [file.path for file in files if b"GradScaler" in file.data]
-    modules = [analysis.program.module(path) for path in speaking]
-    return any(
-        module is None or _may_scale_otherwise(module, analysis) or not _names_a_scaler(module) for module in modules
-    )
-
-
-def _names_a_scaler(module: Module) -> bool:
-    """Whether what speaks of a GradScaler is code: a comment may say why there is none."""
-    return any(
-        (isinstance(node, ast.Call) and last_name(node.func) == "GradScaler")
-        or (isinstance(node, ast.alias) and node.name == "GradScaler")
-        for node in walk(module.tree)
     )
 
 

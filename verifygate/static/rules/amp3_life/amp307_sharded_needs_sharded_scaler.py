@@ -75,6 +75,7 @@ import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.fsdp import Sharding
 from verifygate.static.rule import Match, Rule, statement_text
@@ -107,7 +108,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
     if not sharding.wraps:
         return
     for scaler in analysis.scaler_allocations:
-        if scaler.off or scaler.sharded or scaler.function.module.mentions(b"ShardedGradScaler"):
+        if scaler.off or scaler.sharded or _is_one_of_two(scaler, analysis):
             continue
         if _is_for_dtensors(scaler.place, analysis):
             continue
@@ -120,6 +121,16 @@ def check(analysis: Analysis) -> Iterator[Match]:
                 yield Match(scaler.place, message, sure, steps=((wrap.place, "the model is sharded"),))
                 break
     yield from _clips(sharding, analysis)
+
+
+def _is_one_of_two(scaler: ScalerAllocation, analysis: Analysis) -> bool:
+    """Whether a sharded scaler is built beside it, for models that are sharded: in the function, or its class."""
+    owner = scaler.function.owner
+    homes = [scaler.function, *(owner.methods.values() if owner is not None else ())]
+    built = {each.function for each in analysis.scaler_allocations if each.sharded}
+    return any(
+        home in built or any(last_name(call.func) == "ShardedGradScaler" for call in home.calls) for home in homes
+    )
 
 
 def _is_for_dtensors(place: Location, analysis: Analysis) -> bool:

@@ -64,8 +64,9 @@ import ast
 from collections.abc import Iterable
 
 from verifygate.model import Applicability, Severity
+from verifygate.static.amp.autograd_contexts import Decorated, decorated
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.autograd_mode import CallerMode, Decorated, decorated, is_off
+from verifygate.static.facts.autograd_mode import CallerMode, is_off
 from verifygate.static.facts.counted_evaluations import counted_evaluations
 from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.facts.step_tensors import StepTensors, carries, is_loss_call, names_in
@@ -190,7 +191,7 @@ def _adds_up(parameter: str, method: Function, analysis: Analysis) -> bool:
         and isinstance(spot.node.op, ast.Add)
         and isinstance(spot.node.target, ast.Attribute)
         and carries(spot.node.value, frozenset({parameter}))
-        and not spot.without_gradients
+        and not is_off(spot, analysis.evaluator)
         for spot in analysis.hot_loops.spots(method)
     )
 
