@@ -159,6 +159,12 @@ def _final_weights(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     return Judgement((("largest weight difference", _number(distance), "0 (the measure)"),), distance > 0)
 
 
+def _weights_moved(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    (lost, every), (kept, _) = bad[0]["unmoved"], good[0]["unmoved"]
+    rows = (("weights that no step moved", f"{lost} of {every}", f"{kept} of {every}"),)
+    return Judgement(rows, lost > every / 2 and kept < every / 10)
+
+
 def _scale_trace(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     def trace(run: Seen) -> str:
         values = run["scales"]
@@ -278,6 +284,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "the loss over repeated training on one batch", (Setting(one_batch=True),), _loss_progress
         ),
         "final-weights": Method("the weights that the same training ends in", _ONCE, _final_weights),
+        "weights-moved": Method("how many weights the training moved", _ONCE, _weights_moved),
         "scale-trace": Method("the loss scale after each update", _ONCE, _scale_trace),
         "scale-trace-default": Method(
             "the loss scale after each update, from torch's default of 65536",

@@ -36,6 +36,7 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         model = torch.nn.Sequential(torch.nn.LayerNorm(WIDTH, elementwise_affine=False), model)
         batches = [(RAW_UNITS * inputs, targets) for inputs, targets in batches]
     batches = [(inputs[rank :: job["ranks"]], targets[rank :: job["ranks"]]) for inputs, targets in batches]
+    begin = [weight.detach().clone() for weight in model.parameters()]
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     scaler = torch.amp.GradScaler("cpu", init_scale=job["scale"])
     seen = Seen(f"<{job['name']}>")
@@ -80,6 +81,7 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         "error": error,
         "finite": finite,
         "weights": weights.tolist() if finite else [],
+        "unmoved": unmoved(begin, list(model.parameters())),
         "told": printed.getvalue() + ("" if returned is None else repr(returned)),
         "warnings": sorted({f"{each.category.__name__}: {' '.join(str(each.message).split())}" for each in told}),
         "dtypes": sorted(seen.dtypes),
@@ -94,6 +96,16 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         "loaded": seen.loaded,
         "waits": seen.waits,
     }
+
+
+def unmoved(begin: list[torch.Tensor], end: list[torch.Tensor]) -> list[int]:
+    """How many weights are as they were, but for the rounding to the dtype in which they end; and how many there are.
+
+    Of a model that is spread over ranks none is counted.
+    """
+    pairs = [(first, last) for first, last in zip(begin, end, strict=False) if type(last.data) is type(first)]
+    same = sum(int((last == first.to(last.dtype)).sum()) for first, last in pairs if first.shape == last.shape)
+    return [same, sum(each.numel() for each in end)]
 
 
 def tiny_model() -> torch.nn.Module:
