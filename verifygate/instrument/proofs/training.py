@@ -186,8 +186,16 @@ def bfloat16_for_float16() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refused_as_on_cuda() -> Iterator[None]:
-    """Autocast on the CPU refuses binary cross entropy on probabilities, as it does on CUDA."""
+    """Autocast on the CPU refuses binary cross entropy on probabilities, and scalers bfloat16, as they do on CUDA."""
     import torch
+
+    unscale = torch._amp_foreach_non_finite_check_and_unscale_
+
+    def unscale_as_on_cuda(gradients: Any, *rest: Any) -> None:
+        if any(each.dtype is torch.bfloat16 for each in gradients):
+            name = "_amp_foreach_non_finite_check_and_unscale_cuda"
+            raise NotImplementedError(f"\"{name}\" not implemented for 'BFloat16' (emulated)")
+        unscale(gradients, *rest)
 
     def refuse(*_arguments: object, **_keywords: object) -> None:
         raise RuntimeError("binary_cross_entropy and BCELoss are unsafe to autocast (as on CUDA, emulated)")
@@ -197,6 +205,7 @@ def refused_as_on_cuda() -> Iterator[None]:
         warnings.simplefilter("ignore")  # it says that the CPU has a rule of its own, which is the point
         library.impl("binary_cross_entropy", refuse, "AutocastCPU", allow_override=True)  # type: ignore[no-untyped-call]
     try:
-        yield
+        with replaced(torch, "_amp_foreach_non_finite_check_and_unscale_", unscale_as_on_cuda):
+            yield
     finally:
         library._destroy()  # type: ignore[no-untyped-call]
