@@ -64,7 +64,11 @@ def is_frozen_by(half: HalfOptimizer, analysis: Analysis) -> bool:
     for call in function.calls:
         for frame in analysis.call_graph.entered(call, function):
             for name, bound in frame.arguments.items():
-                if ast.unparse(bound.expr) == model and bound.frame.function is function and freezes(name, frame.function):
+                if (
+                    ast.unparse(bound.expr) == model
+                    and bound.frame.function is function
+                    and freezes(name, frame.function)
+                ):
                     return True
     cast = half.way.cast
     return _is_quantized(cast.node) or (

@@ -83,7 +83,9 @@ RULE = Rule(
 _PACKAGES = ("torch.optim.", "bitsandbytes.optim.")
 _DEFAULT_RATES = {
     **dict.fromkeys(("Adam", "AdamW", "RAdam"), 1e-3),
-    **{"NAdam": 2e-3, "Adamax": 2e-3, "RMSprop": 1e-2},
+    "NAdam": 2e-3,
+    "Adamax": 2e-3,
+    "RMSprop": 1e-2,
     **dict.fromkeys(("Adam8bit", "AdamW8bit", "PagedAdamW8bit", "PagedAdamW", "PagedAdamW32bit", "AdamW32bit"), 1e-3),
 }
 """Optimizers whose step is about as long as the learning rate -> the rate that they have by default."""
