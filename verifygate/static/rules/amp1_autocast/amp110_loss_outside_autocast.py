@@ -1,12 +1,12 @@
 """The loss is computed outside the region, on the half-precision outputs of the model.
 
 ## What it does
-Reports a loss, called after a half-precision region and outside every other, that gets what a call in that region returned,
-where nothing casts it between. What a function of the project makes of outputs and targets is a loss where it is what
-goes through `scale` or `backward`; so is what is written out by hand with logarithms and exponentials. The region may
-be in the forward of the model, or in a function that hands the output to the caller who computes the loss. Losses of
-the project that cast their inputs themselves are left alone, and so are those of torch in which float32 targets promote
-the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
+Reports a loss, called after a region in float16 or bfloat16 and outside every other, that gets what a call in that
+region returned, where nothing casts it between. What a function of the project makes of outputs and targets is a loss
+where it is what goes through `scale` or `backward`; so is what is written out by hand with logarithms and exponentials.
+The region may be in the forward of the model, or in a function that hands the output to the caller who computes the
+loss. Losses of the project that cast their inputs themselves are left alone, and so are those of torch in which float32
+targets promote the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
 
 ## Why is this bad
 Inside the region autocast runs losses in float32. Outside it nothing does: logarithms, exponentials and sums run in

@@ -77,8 +77,9 @@ from verifygate.static.facts.dtype_predicates import requires_bfloat16
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.facts.step_tensors import is_loss_call, names_in
-from verifygate.static.idioms.fsdp import holds_one, is_run_of, policies_of_float16
+from verifygate.static.idioms.fsdp import holds_one
 from verifygate.static.idioms.loss_flow import backwards, bound_exprs, worked_out_from
+from verifygate.static.idioms.sharding_policies import is_run_of, policies_of_float16
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
@@ -172,30 +173,39 @@ def _may_be_scaled(function: Function, analysis: Analysis) -> bool:
 
 def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
     """Models that FSDP runs in float16 by its policy, whose loss goes backward as it is."""
-    for wrap in policies_of_float16(analysis):
+    seen: set[Location] = set()
+    for shard in policies_of_float16(analysis):
+        policy = next(each for each in shard.policies if Dtype.FLOAT16 in each.parameters)
+        if policy.place in seen:
+            continue
         for function in analysis.functions:
             if not _steps(function, analysis) or function.module.file.is_test:
                 continue
             frame = analysis.evaluator.root_frame(function)
-            runs = [call for call in function.calls if is_run_of(wrap, call, frame, analysis)]
+            runs = [call for call in function.calls if is_run_of(shard, call, frame, analysis)]
             names = {name for name, exprs in bound_exprs(function).items() for each in exprs if holds_one(each, runs)}
             worked_out = worked_out_from(names, function, analysis)[0] if names else set()
             backward = next(
                 (
                     call
                     for call in function.calls
-                    if last_name(call.func) == "backward" and identifiers(call.func) & worked_out
+                    if last_name(call.func) == "backward"
+                    and (identifiers(call.func) & worked_out or holds_one(call.func, runs))
                 ),
                 None,
             )
             if backward is not None and not _may_be_scaled(function, analysis):
-                place = Location(function, backward)
+                seen.add(policy.place)
                 yield Match(
-                    place,
-                    "the sharded model computes in float16 by its policy, and nothing scales the loss: "
+                    policy.place,
+                    "the sharded model computes in float16 by this policy, and nothing scales the loss: "
                     "small gradients become zero",
                     certain=False,
-                    steps=((wrap, "the policy"), (place, "the backward")),
+                    steps=(
+                        (policy.place, "the policy"),
+                        (shard.place, "the model is sharded"),
+                        (Location(function, backward), "the backward"),
+                    ),
                     remedy="scale the loss with a `ShardedGradScaler`, or compute in bfloat16",
                 )
 
