@@ -101,11 +101,12 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
 def unmoved(begin: list[torch.Tensor], end: list[torch.Tensor]) -> list[int]:
     """How many weights are as they were, but for the rounding to the dtype in which they end; and how many there are.
 
-    Of a model that is spread over ranks none is counted.
+    Of a model that one flat tensor holds after, none is counted.
     """
-    pairs = [(first, last) for first, last in zip(begin, end, strict=False) if type(last.data) is type(first)]
-    same = sum(int((last == first.to(last.dtype)).sum()) for first, last in pairs if first.shape == last.shape)
-    return [same, sum(each.numel() for each in end)]
+    last = [getattr(each, "full_tensor", lambda here=each: here)() for each in end]
+    pairs = [(one, other) for one, other in zip(begin, last, strict=False) if one.shape == other.shape]
+    same = sum(int((other == one.to(other.dtype)).sum()) for one, other in pairs)
+    return [same, sum(each.numel() for each in last)]
 
 
 def tiny_model() -> torch.nn.Module:

@@ -119,7 +119,26 @@ def shards_model(shard: ShardCall, model: ast.expr, frame: Frame, analysis: Anal
             return True
         if made & {call for value in analysis.evaluator.values(each, home) for call in _made_by(value)}:
             return True
-    return False
+    return _returns_it(shard, model, frame, analysis)
+
+
+def _returns_it(shard: ShardCall, model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether an expression was bound to what the function that shards a model returns, which is that model."""
+    sharded = {ast.unparse(each) for each in sharded_models(shard, analysis)}
+    if not any(ast.unparse(each) in sharded for each in shard.function.returns):
+        return False
+    bindings = analysis.dtype_values.bindings(model, frame)
+    calls = [(each.expr, home) for each, home in bindings if each.kind == "value" and isinstance(each.expr, ast.Call)]
+    return any(
+        callee.function is shard.function for call, home in calls for callee in analysis.evaluator.callees(call, home)
+    )
+
+
+def is_sharded_by_a_policy(model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether some call shards what an expression stands for, by a policy."""
+    if not any(module.mentions(*map(str.encode, SHARDING)) for module in analysis.modules):
+        return False
+    return any(shard.policies and shards_model(shard, model, frame, analysis) for shard in shard_calls(analysis))
 
 
 def _made_by(value: Value) -> Iterator[ast.AST]:

@@ -53,7 +53,7 @@ engine that keeps master weights (DeepSpeed) does it.
 Optimizers of other packages: some round stochastically, some keep master weights. Parameters that are chosen one by
 one, and models of which a part is frozen: what is trained may be float32. Dtypes from configurations. Where the model
 is handed to a framework that may keep master weights, the finding is not certain. Weights in float16 are reported by
-AMP401 where a scaler steps them, and by AMP402 for the epsilon.
+AMP401 where a scaler steps them, and by AMP402 for the epsilon; those that FSDP shards by a policy, by AMP802.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html
@@ -67,6 +67,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.idioms.half_weights import HalfOptimizer, half_optimizers
 from verifygate.static.idioms.master_weights import has_master_weights, is_frozen_by, may_have_master_weights
+from verifygate.static.idioms.sharding_policies import is_sharded_by_a_policy
 from verifygate.static.rule import Match, Rule
 
 RULE = Rule(
@@ -104,7 +105,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
         if half.name not in _DEFAULT_RATES or has_master_weights(half, analysis) or is_frozen_by(half, analysis):
             continue
         rate, is_known = _rate(half, analysis)
-        if rate > _SMALL:
+        frame = analysis.evaluator.root_frame(half.function)
+        if rate > _SMALL or is_sharded_by_a_policy(half.model, frame, analysis):
             continue
         told = f"by about {rate:g}" if is_known else "by about the learning rate"
         alone = not analysis.enclosing.conditions(half.call, half.function)
