@@ -20,7 +20,7 @@ def through_a_name(parameters):
     total = 0.0
     for each in parameters:
         part = each.grad.detach()._local_tensor
-        total += part.pow(2).sum().item()  # expect: AMP804
+        total += part.pow(2).sum().item()  # expect: AMP804 likely
     return total**0.5
 
 

@@ -128,13 +128,20 @@ def _of_a_part(
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     if "grad" not in attributes:
         return None
-    if attributes & _LOCAL:
-        return True, ()
     model = _model_of(nodes, call, function, analysis)
+    frame = analysis.evaluator.root_frame(function)
+    in_place = next(
+        (
+            each
+            for each in shards
+            if model is not None and each.is_in_place and shards_model(each, model, frame, analysis)
+        ),
+        None,
+    )
+    if attributes & _LOCAL:  # not sure by itself: of what is replicated the part is the whole
+        return (True, ((in_place.place, "the model is sharded"),)) if in_place is not None else (False, ())
     if model is None:
         return None
-    frame = analysis.evaluator.root_frame(function)
-    in_place = next((each for each in shards if each.is_in_place and shards_model(each, model, frame, analysis)), None)
     if in_place is not None:
         outer = analysis.enclosing.parent(call, function)
         read = isinstance(outer, ast.Attribute) and outer.attr in _HOST
