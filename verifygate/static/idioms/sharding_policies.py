@@ -149,11 +149,14 @@ def _made_by(value: Value) -> Iterator[ast.AST]:
         yield value.call.expr
 
 
-def policies_of_float16(analysis: Analysis) -> Iterator[ShardCall]:
-    """The calls that shard a model and have it compute in float16 by `param_dtype` of a policy."""
+def policies_of_float16(analysis: Analysis) -> dict[Location, list[ShardCall]]:
+    """The policies that have a model compute in float16 by `param_dtype`, each with the calls that take it."""
+    found: dict[Location, list[ShardCall]] = {}
     for shard in shard_calls(analysis):
-        if any(Dtype.FLOAT16 in policy.parameters for policy in shard.policies):
-            yield shard
+        for policy in shard.policies:
+            if Dtype.FLOAT16 in policy.parameters:
+                found.setdefault(policy.place, []).append(shard)
+    return found
 
 
 def is_run_of(shard: ShardCall, call: ast.Call, frame: Frame, analysis: Analysis) -> bool:

@@ -173,16 +173,12 @@ def _may_be_scaled(function: Function, analysis: Analysis) -> bool:
 
 def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
     """Models that FSDP runs in float16 by its policy, whose loss goes backward as it is."""
-    seen: set[Location] = set()
-    for shard in policies_of_float16(analysis):
-        policy = next(each for each in shard.policies if Dtype.FLOAT16 in each.parameters)
-        if policy.place in seen:
-            continue
+    for policy, shards in policies_of_float16(analysis).items():
         for function in analysis.functions:
             if not _steps(function, analysis) or function.module.file.is_test:
                 continue
             frame = analysis.evaluator.root_frame(function)
-            runs = [call for call in function.calls if is_run_of(shard, call, frame, analysis)]
+            runs = [each for each in function.calls if any(is_run_of(shard, each, frame, analysis) for shard in shards)]
             names = {name for name, exprs in bound_exprs(function).items() for each in exprs if holds_one(each, runs)}
             worked_out = worked_out_from(names, function, analysis)[0] if names else set()
             backward = next(
@@ -195,17 +191,12 @@ def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
                 None,
             )
             if backward is not None and not _may_be_scaled(function, analysis):
-                seen.add(policy.place)
                 yield Match(
-                    policy.place,
+                    policy,
                     "the sharded model computes in float16 by this policy, and nothing scales the loss: "
                     "small gradients become zero",
                     certain=False,
-                    steps=(
-                        (policy.place, "the policy"),
-                        (shard.place, "the model is sharded"),
-                        (Location(function, backward), "the backward"),
-                    ),
+                    steps=((policy, "the policy"), (Location(function, backward), "the backward")),
                     remedy="scale the loss with a `ShardedGradScaler`, or compute in bfloat16",
                 )
 
