@@ -50,8 +50,9 @@ def _parts(call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
             )
         ):
             return _viewed(held), share
-        case ast.Call(func=ast.Attribute(value=held, attr="lerp_"), args=[_, share]):
-            return _viewed(held), share
+        case ast.Call(func=ast.Attribute(value=held, attr="lerp_"), args=[_, *given], keywords=words):
+            shares = [*given, *(word.value for word in words if word.arg == "weight")]
+            return _viewed(held), shares[0] if shares else None
         case ast.Call(func=ast.Attribute(value=held, attr="copy_"), args=[ast.BinOp(op=ast.Add()) as mixed, *_]):
             text = ast.unparse(_viewed(held))
             for part in (mixed.left, mixed.right):

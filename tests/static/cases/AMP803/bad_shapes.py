@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp import MixedPrecision, MixedPrecisionPolicy, fully_shard
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.distributed.algorithms.ddp_comm_hooks import default as comm_hooks
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 from torch.nn.parallel import DistributedDataParallel
 
@@ -40,7 +40,7 @@ def by_a_hook(net, batches):
 
 
 def hooked(model):
-    model.register_comm_hook(None, default_hooks.fp16_compress_hook)  # expect: AMP803 likely
+    model.register_comm_hook(None, comm_hooks.fp16_compress_hook)  # expect: AMP803 likely
 
 
 def by_a_function(net, batches):

@@ -199,6 +199,7 @@ def _by_a_policy(analysis: Analysis) -> Iterable[Match]:
                     steps=((policy, "the policy"), (Location(function, backward), "the backward")),
                     remedy="scale the loss with a `ShardedGradScaler`, or compute in bfloat16",
                 )
+                break
 
 
 def _in_a_model(analysis: Analysis) -> Iterable[Match]:

@@ -102,11 +102,13 @@ def looks_beside(analysis: Analysis) -> bool:
 def check(analysis: Analysis) -> Iterator[Match]:
     """Every such optimizer whose parameters surely are bfloat16, or may be."""
     for half in half_optimizers(analysis, Dtype.BFLOAT16, _PACKAGES):
-        if half.name not in _DEFAULT_RATES or has_master_weights(half, analysis) or is_frozen_by(half, analysis):
+        if half.function.module.file.is_test or half.name not in _DEFAULT_RATES:
+            continue
+        if has_master_weights(half, analysis) or is_frozen_by(half, analysis):
             continue
         rate, is_known = _rate(half, analysis)
         frame = analysis.evaluator.root_frame(half.function)
-        if rate > _SMALL or is_sharded_by_a_policy(half.model, frame, analysis):
+        if rate > _SMALL or not (is_known or half.way.sure) or is_sharded_by_a_policy(half.model, frame, analysis):
             continue
         told = f"by about {rate:g}" if is_known else "by about the learning rate"
         alone = not analysis.enclosing.conditions(half.call, half.function)
@@ -116,6 +118,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             "steps below half the distance to the next number are lost",
             certain=half.way.sure and is_known and alone and not may_have_master_weights(half, analysis),
             steps=((half.way.cast, "the weights are made bfloat16"), (half.place, "the optimizer")),
+            cause=half.way.cast,
         )
 
 

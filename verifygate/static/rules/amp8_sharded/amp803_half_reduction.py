@@ -57,7 +57,7 @@ How many ranks there will be. Policies whose dtypes come from a configuration, a
 - https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html
 """
 
-import ast
+import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity
@@ -78,7 +78,7 @@ RULE = Rule(
     proof="final-weights-of-ranks",
 )
 
-_HOOKS = "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_hook"
+_HOOK = re.compile(r"torch\.distributed\.algorithms\.ddp_comm_hooks\.default(_hooks)?\.fp16_compress_hook")
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -106,7 +106,7 @@ def _hooks(analysis: Analysis) -> Iterator[Match]:
             continue
         frame = analysis.evaluator.root_frame(function)
         given = [*call.args[1:], *(word.value for word in call.keywords)]
-        if not any(analysis.roles.known_name(_unwrapped(each), frame).endswith(_HOOKS) for each in given):
+        if not any(_HOOK.fullmatch(analysis.roles.known_name(each, frame)) for each in given):
             continue
         place = Location(function, call)
         above = analysis.call_graph.above(function)
@@ -123,8 +123,3 @@ def _hooks(analysis: Analysis) -> Iterator[Match]:
                     remedy="use `bf16_compress_hook`, or none: DDP sends float32 gradients then",
                 )
                 break
-
-
-def _unwrapped(hook: ast.expr) -> ast.expr:
-    """The hook itself: of `fp16_compress_wrapper(hook)` the wrapper."""
-    return hook.func if isinstance(hook, ast.Call) else hook
