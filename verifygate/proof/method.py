@@ -159,6 +159,20 @@ def _final_weights(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     return Judgement((("largest weight difference", _number(distance), "0 (the measure)"),), distance > 0)
 
 
+def _weights_moved(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    (lost, every), (kept, _) = bad[0]["unmoved"], good[0]["unmoved"]
+    rows = (("weights that no step moved", f"{lost} of {every}", f"{kept} of {every}"),)
+    return Judgement(rows, lost > every / 2 and kept < every / 10)
+
+
+def _told_by_ranks(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
+    def said(run: Seen) -> list[str]:
+        return [_short(rank["told"]) for rank in run["ranks"]]
+
+    rows = (("told, 0 | 1", " | ".join(said(bad[0])), " | ".join(said(good[0]))),)
+    return Judgement(rows, len(set(said(bad[0]))) > 1 and len(set(said(good[0]))) == 1)
+
+
 def _scale_trace(bad: Sequence[Seen], good: Sequence[Seen]) -> Judgement:
     def trace(run: Seen) -> str:
         values = run["scales"]
@@ -278,6 +292,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "the loss over repeated training on one batch", (Setting(one_batch=True),), _loss_progress
         ),
         "final-weights": Method("the weights that the same training ends in", _ONCE, _final_weights),
+        "weights-moved": Method("how many weights the training moved", _ONCE, _weights_moved),
         "scale-trace": Method("the loss scale after each update", _ONCE, _scale_trace),
         "scale-trace-default": Method(
             "the loss scale after each update, from torch's default of 65536",
@@ -292,6 +307,24 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         ),
         "gradients-sent": Method(
             "how often two ranks (gloo, on this CPU) send each other their gradients", _TWO_RANKS[:1], _gradients_sent
+        ),
+        "told-by-ranks": Method(
+            "what two ranks (gloo, on this CPU) tell of one training: right code tells the same on both",
+            _TWO_RANKS[:1],
+            _told_by_ranks,
+        ),
+        "weights-moved-of-ranks": Method(
+            "how many weights the training of two ranks (gloo, on this CPU) moved", _TWO_RANKS[:1], _weights_moved
+        ),
+        "final-weights-of-ranks": Method(
+            "the weights that the same training of two ranks (gloo, on this CPU) ends in",
+            _TWO_RANKS[:1],
+            _final_weights,
+        ),
+        "loss-progress-of-ranks": Method(
+            "the loss over repeated training of two ranks (gloo, on this CPU) on one batch",
+            (Setting(ranks=2, one_batch=True),),
+            _loss_progress,
         ),
         "operations": Method(
             "how many operations torch is given to do", _COUNTED, _fewer("operations", "operations of torch")

@@ -89,13 +89,18 @@ class Prefilter:
         patterns = [
             tuple(Alternatives(part) for part in each.rule.beside)
             for each in self._rules
-            if each.rule.beside and any(self._words[word.encode()] for word in each.rule.words) and matters(each)
+            if each.rule.beside and self._has_a_word_of(each) and matters(each)
         ]
         picked: dict[str, frozenset[str] | None] = {}
         for file in self._sources:
             if found := [parts for parts in patterns if all(_in_code(each, file) for each in parts)]:
                 picked[file.path] = _Definitions(file).that_match(found)
         return picked
+
+    def _has_a_word_of(self, loaded: LoadedRule) -> bool:
+        """Whether any file has a word of a rule; a rule without words goes by its patterns alone."""
+        words = loaded.rule.words
+        return not words or any(self._words[word.encode()] for word in words)
 
 
 def _fewest(word: bytes, holding: dict[bytes, list[SourceFile]], sources: Iterable[SourceFile]) -> Iterable[SourceFile]:

@@ -73,7 +73,10 @@ class Rule:
     words: tuple[str, ...]
     """A file without any of these holds nothing for the rule: it need not be parsed."""
     beside: tuple[str, ...] = ()
-    """Patterns: where any file has a word of these, files in which all of the patterns are found are looked at too."""
+    """Patterns: where any file has a word of these, files in which all of the patterns are found are looked at too.
+
+    A rule without words goes by its patterns alone.
+    """
     witnesses: tuple[Witness, ...] = (Witness.STATIC,)
     fix: Applicability | None = None
     torch: str = ""

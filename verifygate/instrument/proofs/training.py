@@ -36,6 +36,7 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         model = torch.nn.Sequential(torch.nn.LayerNorm(WIDTH, elementwise_affine=False), model)
         batches = [(RAW_UNITS * inputs, targets) for inputs, targets in batches]
     batches = [(inputs[rank :: job["ranks"]], targets[rank :: job["ranks"]]) for inputs, targets in batches]
+    begin = [weight.detach().clone() for weight in model.parameters()]
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     scaler = torch.amp.GradScaler("cpu", init_scale=job["scale"])
     seen = Seen(f"<{job['name']}>")
@@ -80,6 +81,7 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         "error": error,
         "finite": finite,
         "weights": weights.tolist() if finite else [],
+        "unmoved": unmoved(begin, list(model.parameters())),
         "told": printed.getvalue() + ("" if returned is None else repr(returned)),
         "warnings": sorted({f"{each.category.__name__}: {' '.join(str(each.message).split())}" for each in told}),
         "dtypes": sorted(seen.dtypes),
@@ -94,6 +96,17 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
         "loaded": seen.loaded,
         "waits": seen.waits,
     }
+
+
+def unmoved(begin: list[torch.Tensor], end: list[torch.Tensor]) -> list[int]:
+    """How many weights are as they were, but for the rounding to the dtype in which they end; and how many there are.
+
+    Of a model that one flat tensor holds after, none is counted.
+    """
+    last = [getattr(each, "full_tensor", lambda here=each: here)() for each in end]
+    pairs = [(one, other) for one, other in zip(begin, last, strict=False) if one.shape == other.shape]
+    same = sum(int((other == one.to(other.dtype)).sum()) for one, other in pairs)
+    return [same, sum(each.numel() for each in last)]
 
 
 def tiny_model() -> torch.nn.Module:
@@ -174,8 +187,16 @@ def bfloat16_for_float16() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refused_as_on_cuda() -> Iterator[None]:
-    """Autocast on the CPU refuses binary cross entropy on probabilities, as it does on CUDA."""
+    """Autocast on the CPU refuses binary cross entropy on probabilities, and scalers bfloat16, as they do on CUDA."""
     import torch
+
+    unscale = torch._amp_foreach_non_finite_check_and_unscale_
+
+    def unscale_as_on_cuda(gradients: Any, *rest: Any) -> None:
+        if any(each.dtype is torch.bfloat16 for each in gradients):
+            name = "_amp_foreach_non_finite_check_and_unscale_cuda"
+            raise NotImplementedError(f"\"{name}\" not implemented for 'BFloat16' (emulated)")
+        unscale(gradients, *rest)
 
     def refuse(*_arguments: object, **_keywords: object) -> None:
         raise RuntimeError("binary_cross_entropy and BCELoss are unsafe to autocast (as on CUDA, emulated)")
@@ -185,6 +206,7 @@ def refused_as_on_cuda() -> Iterator[None]:
         warnings.simplefilter("ignore")  # it says that the CPU has a rule of its own, which is the point
         library.impl("binary_cross_entropy", refuse, "AutocastCPU", allow_override=True)  # type: ignore[no-untyped-call]
     try:
-        yield
+        with replaced(torch, "_amp_foreach_non_finite_check_and_unscale_", unscale_as_on_cuda):
+            yield
     finally:
         library._destroy()  # type: ignore[no-untyped-call]

@@ -64,6 +64,11 @@ class Accelerators:
             return False
         return not any(re.search(_ASKS_FOR_CUDA, text) for text in self._switches(region))
 
+    def runs_never_on_cuda(self, region: WrittenRegion) -> bool:
+        """Whether the source tells every device that a region may be for, and CUDA is none of them."""
+        types = self.devices.of(region.region)
+        return ANY not in types and "cuda" not in types
+
     def built_for_cuda_only(self, use: Use) -> bool:
         """Whether the path conditions of the scaler hold only where the device is CUDA."""
         return any(

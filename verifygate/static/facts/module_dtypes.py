@@ -87,7 +87,7 @@ class ModuleDtypes:
 
     def _of_call(self, call: ast.Call, frame: Frame, steps: int) -> Found:
         if isinstance(call.func, ast.Attribute):
-            if cast := self._cast(call, frame):
+            if cast := self.cast(call, frame):
                 return cast
             if call.func.attr in _KEEP or call.func.attr in _PARTS or self._is_move(call, frame):
                 return self.of(call.func.value, frame, steps + 1)
@@ -98,7 +98,7 @@ class ModuleDtypes:
             return self._returned(call, frame, steps)
         return self._given(call, frame)
 
-    def _cast(self, call: ast.Call, frame: Frame) -> Found:
+    def cast(self, call: ast.Call, frame: Frame) -> Found:
         """What `model.half()`, `model.to(dtype)` and `model.to(device, dtype=dtype)` make of a module."""
         func = call.func
         place = Location(frame.function, call)
@@ -123,7 +123,7 @@ class ModuleDtypes:
 
     def _is_move(self, call: ast.Call, frame: Frame) -> bool:
         """`model.to(device)`, which says no dtype."""
-        return isinstance(call.func, ast.Attribute) and call.func.attr == "to" and not self._cast(call, frame)
+        return isinstance(call.func, ast.Attribute) and call.func.attr == "to" and not self.cast(call, frame)
 
     def _given(self, call: ast.Call, frame: Frame) -> Found:
         """The dtype that a constructor is told: `nn.Linear(4, 4, dtype=torch.half)`."""
@@ -226,7 +226,7 @@ class ModuleDtypes:
                 continue
             if self._leaves(call, expr, function):
                 continue
-            if cast := self._cast(call, frame):
+            if cast := self.cast(call, frame):
                 alone = [each for each in self.enclosing.conditions(call, function) if each not in around]
                 yield cast, not alone
 
@@ -246,7 +246,7 @@ class ModuleDtypes:
         owner, text = frame.function.owner, ast.unparse(expr)
         methods = owner.methods.values() if owner is not None and text.startswith("self.") else ()
         return any(
-            _root(call) == text and bool(self._cast(call, self.evaluator.root_frame(method)))
+            _root(call) == text and bool(self.cast(call, self.evaluator.root_frame(method)))
             for method in methods
             if method is not frame.function
             for call in method.calls

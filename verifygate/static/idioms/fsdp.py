@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate.base.records import record
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Frame, Object, Value
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Object, Value
 
 _CLASS = "FullyShardedDataParallel"
 _FROM = ("torch.distributed.fsdp.", "fairscale.")
-_POLICY_ARGUMENTS = frozenset({"mixed_precision", "mp_policy"})
-_POLICIES = frozenset({"MixedPrecision", "MixedPrecisionPolicy"})
 _STRATEGY = 2
 """Where torch's wrapper takes the strategy, given by position."""
 
@@ -175,35 +170,6 @@ class Sharding:
                         return True
         name = ast.unparse(model)
         return any(_names_own_clip(call, name) for call in place.function.calls)
-
-
-def policies_of_float16(analysis: Analysis) -> Iterator[Location]:
-    """The calls that shard a model and have it compute in float16 by `param_dtype` of a policy."""
-    for call, function in analysis.calls:
-        given = [word.value for word in call.keywords if word.arg in _POLICY_ARGUMENTS]
-        frame = analysis.evaluator.root_frame(function)
-        for value in (each for policy in given for each in analysis.evaluator.values(policy, frame)):
-            if isinstance(value, ExternalResult) and value.name.rpartition(".")[2] in _POLICIES:
-                dtypes = [
-                    analysis.dtype_values.of(each, home)
-                    for made, home in value.calls
-                    for each in (*made.args[:1], *(word.value for word in made.keywords if word.arg == "param_dtype"))
-                ]
-                if dtypes and Dtype.FLOAT16 in dtypes[-1]:
-                    yield Location(function, call)
-                    break
-
-
-def is_run_of(wrap: Location, call: ast.Call, frame: Frame, analysis: Analysis) -> bool:
-    """Whether a call runs the model that a call shards: what that call gives, or the model that it was given."""
-    if call is wrap.node:
-        return False
-    values = analysis.evaluator.values(call.func, frame)
-    if any(isinstance(each, ExternalResult) and any(made is wrap.node for made, _ in each.calls) for each in values):
-        return True
-    sharded: ast.Call = wrap.node  # type: ignore[assignment]
-    named = sharded.args[0] if sharded.args and last_name(sharded.func) == "fully_shard" else None
-    return named is not None and wrap.function is frame.function and ast.unparse(named) == ast.unparse(call.func)
 
 
 def holds_one(expr: ast.expr, calls: list[ast.Call]) -> bool:

@@ -1,4 +1,4 @@
-"""Optimizers over float16 parameters, which a cast or a dtype made half, and the scalers that step them."""
+"""Optimizers over half parameters, which a cast or a dtype made so, and the scalers that step them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
-from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_some
+from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_copies, takes_some
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
@@ -25,12 +25,14 @@ Refused = tuple[ModuleDtype, Location, Location]
 
 @record(eq=False)
 class HalfOptimizer:
-    """A call that builds an optimizer of torch over parameters that may be float16."""
+    """A call that builds an optimizer over parameters that may be of a half dtype."""
 
     name: str
     call: ast.Call
     function: Function
     way: ModuleDtype
+    model: ast.expr
+    """Whose parameters it has."""
 
     @property
     def place(self) -> Location:
@@ -41,32 +43,45 @@ class HalfOptimizer:
         return {word.arg: word.value for word in self.call.keywords}
 
 
-def half_optimizers(analysis: Analysis) -> Iterator[HalfOptimizer]:
-    """The optimizers of torch over float16 parameters, where a function of the picked modules builds them."""
+def half_optimizers(
+    analysis: Analysis, dtype: Dtype = Dtype.FLOAT16, packages: tuple[str, ...] = (_OPTIMIZERS,)
+) -> Iterator[HalfOptimizer]:
+    """The optimizers of torch over parameters of a half dtype, where a function of the picked modules builds them."""
     for call, function in analysis.calls:
         if not last_name(call.func)[:1].isupper() and "optim" not in ast.unparse(call.func):
             continue
         frame = analysis.evaluator.root_frame(function)
         values = analysis.evaluator.values(call.func, frame)
         names = [each.name for each in values if isinstance(each, ExternalName)]
-        if len(names) != len(values) or not names or not names[0].startswith(_OPTIMIZERS) or "lr_sch" in names[0]:
+        if len(names) != len(values) or not names or not names[0].startswith(packages) or "lr_sch" in names[0]:
             continue
-        if (way := half_way(call, frame, analysis)) is not None:
-            yield HalfOptimizer(names[0].removeprefix(_OPTIMIZERS), call, function, way)
+        for model, way in half_models(call, frame, analysis, dtype):
+            yield HalfOptimizer(names[0].rpartition(".")[2], call, function, way, model)
+            break
 
 
 def half_way(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
-    """The way in which the parameters that an optimizer is given may be float16.
+    """The way in which the parameters that an optimizer is given may be float16."""
+    return next((way for _, way in half_models(call, frame, analysis, Dtype.FLOAT16)), None)
 
-    None where only some of a module's parameters are taken: those that are trained may be float32.
+
+def half_models(
+    call: ast.Call, frame: Frame, analysis: Analysis, dtype: Dtype
+) -> Iterator[tuple[ast.expr, ModuleDtype]]:
+    """The models whose parameters an optimizer is given that may be of a half dtype, each with the way in which.
+
+    None where only some of a module's parameters are taken: those that are trained may be float32. Nor where it is
+    given copies in float32.
     """
     given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
-    if not given or takes_some(given[0], frame) or _is_lifted(frame.function, analysis):
-        return None
+    if not given or takes_some(given[0], frame) or takes_copies(given[0], frame):
+        return
+    if _is_lifted(frame.function, analysis):
+        return
     for model in models_in(given[0], frame, analysis.evaluator):
-        if (way := analysis.module_dtypes.may_be(Dtype.FLOAT16, model, frame)) is not None:
-            return None if _is_lifted(way.cast.function, analysis) else way
-    return None
+        way = analysis.module_dtypes.may_be(dtype, model, frame)
+        if way is not None and not _is_lifted(way.cast.function, analysis):
+            yield model, way
 
 
 def takes_unfrozen(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:

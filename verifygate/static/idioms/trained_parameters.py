@@ -43,6 +43,17 @@ def takes_some(given: ast.expr, frame: Frame) -> bool:
     )
 
 
+def takes_copies(given: ast.expr, frame: Frame) -> bool:
+    """Whether parameters are copied to float32 one by one: `[p.detach().float() for p in model.parameters()]`."""
+    exprs = [given, *(_bound_to(given.id, frame) if isinstance(given, ast.Name) else ())]
+    return any(
+        isinstance(each, ast.ListComp | ast.GeneratorExp)
+        and any(isinstance(node, ast.Attribute) and node.attr in ("float", "float32") for node in walk(each.elt))
+        for expr in exprs
+        for each in walk(expr)
+    )
+
+
 def is_built_for(model: str, function: Function, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool:
     """Whether a function builds what `optimizer` is in `frame`, as far as it is known, with parameters of `model`."""
     given = [models for models in _given(optimizer, frame, evaluator) if models]

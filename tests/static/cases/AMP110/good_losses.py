@@ -78,13 +78,6 @@ def second_region(model, criterion, scaler, batches):
         scaler.scale(loss).backward()
 
 
-def wide_range(model, criterion, batches):
-    for inputs, targets in batches:
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            outputs = model(inputs)
-        criterion(outputs, targets).backward()
-
-
 def targets_from_a_frozen_net(model, teacher, criterion, scaler, batches):
     for inputs, _ in batches:
         with torch.no_grad(), torch.autocast("cuda"):

@@ -35,16 +35,6 @@ class Plain(nn.Module):
         return self.last(values)
 
 
-class InBfloat(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.last = nn.Linear(6, 3)
-
-    @torch.autocast("cuda", dtype=torch.bfloat16)
-    def forward(self, values):
-        return self.last(values)
-
-
 def step(loss, optimizer, scaler):
     scaler.scale(loss).backward()
     scaler.step(optimizer)
@@ -53,7 +43,7 @@ def step(loss, optimizer, scaler):
 
 
 def train(batches, optimizer, scaler):
-    casting, normalising, plain, in_bfloat = Casting(), Normalising(), Plain(), InBfloat()
+    casting, normalising, plain = Casting(), Normalising(), Plain()
     for values, labels in batches:
         loss = nn.functional.cross_entropy(casting(values), labels)
         step(loss, optimizer, scaler)
@@ -64,9 +54,6 @@ def train(batches, optimizer, scaler):
         step(loss, optimizer, scaler)
         with torch.autocast("cuda", dtype=torch.float16):
             loss = nn.functional.cross_entropy(plain(values), labels)
-        step(loss, optimizer, scaler)
-        scores = in_bfloat(values)
-        loss = nn.functional.cross_entropy(scores, labels)
         step(loss, optimizer, scaler)
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision
 
-POLICY = MixedPrecision(param_dtype=torch.float16)
+POLICY = MixedPrecision(param_dtype=torch.float16)  # expect: AMP305 likely
 
 
 def sharded(net):
@@ -16,6 +16,6 @@ def train(net, batches):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for inputs, targets in batches:
         error = nn.functional.mse_loss(model(inputs), targets)
-        error.backward()  # expect: AMP305 likely
+        error.backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -1,12 +1,12 @@
 """The loss is computed outside the region, on the half-precision outputs of the model.
 
 ## What it does
-Reports a loss, called after a float16 region and outside every other, that gets what a call in that region returned,
-where nothing casts it between. What a function of the project makes of outputs and targets is a loss where it is what
-goes through `scale` or `backward`; so is what is written out by hand with logarithms and exponentials. The region may
-be in the forward of the model, or in a function that hands the output to the caller who computes the loss. Losses of
-the project that cast their inputs themselves are left alone, and so are those of torch in which float32 targets promote
-the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
+Reports a loss, called after a region in float16 or bfloat16 and outside every other, that gets what a call in that
+region returned, where nothing casts it between. What a function of the project makes of outputs and targets is a loss
+where it is what goes through `scale` or `backward`; so is what is written out by hand with logarithms and exponentials.
+The region may be in the forward of the model, or in a function that hands the output to the caller who computes the
+loss. Losses of the project that cast their inputs themselves are left alone, and so are those of torch in which float32
+targets promote the outputs (`mse_loss`, `l1_loss`, `binary_cross_entropy_with_logits`).
 
 ## Why is this bad
 Inside the region autocast runs losses in float32. Outside it nothing does: logarithms, exponentials and sums run in
@@ -14,7 +14,9 @@ float16 and round or overflow, and the gradient of the output is float16, too, s
 
 ## What happens at run time
 Silent. Seen on torch 2.13 (CPU): with a mean loss the first step is skipped for inf, and the loss scale can never stay
-above 32768. With dtypes of a wide range (bfloat16) only precision is lost; that is not reported.
+above 32768. With bfloat16, whose range is wide, precision is lost, and the severity is low: over 1000 classes a cross
+entropy comes out as 11.125 in place of 11.230, and its gradients are wrong by 1.4 % (median), ten times what rounding
+the right ones to bfloat16 does.
 
 ## Example
 ```python
@@ -120,26 +122,26 @@ def check(analysis: Analysis) -> Iterable[Match]:
     found: dict[ast.Call, Match] = {}
     for region in analysis.written_regions.all:
         if region.is_active and region.around is None:
-            # without `**options`: a region that gets bfloat16 in them is reported, as it is where they are not told
-            if analysis.region_dtypes.of(region, reads_options=False) == {Dtype.BFLOAT16}:
-                continue
+            # without `**options`: one that gets bfloat16 in them counts as one whose dtype is not told
+            keeps_range = analysis.region_dtypes.of(region, reads_options=False) == {Dtype.BFLOAT16}
             function = region.function
             if region.block is not function.node:
                 for call, name in _losses_after(region.block, outputs_of(region, analysis), function, analysis):
-                    found.setdefault(call, _match(call, name, function, region))
+                    found.setdefault(call, _match(call, name, function, region, keeps_range))
             for call, name, home in _losses_of_callers(region, analysis):
-                found.setdefault(call, _match(call, name, home, region))
+                found.setdefault(call, _match(call, name, home, region, keeps_range))
     yield from found.values()
 
 
-def _match(call: ast.Call, name: str, function: Function, region: WrittenRegion) -> Match:
+def _match(call: ast.Call, name: str, function: Function, region: WrittenRegion, keeps_range: bool) -> Match:
     place = Location(function, call)
+    dtype = "bfloat16, with eight bits of precision" if keeps_range else "half precision"
     return Match(
         place,
-        f"`{statement_text(place)}` runs outside autocast on `{name}`, which the region leaves in half precision",
+        f"`{statement_text(place)}` runs outside autocast on `{name}`, which the region leaves in {dtype}",
         certain=False,
         steps=((region.place, "autocast region"),),
-        severity=None if _trains(function) else Severity.LOW,
+        severity=None if _trains(function) and not keeps_range else Severity.LOW,
     )
 
 

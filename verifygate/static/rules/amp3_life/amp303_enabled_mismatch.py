@@ -145,6 +145,8 @@ def _elsewhere(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | N
         return None
     if accelerators.built_for_cuda_only(use) or accelerators.has_one_for_each(use, region):
         return None  # there is no scaler then, which is another rule's, or another one
+    if accelerators.runs_never_on_cuda(region):
+        return None  # the scaler is misconstructed: AMP306
     return Match(
         region.place,
         "the region follows the device; its scaler is for CUDA, and off on other accelerators: float16 without a scale",

@@ -3,7 +3,8 @@
 ## What it does
 Reports a scaler that can be enabled while the regions whose losses it scales compute in bfloat16: always, because the
 dtype is written there, or for one of the configurations between which the dtype is chosen. Also a condition that is
-the wrong way round (on for bfloat16, off for float16), and one that names bfloat16 beside float16.
+the wrong way round (on for bfloat16, off for float16), and one that names bfloat16 beside float16. A model that FSDP
+runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions.
 
 ## Why is this bad
 bfloat16 has the exponent range of float32: no gradient that float32 holds flushes to zero in it, so there is nothing
@@ -69,6 +70,7 @@ from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.constructor_arguments import built_by
 from verifygate.static.amp.roles import ScalerOrigin
+from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import (
@@ -79,6 +81,7 @@ from verifygate.static.facts.dtype_predicates import (
     requires_float16,
 )
 from verifygate.static.facts.scaler_regions import Use
+from verifygate.static.idioms.sharding_policies import shard_calls
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.values.domain import Frame
@@ -103,8 +106,36 @@ def check(analysis: Analysis) -> Iterable[Match]:
     """Every scaler that may be on for bfloat16."""
     for scaler in analysis.scaler_allocations:
         if not scaler.off:
-            for use in analysis.scaler_regions.uses(scaler):
+            uses = analysis.scaler_regions.uses(scaler)
+            for use in uses:
                 yield from _judge(use, analysis)
+            if not any(use.regions for use in uses):
+                yield from _for_a_policy(scaler, analysis)
+
+
+def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
+    """A scaler of no region, in a program whose model FSDP runs in bfloat16 by its policy."""
+    above = analysis.call_graph.above(scaler.function)
+    for shard in shard_calls(analysis):
+        dtypes = {policy.parameters for policy in shard.policies}
+        if dtypes != {frozenset({Dtype.BFLOAT16})} or not analysis.path_conditions.agree(shard.place, scaler.place):
+            continue
+        if not above & analysis.call_graph.above(shard.function):
+            continue
+        asked = scaler.enabled is not None or bool(analysis.enclosing.conditions(scaler.call, scaler.function))
+        if asked and any(
+            mentions_dtype(text)
+            for use in analysis.scaler_regions.uses(scaler)
+            for text, _ in analysis.scaler_regions.conditions(use)
+        ):
+            continue
+        yield Match(
+            scaler.place,
+            "the scaler scales losses that a sharded model computes in bfloat16 by its policy, which needs none",
+            certain=not asked and shard.function is scaler.function,
+            steps=((scaler.place, "the scaler"), (shard.policies[0].place, "the policy")),
+        )
+        return
 
 
 def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:

@@ -79,9 +79,10 @@ from verifygate.static.facts.dtype_predicates import requires_bfloat16
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.scaler_regions import Use
 from verifygate.static.facts.step_tensors import names_in
-from verifygate.static.idioms.fsdp import holds_one, is_run_of, policies_of_float16
+from verifygate.static.idioms.fsdp import holds_one
 from verifygate.static.idioms.loss_flow import backwards, bound_exprs, worked_out_from
 from verifygate.static.idioms.scaled_elsewhere import ScaledElsewhere
+from verifygate.static.idioms.sharding_policies import is_run_of, policies_of_float16
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
@@ -193,32 +194,33 @@ def _in_another_function(
 
 def _by_a_policy(elsewhere: ScaledElsewhere, analysis: Analysis) -> Iterable[Match]:
     """Models that FSDP runs in float16 by its policy, whose loss goes backward as it is."""
-    for wrap in policies_of_float16(analysis):
+    for policy, shards in policies_of_float16(analysis).items():
         for function in analysis.functions:
             if not _steps(function, analysis) or function.module.file.is_test:
                 continue
             frame = analysis.evaluator.root_frame(function)
-            runs = [call for call in function.calls if is_run_of(wrap, call, frame, analysis)]
+            runs = [each for each in function.calls if any(is_run_of(shard, each, frame, analysis) for shard in shards)]
             names = {name for name, exprs in bound_exprs(function).items() for each in exprs if holds_one(each, runs)}
             worked_out = worked_out_from(names, function, analysis)[0] if names else set()
             backward = next(
                 (
                     call
                     for call in function.calls
-                    if last_name(call.func) == "backward" and identifiers(call.func) & worked_out
+                    if last_name(call.func) == "backward"
+                    and (identifiers(call.func) & worked_out or holds_one(call.func, runs))
                 ),
                 None,
             )
             if backward is not None and not _is_scaled(backward, worked_out, function, elsewhere, analysis):
-                place = Location(function, backward)
                 yield Match(
-                    place,
-                    "the sharded model computes in float16 by its policy, and nothing scales the loss: "
+                    policy,
+                    "the sharded model computes in float16 by this policy, and nothing scales the loss: "
                     "small gradients become zero",
                     certain=False,
-                    steps=((wrap, "the policy"), (place, "the backward")),
+                    steps=((policy, "the policy"), (Location(function, backward), "the backward")),
                     remedy="scale the loss with a `ShardedGradScaler`, or compute in bfloat16",
                 )
+                break
 
 
 def _in_a_model(elsewhere: ScaledElsewhere, analysis: Analysis) -> Iterable[Match]:

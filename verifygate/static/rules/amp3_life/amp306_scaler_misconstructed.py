@@ -7,15 +7,19 @@ Reports
 - a string, or a switch such as `use_amp`, as the first argument of the deprecated constructors, which is the initial
   scale;
 - a keyword that the constructor does not have, such as `device_type`, `dtype`, or `device` for a deprecated one;
-- a growth factor that does not grow, or a backoff factor that does not back off.
+- a growth factor that does not grow, or a backoff factor that does not back off;
+- a scaler for CUDA, which is the default, where every region whose losses it scales is in float16, and the source tells
+  that each is for other devices only.
 
 ## Why is this bad
 Nothing checks the device, so the number is gone and the scaler starts at 65536, or stays on although it was to be off.
-With `GradScaler(use_amp)` the initial scale is 1, or 0, and the scaler is on in both cases.
+With `GradScaler(use_amp)` the initial scale is 1, or 0, and the scaler is on in both cases. A scaler for CUDA turns
+itself off where there is no CUDA, and float16 gradients are left without a scale.
 
 ## What happens at run time
 Silent on 2.13 for the first two: `torch.amp.GradScaler(1024.0)` has `init_scale` 65536 and the device 1024.0. Factors
-on the wrong side of 1 raise an AssertionError, keywords that are not there a TypeError.
+on the wrong side of 1 raise an AssertionError, keywords that are not there a TypeError. A scaler for CUDA on a machine
+without it warns (`torch.cuda.amp.GradScaler is enabled, but CUDA is not available. Disabling.`) and goes on.
 
 ## Example
 ```python
@@ -66,6 +70,7 @@ from collections.abc import Iterable
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.rule import Match, Rule
 from verifygate.static.values.domain import ExternalName, Literal
 from verifygate.torch_names import GRAD_SCALERS
@@ -92,6 +97,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for scaler in analysis.scaler_allocations:
         if scaler.sharded:
             continue
+        yield from _for_another_device(scaler, analysis)
         frame = analysis.evaluator.root_frame(scaler.function)
         values = analysis.evaluator.values(scaler.call.func, frame)
         names = {value.name for value in values if isinstance(value, ExternalName)}
@@ -101,6 +107,30 @@ def check(analysis: Analysis) -> Iterable[Match]:
         if names <= _PLAIN and all(isinstance(value, ExternalName) for value in values):
             yield from _keywords(scaler, old)
         yield from _factors(scaler, analysis)
+
+
+def _for_another_device(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
+    """A scaler for CUDA that serves float16 regions for other devices only."""
+    accelerators = analysis.accelerators
+    for use in () if scaler.off else analysis.scaler_regions.uses(scaler):
+        if not use.regions or not accelerators.is_for_cuda(use) or accelerators.built_for_cuda_only(use):
+            continue
+        if not all(accelerators.runs_never_on_cuda(region) for region in use.regions):
+            continue
+        if any(accelerators.has_one_for_each(use, region) for region in use.regions):
+            continue
+        region = use.regions[0]
+        if all(analysis.region_dtypes.of(each) == {Dtype.FLOAT16} for each in use.regions):
+            devices = " or ".join(sorted(analysis.devices.of(region.region)))
+            yield Match(
+                scaler.place,
+                f"the scaler is for CUDA, and what it scales runs on {devices}: without CUDA it turns itself off, "
+                "and float16 is left without a scale",
+                certain=False,
+                steps=((scaler.place, "the scaler"), (region.place, "the region")),
+                remedy="build the scaler for the same device: `torch.amp.GradScaler(device)`",
+            )
+            return
 
 
 def _first(scaler: ScalerAllocation, old: bool, analysis: Analysis) -> Iterable[Match]:

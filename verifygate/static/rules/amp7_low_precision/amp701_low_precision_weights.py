@@ -1,0 +1,132 @@
+"""An optimizer with small steps trains weights in bfloat16 that have no float32 master copy.
+
+## What it does
+Reports an Adam of torch or of bitsandbytes over parameters that a cast or a `dtype` made bfloat16, if its learning rate
+is not above 1e-3, or is not told.
+
+## Why is this bad
+bfloat16 has eight bits of precision: between 0.0625 and 0.125 its neighbours are 0.0005 apart. A step of Adam is about
+as long as the learning rate. What is smaller than half the distance to the next number is rounded away, each time anew:
+the weight stays as it is, however long the training. The same holds for the state: the second moment never decays,
+because `beta2` 0.999 rounds to 1, and so do weight decay and averages.
+
+## What happens at run time
+Silent on every torch. On 2.13 (CPU), 97 % of the weights of a small net are bit for bit the same after 200 steps of
+AdamW at a learning rate of 1e-5; in float32 none is. The loss falls more slowly, or stands still.
+
+## Example
+```python
+import torch
+
+
+def train(model, loss_fn, batches):
+    model.to(torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_fn(model(inputs.bfloat16()), targets)
+        loss.backward()
+        optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+
+
+def train(model, loss_fn, batches, device):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = loss_fn(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+```
+
+## Fix safety
+No fix: float32 weights and autocast need twice the memory for the weights. Where that is not there, an optimizer that
+rounds stochastically (torchao's `AdamW8bit(bf16_stochastic_round=True)`), one that sums what was lost (Kahan), or an
+engine that keeps master weights (DeepSpeed) does it.
+
+## What it cannot see
+Optimizers of other packages: some round stochastically, some keep master weights. Parameters that are chosen one by
+one, and models of which a part is frozen: what is trained may be float32. Dtypes from configurations. Where the model
+is handed to a framework that may keep master weights, the finding is not certain. Weights in float16 are reported by
+AMP401 where a scaler steps them, and by AMP402 for the epsilon; those that FSDP shards by a policy, by AMP802.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html
+- https://docs.pytorch.org/ao/stable/api_reference/api_ref_optim.html
+"""
+
+from collections.abc import Iterator
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.idioms.half_weights import HalfOptimizer, half_optimizers
+from verifygate.static.idioms.master_weights import has_master_weights, is_frozen_by, may_have_master_weights
+from verifygate.static.idioms.sharding_policies import is_sharded_by_a_policy
+from verifygate.static.rule import Match, Rule
+
+RULE = Rule(
+    code="AMP701",
+    name="low-precision-weights",
+    severity=Severity.HIGH,
+    summary="bfloat16 weights without a float32 master copy are trained in steps that round away",
+    remedy="keep the weights in float32 and compute under autocast, or use an optimizer that rounds stochastically",
+    words=(),
+    beside=(r"optim\.|Adam",),
+    proof="weights-moved",
+)
+
+_PACKAGES = ("torch.optim.", "bitsandbytes.optim.")
+_DEFAULT_RATES = {
+    **dict.fromkeys(("Adam", "AdamW", "RAdam"), 1e-3),
+    "NAdam": 2e-3,
+    "Adamax": 2e-3,
+    "RMSprop": 1e-2,
+    **dict.fromkeys(("Adam8bit", "AdamW8bit", "PagedAdamW8bit", "PagedAdamW", "PagedAdamW32bit", "AdamW32bit"), 1e-3),
+}
+"""Optimizers whose step is about as long as the learning rate -> the rate that they have by default."""
+_SMALL = 1e-3
+"""A step of this length is lost by weights above 0.5, and one of 1e-4 by those above 0.03."""
+
+
+def looks_beside(analysis: Analysis) -> bool:
+    """Whether any file of the project has a word of the dtype."""
+    return any(b"bfloat16" in file.data for file in analysis.program.sources)
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Every such optimizer whose parameters surely are bfloat16, or may be."""
+    for half in half_optimizers(analysis, Dtype.BFLOAT16, _PACKAGES):
+        if half.function.module.file.is_test or half.name not in _DEFAULT_RATES:
+            continue
+        if has_master_weights(half, analysis) or is_frozen_by(half, analysis):
+            continue
+        rate, is_known = _rate(half, analysis)
+        frame = analysis.evaluator.root_frame(half.function)
+        if rate > _SMALL or not (is_known or half.way.sure) or is_sharded_by_a_policy(half.model, frame, analysis):
+            continue
+        told = f"by about {rate:g}" if is_known else "by about the learning rate"
+        alone = not analysis.enclosing.conditions(half.call, half.function)
+        yield Match(
+            half.place,
+            f"`{half.name}` steps bfloat16 weights {told}, and nothing keeps what rounding takes away: "
+            "steps below half the distance to the next number are lost",
+            certain=half.way.sure and is_known and alone and not may_have_master_weights(half, analysis),
+            steps=((half.way.cast, "the weights are made bfloat16"), (half.place, "the optimizer")),
+            cause=half.way.cast,
+        )
+
+
+def _rate(half: HalfOptimizer, analysis: Analysis) -> tuple[float, bool]:
+    """The learning rate of an optimizer, and whether the source says it; 0 where it does not."""
+    options = half.options
+    given = options.get("lr") or (half.call.args[1] if len(half.call.args) > 1 else None)
+    if given is None:
+        return (0.0, False) if None in options else (_DEFAULT_RATES[half.name], True)
+    number = analysis.constants.number(given, analysis.evaluator.root_frame(half.function))
+    return (0.0, False) if number is None else (number, True)

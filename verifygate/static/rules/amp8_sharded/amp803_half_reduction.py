@@ -1,0 +1,125 @@
+"""Ranks add up their gradients in half precision.
+
+## What it does
+Reports a mixed-precision policy of FSDP by which gradients are reduced in float16 or bfloat16: one that says so in
+`reduce_dtype`, or has a half `param_dtype` and no `reduce_dtype`. Also DDP's `fp16_compress_hook` in a program with a
+live GradScaler.
+
+## Why is this bad
+What a rank adds to a sum is rounded to the eight bits of bfloat16, once for each rank on the way; the more ranks, the
+more is lost, and small gradients beside large ones are lost first. In float16 sums also overflow, and scaled gradients
+overflow first: the scale settles lower than the training needs.
+
+## What happens at run time
+Silent on every torch. On 2.13 (two gloo ranks, CPU) the same training ends in other weights than with a reduction in
+float32. Two ranks lose little; for the large runs that torch's own examples are for, they reduce in float32.
+
+## Example
+```python
+import torch
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+
+def train(model, loss_fn, batches):
+    fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_fn(model(inputs).float(), targets)
+        loss.backward()
+        optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+
+def train(model, loss_fn, batches):
+    fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for inputs, targets in batches:
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_fn(model(inputs).float(), targets)
+        loss.backward()
+        optimizer.step()
+```
+
+## Fix safety
+No fix: it doubles what ranks send each other, which may have been the reason.
+
+## What it cannot see
+How many ranks there will be. Policies whose dtypes come from a configuration, and hooks of the project's own.
+
+## References
+- https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
+- https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html
+"""
+
+import re
+from collections.abc import Iterator
+
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import HALVES
+from verifygate.static.idioms.sharding_policies import SHARDING, shard_calls
+from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.symbols.location import Location
+from verifygate.static.syntax.names import last_name
+
+RULE = Rule(
+    code="AMP803",
+    name="half-reduction",
+    severity=Severity.LOW,
+    summary="ranks add up their gradients in half precision",
+    remedy="reduce in float32: `reduce_dtype=torch.float32`",
+    words=(*SHARDING, "fp16_compress_hook"),
+    proof="final-weights-of-ranks",
+)
+
+_HOOK = re.compile(r"torch\.distributed\.algorithms\.ddp_comm_hooks\.default(_hooks)?\.fp16_compress_hook")
+
+
+def check(analysis: Analysis) -> Iterator[Match]:
+    """Each policy with which a model is sharded, and each hook beside a scaler."""
+    seen: set[Location] = set()
+    for shard in shard_calls(analysis):
+        for policy in shard.policies:
+            if policy.place in seen or not policy.reduction or not policy.reduction <= HALVES:
+                continue
+            seen.add(policy.place)
+            dtype = " or ".join(sorted(policy.reduction))
+            why = "" if policy.says_reduction else ", the dtype of `param_dtype`, because it has no `reduce_dtype`"
+            yield Match(
+                policy.place,
+                f"by this policy ranks add up their gradients in {dtype}{why}",
+                steps=((policy.place, "the policy"), (shard.place, "the model is sharded")),
+            )
+    yield from _hooks(analysis)
+
+
+def _hooks(analysis: Analysis) -> Iterator[Match]:
+    """Hooks that send gradients in float16, where a live scaler multiplies them first."""
+    for call, function in analysis.calls:
+        if last_name(call.func) != "register_comm_hook":
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        given = [*call.args[1:], *(word.value for word in call.keywords)]
+        if not any(_HOOK.fullmatch(analysis.roles.known_name(each, frame)) for each in given):
+            continue
+        place = Location(function, call)
+        above = analysis.call_graph.above(function)
+        for scaler in analysis.scaler_allocations:
+            if scaler.off or not above & analysis.call_graph.above(scaler.function):
+                continue
+            if analysis.path_conditions.agree(place, scaler.place):
+                yield Match(
+                    place,
+                    f"`{statement_text(place)}` sends the gradients in float16, multiplied by the scale: "
+                    "they overflow at a lower scale than the backward itself does",
+                    certain=False,
+                    steps=((place, "the hook"), (scaler.place, "the scaler")),
+                    remedy="use `bf16_compress_hook`, or none: DDP sends float32 gradients then",
+                )
+                break
