@@ -11,6 +11,13 @@ from typing import Any
 import pytest
 
 from verifygate.cli import main
+from verifygate.execution.session import Session
+from verifygate.execution.stream import Record
+from verifygate.execution.trace_judgement import Recorded, trace_check
+from verifygate.model import Status, TraceSummary
+from verifygate.process.subject import Completed
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 
 pytest.importorskip("torch")
 
@@ -130,6 +137,26 @@ for number in range(8):
 def test_regions_that_are_lost_while_the_scaler_lives(probe: Probe, old: str, new: str, found: list[object]):
     text = LOST.replace(old, new)
     assert _found(probe(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("stepped", "status", "said"),
+    [
+        ((), Status.NOT_APPLICABLE, "no audited file mentions AMP"),
+        (
+            ("AdamW: 4 of 4 tensors float16",),
+            Status.NOT_MEASURED,
+            "no test ran autocast or a live scaler; stepped in the tests: AdamW: 4 of 4 tensors float16",
+        ),
+    ],
+)
+def test_tests_that_step_half_weights_are_never_called_free_of_amp(stepped: tuple[str, ...], status: Status, said: str):
+    """The source names no AMP, and still it trains in low precision."""
+    completed = Completed((), 0, False, 1.0, "", "", 0)
+    session = Session((), completed, Record(), Path(), Path())
+    runs = [Recorded(TraceSummary(not_float32=stepped), (), 0)]
+    check = trace_check(runs, session, on=True, sources=Sources([SourceFile("train.py", b"x = 1\n")]), asked=())
+    assert (check.status, check.actual) == (status, said)
 
 
 def test_half_precision_without_a_region_is_said(probe: Probe):
