@@ -122,3 +122,23 @@ def out_of_sight(model, batches, optimizer, scaler, engine):
             loss.backward()
             clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
+
+
+def raises_without_a_scaler(model, batches, options):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda") if options.precision == "fp16" else None
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(inputs), targets)
+        if scaler is not None:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        if options.clips:
+            scaler.unscale_(optimizer)
+            clip_grad_norm_(model.parameters(), 1.0)
+        if scaler is not None:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()

@@ -107,11 +107,21 @@ def check(analysis: Analysis) -> Iterator[Match]:
 def _one_sided_events(analysis: Analysis) -> Iterator[Match]:
     """The clips and zero_grads of one branch, but for those whose counterpart may be a call that is not followed."""
     for report in analysis.violations(RULE.code):
+        if _ends_the_run(report, analysis):
+            continue
         if unseen := _may_clip(report, analysis):
             reason = f"`{statement_text(unseen)}` may do what `{statement_text(report.place)}` does in the other branch"
             analysis.gave_up(unseen, reason, RULE.code)
             continue
         yield Match(report.place, _message(report), certain=False, steps=report.path)
+
+
+def _ends_the_run(report: ViolationReport, analysis: Analysis) -> bool:
+    """Whether no condition keeps an event from the other branch, but a method that None does not have."""
+    own, other = report.path[-2][0], report.shown_at
+    if report.place.function is not other.function or own == other:
+        return False
+    return analysis.path_conditions.agree(report.place, other)
 
 
 def _message(report: ViolationReport) -> str:
