@@ -77,7 +77,7 @@ RULE = Rule(
     summary="bfloat16 weights without a float32 master copy are trained in steps that round away",
     remedy="keep the weights in float32 and compute under autocast, or use an optimizer that rounds stochastically",
     words=(),
-    beside=(r"optim\.|Adam",),
+    beside=(r"optim\.|Adam", r"bfloat16|dtype"),
     proof="weights-moved",
 )
 
