@@ -32,7 +32,7 @@ def by_a_dtype_in_place(batches, device):
 
 def by_default_rate(batches):
     layers = nn.Linear(8, 8, dtype=torch.bfloat16)
-    opt = torch.optim.AdamW(layers.parameters())  # expect: AMP701
+    opt = torch.optim.AdamW(layers.parameters())  # expect: AMP701 likely
     for batch in batches:
         layers(batch).mean().backward()
         opt.step()

@@ -2,7 +2,8 @@
 
 ## What it does
 Reports an Adam of torch or of bitsandbytes over parameters that a cast or a `dtype` made bfloat16, if its learning rate
-is not above 1e-3, or is not told.
+is not above 1e-3, or is not told. Above 1e-4 only large weights lose their updates: the severity is medium then, and
+the finding is not certain.
 
 ## Why is this bad
 bfloat16 has eight bits of precision: between 0.0625 and 0.125 its neighbours are 0.0005 apart. A step of Adam is about
@@ -77,7 +78,7 @@ RULE = Rule(
     summary="bfloat16 weights without a float32 master copy are trained in steps that round away",
     remedy="keep the weights in float32 and compute under autocast, or use an optimizer that rounds stochastically",
     words=(),
-    beside=(r"optim\.|Adam",),
+    beside=(r"optim\.|Adam", r"bfloat16|dtype"),
     proof="weights-moved",
 )
 
@@ -91,7 +92,9 @@ _DEFAULT_RATES = {
 }
 """Optimizers whose step is about as long as the learning rate -> the rate that they have by default."""
 _SMALL = 1e-3
-"""A step of this length is lost by weights above 0.5, and one of 1e-4 by those above 0.03."""
+"""A step of this length is lost by weights above 0.5: by some, and by the state."""
+_TINY = 1e-4
+"""One of this length is lost by weights above 0.06: by most."""
 
 
 def looks_beside(analysis: Analysis) -> bool:
@@ -116,7 +119,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
             half.place,
             f"`{half.name}` steps bfloat16 weights {told}, and nothing keeps what rounding takes away: "
             "steps below half the distance to the next number are lost",
-            certain=half.way.sure and is_known and alone and not may_have_master_weights(half, analysis),
+            certain=half.way.sure
+            and is_known
+            and rate <= _TINY
+            and alone
+            and not may_have_master_weights(half, analysis),
+            severity=None if rate <= _TINY else Severity.MEDIUM,
             steps=((half.way.cast, "the weights are made bfloat16"), (half.place, "the optimizer")),
             cause=half.way.cast,
         )
