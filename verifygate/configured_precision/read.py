@@ -57,11 +57,15 @@ class ConfiguredPrecision:
         found += [setting for each in commands for setting in each.settings]
         return tuple(sorted(found, key=lambda each: (each.path, each.line, each.key)))
 
-    def of(self, framework: str, sources: Collection[str]) -> list[Setting]:
-        """The settings for a framework that programs with these sources name; else those that no source names."""
+    def of(self, framework: str, path: str, programs: Collection[str]) -> list[Setting]:
+        """The settings for a framework that concern a source, which runs in these programs.
+
+        They are those in files that one of the programs names; else those in files that nothing names, and that lie
+        beside the source, above it, or in a folder there.
+        """
         told = [each for each in self.settings if each.framework == framework]
-        named = [each for each in told if any(path in sources for path in each.programs)]
-        return named or [each for each in told if not each.programs]
+        named = [each for each in told if any(program in programs for program in each.programs)]
+        return named or [each for each in told if not each.programs and _lies_near(each.path, path)]
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -135,15 +139,14 @@ class ConfiguredPrecision:
             by_path.setdefault(each.path, []).append(each)
         for source in self._sources:
             last: dict[str, Setting] = {}
-            for each in composed(source, self._document):
-                if isinstance(each, NotComposed):
-                    self.unread.append(
-                        Unread(each.path, each.line, f"`{each.entry}` is chosen when the program starts")
-                    )
+            for part in composed(source, self._document):
+                if isinstance(part, NotComposed):
+                    reason = f"`{part.entry}` is chosen when the program starts"
+                    self.unread.append(Unread(part.path, part.line, reason))
                     continue
-                yield each.path, each.place, source.path
-                for setting in by_path.get(each.path, ()):
-                    key = ".".join((*each.group, setting.key))
+                yield part.path, part.place, source.path
+                for setting in by_path.get(part.path, ()):
+                    key = ".".join((*part.group, setting.key))
                     if (earlier := last.get(key)) is not None:
                         dropped.add((earlier.path, earlier.key))
                     last[key] = setting
@@ -179,6 +182,12 @@ class ConfiguredPrecision:
 
 def _reached(setting: Setting, reach: str, programs: tuple[str, ...]) -> Setting:
     return replace(setting, reach=reach, programs=programs) if reach else setting
+
+
+def _lies_near(path: str, source: str) -> bool:
+    """Whether a file lies in a folder of the source's, or in a folder right below one."""
+    folder = posixpath.dirname(path)
+    return any(f"{source}/".startswith(f"{each}/" if each else "") for each in (folder, posixpath.dirname(folder)))
 
 
 def _train(sources: Sources) -> bool:
