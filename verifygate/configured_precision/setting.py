@@ -16,8 +16,19 @@ OWN = ""
 
 FLOAT16, BFLOAT16, FLOAT32 = "float16", "bfloat16", "float32"
 
+_SWITCHES = {
+    "fp16": FLOAT16,
+    "float16": FLOAT16,
+    "fp16_full_eval": FLOAT16,
+    "amp": FLOAT16,
+    "bf16": BFLOAT16,
+    "bfloat16": BFLOAT16,
+    "bf16_full_eval": BFLOAT16,
+    "pure_bf16": BFLOAT16,
+}
+"""Keys that switch a precision on -> its dtype."""
 _WORD = re.compile(
-    r"(?P<true>true|pure)|(?P<b>bf16|bfloat16)|(?P<h>fp16|float16|half|(?<![\d.])16(?![\d.]))"
+    r"(?P<b>bf16|bfloat16)|(?P<h>fp16|float16|half|(?<![\d.])16(?![\d.]))"
     r"|(?P<f>fp32|float32|tf32|(?<![\d.])32(?![\d.])|^no$|^none$)"
 )
 
@@ -57,14 +68,18 @@ class Setting:
         return self.value.lower() in ("", "no", "none", "null", "false", "off")
 
     @property
+    def switch(self) -> str:
+        """`fp16` of `fp16: true` and of `fp16.enabled: true`; empty for a key whose value names the precision."""
+        last = self.key.removesuffix(".enabled").rpartition(".")[2]
+        return last if last in _SWITCHES else ""
+
+    @property
     def dtype(self) -> str:
         """The dtype that products are computed in where it holds; empty where that cannot be told."""
         if self.is_interpolated or self.aspect in ("clip", "loss scale", "file"):
             return ""
-        if self.key.rpartition(".")[2] in ("fp16", "bf16") or self.key.endswith((".enabled",)):
-            switch = self.key.removesuffix(".enabled").rpartition(".")[2]
-            on = {"fp16": FLOAT16, "float16": FLOAT16, "bf16": BFLOAT16, "bfloat16": BFLOAT16}.get(switch, "")
-            return "" if self.is_off else on
+        if self.switch:
+            return "" if self.is_off else _SWITCHES[self.switch]
         return dtype_of(self.value)
 
     @property

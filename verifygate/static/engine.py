@@ -27,6 +27,7 @@ from verifygate.model import (
     Witness,
 )
 from verifygate.model.fingerprint import Fingerprints, fingerprint
+from verifygate.model.precision_contract import PrecisionContract
 from verifygate.protocol import Violation
 from verifygate.rule_codes import SuppressionProblem
 from verifygate.sources.file import SourceUnreadableError
@@ -34,6 +35,7 @@ from verifygate.sources.tree import Sources
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.causes import agreeing, one_per_cause
+from verifygate.static.contract.build import precision_contract
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Prefilter
@@ -66,6 +68,7 @@ class AnalysisResult:
     not_analysed: tuple[NotAnalysed, ...]
     not_followed: tuple[NotFollowed, ...]
     constructs: tuple[Construct, ...]
+    contract: PrecisionContract
     rules: tuple[str, ...]
     idle: tuple[str, ...]
     """Rules that ran and had nothing to look at: no file names what they are about."""
@@ -114,6 +117,8 @@ def analyse(
         kept = agreeing(kept, causes)
         if merged:
             kept = one_per_cause(kept, causes, sources)
+        with timings.part("precision contract"):
+            contract = precision_contract(analysis, sources)
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
         return AnalysisResult(
@@ -124,6 +129,7 @@ def analyse(
             not_analysed=lost,
             not_followed=_each_once(analysis.not_followed),
             constructs=constructs(analysis) if with_constructs else (),
+            contract=contract,
             rules=tuple(loaded),
             idle=tuple(code for code in loaded if code in picker.idle),
             too_new=tuple(code for code in asked if code not in loaded),

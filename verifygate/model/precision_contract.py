@@ -1,0 +1,72 @@
+"""The precision contract of a project: who drives mixed precision, and which dtype each part is declared to have."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from verifygate.base.records import record
+from verifygate.model.source_facts import NotFollowed
+
+NO_RUN = "no run"
+
+
+class Aspect(StrEnum):
+    """A part of training that has a precision, or the one who decides it."""
+
+    DRIVER = "driver"
+    """Who enters autocast and scales the loss."""
+    LOSS_SCALE = "loss scale"
+    WEIGHTS = "weights"
+    COMPUTE = "compute"
+    """Matrix products and convolutions of forward and backward."""
+    GRADIENTS = "gradients"
+    REDUCTION = "reduction"
+    """Of gradients over processes."""
+    ACCUMULATION = "accumulation"
+    OPTIMIZER_STATE = "optimizer state"
+    LOSS = "loss"
+    CHECKPOINT = "checkpoint"
+    EVALUATION = "evaluation"
+    EXPORT = "export"
+
+
+@record(kw_only=True, guarded=True)
+class Declaration:
+    """What one line says of an aspect."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    value: str
+    path: str
+    line: int
+    said_by: str = "code"
+    """`code` or `configuration`."""
+    note: str = ""
+    """Under what condition, or which code names the configuration."""
+    judged_by: str = ""
+    """Of a driver: `rules`, `configuration rules`; empty where nothing of it is judged."""
+
+
+@record(kw_only=True, guarded=True)
+class ContractRow:
+    """One aspect: what is declared, what a run showed, what could not be followed."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    aspect: Aspect
+    declared: tuple[Declaration, ...] = ()
+    seen: str = NO_RUN
+    """What the recorded run showed: `no run` without one, `not recorded` where the recorder does not look."""
+    not_followed: tuple[NotFollowed, ...] = ()
+
+
+@record(kw_only=True, guarded=True)
+class PrecisionContract:
+    """All aspects, in order; no rows where no training of torch is in sight."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    rows: tuple[ContractRow, ...] = ()
+
+    def row(self, aspect: Aspect) -> ContractRow | None:
+        return next((row for row in self.rows if row.aspect is aspect), None)

@@ -1,0 +1,159 @@
+"""What the project's own code declares: autocast regions, scalers, casts of the trained modules, plain training."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from verifygate.model.precision_contract import Aspect
+from verifygate.sources.tree import Sources
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.analysis import Analysis
+from verifygate.static.contract.fact import RULES, Fact
+from verifygate.static.facts.autograd_mode import CallerMode, is_off
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
+from verifygate.static.values.domain import ExternalName
+
+_CASTS = (b"half(", b"bfloat16", b"float16")
+_EXPORTS = re.compile(rb"\btorch\.(?:onnx\.export|export\.export|jit\.(?:trace|script))\(")
+_BACKWARD = b".backward("
+_IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
+
+
+def own_facts(analysis: Analysis, sources: Sources) -> Iterator[Fact]:
+    """What the picked modules declare themselves."""
+    yield from _regions(analysis)
+    yield from _scalers(analysis)
+    yield from _trained_weights(analysis)
+    yield from _exports(sources)
+
+
+def _regions(analysis: Analysis) -> Iterator[Fact]:
+    for region in analysis.written_regions.all:
+        if not region.is_active or region.function.module.file.is_test:
+            continue
+        place = region.place
+        evaluates = _evaluates(region, analysis)
+        aspect = Aspect.EVALUATION if evaluates else Aspect.COMPUTE
+        if not evaluates:
+            yield _driver("torch.autocast", place)
+        dtypes = analysis.region_dtypes.of(region)
+        note = _condition(region)
+        for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
+            yield Fact(aspect=aspect, value=str(dtype), note=note, path=place.path, line=place.line)
+        if Dtype.UNKNOWN not in dtypes:
+            continue
+        if analysis.region_dtypes.follows_device(region):
+            value = "autocast's default: float16 on CUDA, bfloat16 on a CPU"
+            yield Fact(aspect=aspect, value=value, note=note, path=place.path, line=place.line)
+        else:
+            written = region.region.dtype
+            text = f"`dtype={ast.unparse(written.expr)}`" if written is not None else "the region's context"
+            yield Fact(aspect=aspect, gap=f"{text[:80]} of the autocast region", path=place.path, line=place.line)
+
+
+def _driver(what: str, place: Location) -> Fact:
+    value = f"own code: {what}"
+    return Fact(aspect=Aspect.DRIVER, path=place.path, line=place.line, value=value, judged_by=RULES)
+
+
+def _condition(region: WrittenRegion) -> str:
+    enabled = region.region.enabled
+    if enabled is None or isinstance(enabled.expr, ast.Constant):
+        return "where it is entered" if region.region.optional else ""
+    return f"enabled={ast.unparse(enabled.expr)[:60]}"
+
+
+def _evaluates(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether autograd is off there: the region is one of evaluation."""
+    inside = set(region.calls)
+    points = (each for each in analysis.hot_loops.spots(region.function) if each.node in inside)
+    first = next(points, None)
+    if first is not None and is_off(first, analysis.evaluator):
+        return True
+    return analysis.autograd_mode.of_callers(region.function) is CallerMode.OFF
+
+
+def _scalers(analysis: Analysis) -> Iterator[Fact]:
+    for made in analysis.scaler_allocations:
+        if made.off or made.function.module.file.is_test:
+            continue
+        enabled = made.enabled
+        switched = enabled is not None and not isinstance(enabled.expr, ast.Constant)
+        note = f"enabled={ast.unparse(enabled.expr)[:60]}" if enabled is not None and switched else ""
+        kind = "ShardedGradScaler" if made.sharded else "the scaler of timm" if made.steps else "GradScaler"
+        place = made.place
+        yield _driver(kind, place)
+        yield Fact(aspect=Aspect.LOSS_SCALE, value=kind, note=note, path=place.path, line=place.line)
+    for call in analysis.scaler_calls:
+        if call.method == "state_dict" and not call.function.module.file.is_test:
+            yield Fact(
+                aspect=Aspect.CHECKPOINT, value="holds the scaler's state", path=call.place.path, line=call.place.line
+            )
+
+
+def _trained_weights(analysis: Analysis) -> Iterator[Fact]:
+    """The dtypes that casts give to the modules whose parameters an optimizer is made with."""
+    for module in analysis.modules:
+        if module.file.is_test or not module.mentions(*_CASTS):
+            continue
+        for function in module.all_functions:
+            for call in function.calls:
+                for model in _trained_by(call):
+                    frame = analysis.evaluator.root_frame(function)
+                    if not _makes_an_optimizer(call, function, analysis):
+                        continue
+                    for way in analysis.module_dtypes.of(model, frame):
+                        note = "" if way.sure else "on one path"
+                        yield Fact(
+                            aspect=Aspect.WEIGHTS,
+                            value=str(way.dtype),
+                            path=way.cast.path,
+                            line=way.cast.line,
+                            note=note,
+                        )
+
+
+def _trained_by(call: ast.Call) -> Iterator[ast.expr]:
+    """The module in `Optimizer(model.parameters(), ...)`."""
+    given = call.args[0] if call.args else None
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "parameters":
+        yield given.func.value
+
+
+def _makes_an_optimizer(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    frame = analysis.evaluator.root_frame(function)
+    values = analysis.evaluator.values(call.func, frame)
+    return any(isinstance(each, ExternalName) and ".optim" in each.name for each in values)
+
+
+def _exports(sources: Sources) -> Iterator[Fact]:
+    for file in sources:
+        if file.is_test or b"torch." not in file.data:
+            continue
+        hit = next((hit for hit in _EXPORTS.finditer(file.data) if file.is_code(hit.start())), None)
+        if hit is not None:
+            name = hit[0].decode().rstrip("(")
+            line = file.data.count(b"\n", 0, hit.start()) + 1
+            gap = f"`{name}`: in which dtype the exported model computes"
+            yield Fact(aspect=Aspect.EXPORT, path=file.path, line=line, gap=gap)
+
+
+def plain_training(sources: Sources) -> Iterator[Fact]:
+    """The first backward of each file that trains with torch and lets nobody drive a precision."""
+    for file in sources:
+        at = file.data.find(_BACKWARD)
+        while at != -1 and not file.is_code(at):
+            at = file.data.find(_BACKWARD, at + 1)
+        if at == -1 or file.is_test or not _IMPORTS_TORCH.search(file.data):
+            continue
+        yield Fact(
+            aspect=Aspect.DRIVER,
+            value="nobody: torch trains in the dtype of the weights",
+            path=file.path,
+            line=file.data.count(b"\n", 0, at) + 1,
+            judged_by=RULES,
+        )
