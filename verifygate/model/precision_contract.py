@@ -54,6 +54,8 @@ class ContractRow:
     __pydantic_config__ = {"extra": "forbid"}
 
     aspect: Aspect
+    standing: str
+    """`declared`, `declared in part`, or `not followed`, also where nothing says it: never a guess."""
     declared: tuple[Declaration, ...] = ()
     seen: str = NO_RUN
     """What the recorded run showed: `no run` without one, `not recorded` where the recorder does not look."""

@@ -91,6 +91,7 @@ def _row(aspect: Aspect, facts: list[Fact]) -> ContractRow:
     gaps = {NotFollowed(path=each.path, line=each.line, reason=each.gap) for each in ours if each.gap}
     return ContractRow(
         aspect=aspect,
+        standing=("declared in part" if gaps else "declared") if declared else "not followed",
         declared=tuple(sorted(declared.values(), key=_order)),
         not_followed=tuple(sorted(gaps, key=lambda each: (each.path, each.line, each.reason))),
     )

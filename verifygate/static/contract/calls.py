@@ -14,8 +14,8 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.words import meaning
 from verifygate.static.facts.dtype_lattice import Dtype
-from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import simple_name
+from verifygate.static.symbols.program import Function, Module
+from verifygate.static.syntax.names import last_name, simple_name
 from verifygate.static.values.domain import ClassValue, DictLiteral, ExternalName, Frame, Literal, dict_items
 
 WORDS = (
@@ -73,14 +73,39 @@ Reader = Callable[[CallSite], Iterator[Fact]]
 
 def call_facts(analysis: Analysis) -> Iterator[Fact]:
     """What the calls of the picked modules decide; those in tests are no program's."""
+    subclasses = {
+        made.node.name for module in analysis.modules for made in module.classes.values()
+        if any(_may_decide(last_name(base)) for base in made.node.bases)
+    }  # fmt: skip
     for module in analysis.modules:
         if module.file.is_test:
             continue
         for function in module.all_functions:
             for call in function.calls:
                 last = simple_name(call.func)
-                if last in _LAST_NAMES or last.endswith(("Trainer", "TrainingArguments", "Config", "8bit")):
+                if last in subclasses or _may_decide(last):
                     yield from _of_call(analysis, call, function)
+
+
+def argparse_default(expr: ast.expr, module: Module) -> str | None:
+    """The default of the option that `args.precision` is, where the same file adds it to a parser of `argparse`."""
+    if not isinstance(expr, ast.Attribute):
+        return None
+    flags = {f"--{expr.attr}", f"--{expr.attr.replace('_', '-')}"}
+    for function in module.all_functions if module.mentions(b"add_argument(") else ():
+        for call in function.calls:
+            if simple_name(call.func) != "add_argument":
+                continue
+            names = {each.value for each in call.args if isinstance(each, ast.Constant)}
+            given = {word.arg: word.value for word in call.keywords}
+            default = given.get("default")
+            if not flags.isdisjoint(names) and isinstance(default, ast.Constant):
+                return str(default.value)
+    return None
+
+
+def _may_decide(last: str) -> bool:
+    return last in _LAST_NAMES or last.endswith(("Trainer", "TrainingArguments", "Config", "8bit"))
 
 
 def _of_call(analysis: Analysis, call: ast.Call, function: Function) -> Iterator[Fact]:
@@ -150,6 +175,8 @@ def _switch(site: CallSite, framework: str, keyword: str, default: str) -> Itera
     words = site.words(expr)
     if not words:
         yield site.fact(Aspect.COMPUTE, gap=f"`{keyword}={_short(expr)}`", framework=framework)
+        if (default := argparse_default(expr, site.function.module)) not in (None, "None"):
+            yield from _said(site, framework, str(default), f"default of `--{last_name(expr)}`")
     for word in words:
         yield from _said(site, framework, word, f"{keyword}={word}")
 
@@ -177,6 +204,7 @@ def _training_arguments(site: CallSite) -> Iterator[Fact]:
         told = True
         if not words:
             yield site.fact(Aspect.COMPUTE, gap=f"`{switch}={_short(expr)}`", framework=HUGGING_FACE)
+            words = ("True",) if argparse_default(expr, site.function.module) == "True" else ()
         for word in words:
             if word == "True":
                 yield from _said(site, HUGGING_FACE, switch, f"{switch}=True")

@@ -14,11 +14,14 @@ from verifygate.static.contract.fact import RULES, Fact
 from verifygate.static.facts.autograd_mode import CallerMode, is_off
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
-from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.program import Function, Module
+from verifygate.static.syntax.names import simple_name
 from verifygate.static.values.domain import ExternalName
 
 _CASTS = (b"half(", b"bfloat16", b"float16")
 _EXPORTS = re.compile(rb"\btorch\.(?:onnx\.export|export\.export|jit\.(?:trace|script))\(")
+_MOST_BESIDE = 20
+"""Files that no rule looks at of which the contract asks what they train."""
 _BACKWARD = b".backward("
 _IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 
@@ -27,7 +30,7 @@ def own_facts(analysis: Analysis, sources: Sources) -> Iterator[Fact]:
     """What the picked modules declare themselves."""
     yield from _regions(analysis)
     yield from _scalers(analysis)
-    yield from _trained_weights(analysis)
+    yield from _trained_weights(analysis, sources)
     yield from _exports(sources)
 
 
@@ -50,9 +53,8 @@ def _regions(analysis: Analysis) -> Iterator[Fact]:
             value = "autocast's default: float16 on CUDA, bfloat16 on a CPU"
             yield Fact(aspect=aspect, value=value, note=note, path=place.path, line=place.line)
         else:
-            written = region.region.dtype
-            text = f"`dtype={ast.unparse(written.expr)}`" if written is not None else "the region's context"
-            yield Fact(aspect=aspect, gap=f"{text[:80]} of the autocast region", path=place.path, line=place.line)
+            gap = f"the dtype of `{ast.unparse(region.context)[:80]}`"
+            yield Fact(aspect=aspect, gap=gap, path=place.path, line=place.line)
 
 
 def _driver(what: str, place: Location) -> Fact:
@@ -95,16 +97,30 @@ def _scalers(analysis: Analysis) -> Iterator[Fact]:
             )
 
 
-def _trained_weights(analysis: Analysis) -> Iterator[Fact]:
-    """The dtypes that casts give to the modules whose parameters an optimizer is made with."""
-    for module in analysis.modules:
-        if module.file.is_test or not module.mentions(*_CASTS):
+def _training_modules(analysis: Analysis, sources: Sources) -> Iterator[Module]:
+    """The modules in which a model may be cast and trained, also where no rule looks at them."""
+    picked = analysis.program.picked
+    beside = [file for file in sources if file.path not in picked and _BACKWARD in file.data]
+    paths = [module.path for module in analysis.modules] + [file.path for file in beside[:_MOST_BESIDE]]
+    for file in sources.each(paths):
+        if file.is_test or not any(word in file.data for word in _CASTS):
             continue
+        module = analysis.program.module(file.path)
+        if module is None:
+            continue
+        if file.path not in picked:
+            module.look_at(None)
+        yield module
+
+
+def _trained_weights(analysis: Analysis, sources: Sources) -> Iterator[Fact]:
+    """The dtypes that casts give to the modules whose parameters an optimizer is made with."""
+    for module in _training_modules(analysis, sources):
         for function in module.all_functions:
             for call in function.calls:
                 for model in _trained_by(call):
                     frame = analysis.evaluator.root_frame(function)
-                    if not _makes_an_optimizer(call, function, analysis):
+                    if not _trains(call, function, analysis):
                         continue
                     for way in analysis.module_dtypes.of(model, frame):
                         note = "" if way.sure else "on one path"
@@ -118,16 +134,21 @@ def _trained_weights(analysis: Analysis) -> Iterator[Fact]:
 
 
 def _trained_by(call: ast.Call) -> Iterator[ast.expr]:
-    """The module in `Optimizer(model.parameters(), ...)`."""
+    """The module in `Optimizer(model.parameters(), ...)`, and in `Trainer(model=model)`."""
     given = call.args[0] if call.args else None
+    if simple_name(call.func).endswith("Trainer"):
+        yield from (word.value for word in call.keywords if word.arg == "model")
     if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "parameters":
         yield given.func.value
 
 
-def _makes_an_optimizer(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+def _trains(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     frame = analysis.evaluator.root_frame(function)
     values = analysis.evaluator.values(call.func, frame)
-    return any(isinstance(each, ExternalName) and ".optim" in each.name for each in values)
+    names = [each.name for each in values if isinstance(each, ExternalName)]
+    return any(
+        ".optim" in name or (name.startswith(("transformers.", "trl.")) and name.endswith("Trainer")) for name in names
+    )
 
 
 def _exports(sources: Sources) -> Iterator[Fact]:
