@@ -10,6 +10,8 @@ from verifygate.model.source_facts import NotFollowed
 
 MOST_VALUES = 3
 MOST_GAPS = 3
+MOST_NAMED = 6
+"""Aspects of which nothing is said that are named one by one."""
 
 
 @record
@@ -100,7 +102,8 @@ def text_lines(contract: PrecisionContract) -> Iterator[tuple[str, str]]:
     if (rest := len(found) - MOST_GAPS) > 0:
         yield "", f"and {rest} more: see `--format json`"
     if silent := unknown(contract):
-        yield "not followed", f"{_listed(silent)}: nothing here says it"
+        what = _listed(silent) if len(silent) <= MOST_NAMED else "all else"
+        yield "not followed", f"{what}: nothing here says it"
 
 
 def _in_words(each: Declared) -> str:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator
 
 from verifygate.base.records import record, replace
-from verifygate.configured_precision.document import Item
 from verifygate.configured_precision.setting import ACCELERATE, DEEPSPEED, HUGGING_FACE, LIGHTNING, Setting
 from verifygate.configured_precision.shapes import deepspeed_settings
 from verifygate.model.precision_contract import Aspect
@@ -14,9 +13,10 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.words import meaning
 from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.idioms.deepspeed_tables import item_of
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import last_name, simple_name
-from verifygate.static.values.domain import ClassValue, DictLiteral, ExternalName, Frame, Literal, dict_items
+from verifygate.static.values.domain import ClassValue, DictLiteral, ExternalName, Frame, Literal
 
 WORDS = (
     *("deepspeed.initialize(", "fp8_autocast(", "te.autocast(", "fp8_model_init(", "convert_to_float8_training("),
@@ -175,8 +175,9 @@ def _switch(site: CallSite, framework: str, keyword: str, default: str) -> Itera
     words = site.words(expr)
     if not words:
         yield site.fact(Aspect.COMPUTE, gap=f"`{keyword}={_short(expr)}`", framework=framework)
-        if (default := argparse_default(expr, site.function.module)) not in (None, "None"):
-            yield from _said(site, framework, str(default), f"default of `--{last_name(expr)}`")
+        usual = argparse_default(expr, site.function.module)
+        if usual and usual != "None":
+            yield from _said(site, framework, usual, f"default of `--{last_name(expr)}`")
     for word in words:
         yield from _said(site, framework, word, f"{keyword}={word}")
 
@@ -240,26 +241,12 @@ def _deepspeed_config(site: CallSite, config: ast.expr) -> Iterator[Fact]:
     """What a dict in the code says; a file is read with the configuration."""
     tables = [each for each in site.analysis.evaluator.values(config, site.frame) if isinstance(each, DictLiteral)]
     for value in tables:
-        for setting in deepspeed_settings(item_of(value), ""):
+        for setting in deepspeed_settings(item_of(value.node), ""):
             yield from configured(replace(setting, path=site.function.module.path))
     if not tables:
         text = _short(config)
         if text not in ("None", "''"):
             yield site.fact(Aspect.COMPUTE, gap=f"DeepSpeed's configuration is `{text}`", framework=DEEPSPEED)
-
-
-def item_of(value: DictLiteral) -> Item:
-    """A dict that is written out, as a document: what is no constant in it is text in `${...}`."""
-    return _item(value.node)
-
-
-def _item(node: ast.expr) -> Item:
-    if isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and simple_name(node.func) == "dict"):
-        return Item(node.lineno, {key: _item(item) for key, item in dict_items(node).items()})
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
-        text = str(node.value)
-        return Item(node.lineno, node.value, text.lower() if isinstance(node.value, bool) else text)
-    return Item(node.lineno, "${code}", "${code}")
 
 
 def configured(setting: Setting, note: str = "", said_by: str = "code") -> Iterator[Fact]:
@@ -361,7 +348,10 @@ def _apex(site: CallSite) -> Iterator[Fact]:
 
 
 def _default_dtype(site: CallSite) -> Iterator[Fact]:
-    yield from site.dtype(Aspect.WEIGHTS, site.given("d", 0), "torch.set_default_dtype")
+    """The default that modules are made in."""
+    facts = list(site.dtype(Aspect.WEIGHTS, site.given("d", 0), "torch.set_default_dtype"))
+    if len(facts) == 1 and facts[0].value:  # what puts an earlier default back decides nothing
+        yield facts[0]
 
 
 def _tf32(site: CallSite) -> Iterator[Fact]:
