@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from verifygate.base.counts import counted
 from verifygate.model import Finding
 from verifygate.model.check_report import CheckReport
-from verifygate.report.contract import text_lines
+from verifygate.report.contract import ContractInWords
 from verifygate.report.escape import LONG, plain
 from verifygate.report.phrases import check_counts
 
@@ -43,7 +43,7 @@ def _contract(report: CheckReport) -> str:
     """Who drives the precision, and what nobody judges: without it, no finding may mean that nothing was looked at."""
     if not report.contract.rows:
         return ""
-    lines = [f"    {label:16}{plain(text, LONG)}" for label, text in text_lines(report.contract)]
+    lines = [f"    {label:16}{plain(text, LONG)}" for label, text in ContractInWords(report.contract).text_lines()]
     return "\n".join(["Precision contract, as declared:", *lines]) + "\n\n"
 
 

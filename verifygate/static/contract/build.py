@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from verifygate.base.records import replace
 from verifygate.configured_precision.setting import (
     ACCELERATE,
     DEEPSPEED,
@@ -99,9 +98,3 @@ def _row(aspect: Aspect, facts: list[Fact]) -> ContractRow:
 
 def _order(each: Declaration) -> tuple[str, str, int, str]:
     return each.said_by, each.path, each.line, each.value
-
-
-def with_seen(contract: PrecisionContract, seen: dict[Aspect, str], otherwise: str) -> PrecisionContract:
-    """The contract with what a run showed; `otherwise` where it shows nothing of an aspect."""
-    rows = (replace(row, seen=seen.get(row.aspect, otherwise)) for row in contract.rows)
-    return PrecisionContract(rows=tuple(rows))

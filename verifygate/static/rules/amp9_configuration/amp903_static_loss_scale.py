@@ -1,7 +1,8 @@
 """DeepSpeed trains in float16 with a loss scale that never changes.
 
 ## What it does
-Reports `loss_scale` in DeepSpeed's `fp16` section where it is a number other than 0: 0 means dynamic. It is *certain* where code names the file.
+Reports `loss_scale` in DeepSpeed's `fp16` section where it is a number other than 0: 0 means dynamic. It is *certain*
+where code names the file.
 
 ## Why is this bad
 A fixed scale does not follow the gradients. Too low, they become zero in float16; too high, steps overflow, and every
