@@ -16,7 +16,7 @@ from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.domain import ExternalName
+from verifygate.static.values.domain import ClassValue, ExternalName
 
 _CASTS = (b"half(", b"bfloat16", b"float16")
 _EXPORTS = re.compile(rb"\btorch\.(?:onnx\.export|export\.export|jit\.(?:trace|script))\(")
@@ -136,7 +136,7 @@ def _trained_weights(analysis: Analysis, sources: Sources) -> Iterator[Fact]:
 def _trained_by(call: ast.Call) -> Iterator[ast.expr]:
     """The module in `Optimizer(model.parameters(), ...)`, and in `Trainer(model=model)`."""
     given = call.args[0] if call.args else None
-    if simple_name(call.func).endswith("Trainer"):
+    if simple_name(call.func)[:1].isupper():
         yield from (word.value for word in call.keywords if word.arg == "model")
     if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "parameters":
         yield given.func.value
@@ -145,10 +145,14 @@ def _trained_by(call: ast.Call) -> Iterator[ast.expr]:
 def _trains(call: ast.Call, function: Function, analysis: Analysis) -> bool:
     frame = analysis.evaluator.root_frame(function)
     values = analysis.evaluator.values(call.func, frame)
-    names = [each.name for each in values if isinstance(each, ExternalName)]
-    return any(
-        ".optim" in name or (name.startswith(("transformers.", "trl.")) and name.endswith("Trainer")) for name in names
-    )
+    names = {each.name for each in values if isinstance(each, ExternalName)}
+    for value in values:
+        names |= analysis.evaluator.outside_bases(value.made) if isinstance(value, ClassValue) else set()
+    return any(".optim" in name or _is_trainer(name) for name in names)
+
+
+def _is_trainer(name: str) -> bool:
+    return name.startswith(("transformers.", "trl.")) and name.endswith("Trainer")
 
 
 def _exports(sources: Sources) -> Iterator[Fact]:
