@@ -170,17 +170,17 @@ def _findings_at(settings: Settings, commit: str) -> tuple[Finding, ...]:
     """The findings of today's static rules in the files of a git revision."""
     from verifygate.static.engine import analyse
 
-    return analyse(Sources(_audited_at(settings, commit)), settings.static).findings
+    beside = [each for each in git.configuration_at(settings.root, commit) if _is_audited(each.path, settings)]
+    return analyse(Sources(_audited_at(settings, commit), configuration=beside), settings.static).findings
 
 
 def _audited_at(settings: Settings, commit: str) -> list[SourceFile]:
-    inside = [PurePosixPath(path) for path in settings.sources]
-    return [
-        file
-        for file in git.files_at(settings.root, commit)
-        if any(PurePosixPath(file.path).is_relative_to(path) for path in inside)
-        and not any(fnmatch(file.path, pattern) for pattern in settings.project.exclude)
-    ]
+    return [file for file in git.files_at(settings.root, commit) if _is_audited(file.path, settings)]
+
+
+def _is_audited(path: str, settings: Settings) -> bool:
+    inside = any(PurePosixPath(path).is_relative_to(source) for source in settings.sources)
+    return inside and not any(fnmatch(path, pattern) for pattern in settings.project.exclude)
 
 
 def _seen_by_runs_before(
