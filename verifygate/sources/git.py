@@ -63,8 +63,8 @@ def files_at(
     for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
         meta, _, path = entry.partition("\t")
         if path.endswith(suffixes) and is_encodable(path):
-            *_, blob, size = meta.split()
-            if largest is None or (size.isdigit() and int(size) <= largest):
+            *_, blob, listed_size = meta.split()
+            if largest is None or (listed_size.isdigit() and int(listed_size) <= largest):
                 blobs[path] = blob
     wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
     data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0
