@@ -70,5 +70,11 @@ class PrecisionContract:
 
     rows: tuple[ContractRow, ...] = ()
 
+    @property
+    def not_judged(self) -> tuple[NotFollowed, ...]:
+        """Where a driver is that no rule judges, or not all of it."""
+        row = self.row(Aspect.DRIVER)
+        return row.not_followed if row is not None else ()
+
     def row(self, aspect: Aspect) -> ContractRow | None:
         return next((row for row in self.rows if row.aspect is aspect), None)

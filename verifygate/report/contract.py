@@ -84,9 +84,9 @@ class ContractInWords:
 
     @property
     def gaps(self) -> list[Gap]:
-        """What could not be followed, each reason once; those about who drives the precision first."""
+        """What could not be followed, each reason once; what of a driver is not judged stands among the places there."""
         groups: dict[tuple[Aspect, str], list[NotFollowed]] = {}
-        for row in self._contract.rows:
+        for row in (each for each in self._contract.rows if each.aspect is not Aspect.DRIVER):
             for each in row.not_followed:
                 groups.setdefault((row.aspect, each.reason), []).append(each)
         return [Gap(aspect, tuple(places)) for (aspect, _), places in groups.items()]

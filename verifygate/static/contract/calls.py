@@ -188,7 +188,7 @@ def _said(site: CallSite, framework: str, word: str, note: str) -> Iterator[Fact
     if not any(meaning(framework, word)):
         yield site.fact(Aspect.COMPUTE, gap=note, framework=framework)
     elif "float8" in (value for _, value in meaning(framework, word)):
-        yield site.fact(Aspect.COMPUTE, gap=f"{note}: what is computed in float8 is not judged")
+        yield site.fact(Aspect.DRIVER, gap=f"{note}: what is computed in float8 is not judged")
 
 
 def _hugging_face_trainer(site: CallSite) -> Iterator[Fact]:
@@ -230,6 +230,7 @@ def _argument_parser(site: CallSite) -> Iterator[Fact]:
 
 def _deepspeed(site: CallSite) -> Iterator[Fact]:
     yield site.fact(Aspect.DRIVER, "DeepSpeed engine", judged_by=CONFIGURATION_RULES)
+    yield site.fact(Aspect.DRIVER, gap="DeepSpeed engine: its configuration is judged, the order of its calls is not")
     config = site.given("config") or site.given("config_params")
     if config is None:
         yield site.fact(Aspect.COMPUTE, gap="DeepSpeed's configuration comes with `args`", framework=DEEPSPEED)
