@@ -84,7 +84,7 @@ class ContractInWords:
 
     @property
     def gaps(self) -> list[Gap]:
-        """What could not be followed, each reason once; what of a driver is not judged stands among the places there."""
+        """What could not be followed, each reason once; what of a driver is not judged is listed by itself."""
         groups: dict[tuple[Aspect, str], list[NotFollowed]] = {}
         for row in (each for each in self._contract.rows if each.aspect is not Aspect.DRIVER):
             for each in row.not_followed:
