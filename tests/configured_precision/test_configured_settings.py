@@ -73,6 +73,11 @@ def test_deepspeed_json_is_read_with_tabs_and_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_what_a_section_that_is_off_says_besides_has_no_effect(tmp_path: Path) -> None:
+    text = '{"fp16": {"enabled": false, "loss_scale": 128}, "bf16": {"enabled": true}}'
+    assert [each.key for each in project(tmp_path, ds_dot_json=text).settings] == ["fp16.enabled", "bf16.enabled"]
+
+
 def test_toml_lines_are_those_of_the_keys(tmp_path: Path) -> None:
     text = '[model]\nname = "x"\nconverters = ["float8"]\n\n[training]\nsteps = 3\nmixed_precision_param = "bfloat16"\n'
     found = project(tmp_path, run_dot_toml=text + 'mixed_precision_reduce = "float32"\n')
@@ -138,6 +143,10 @@ def test_a_file_is_reached_from_the_code_that_names_it_and_not_from_its_comments
 def test_a_file_in_another_part_of_the_tree_says_nothing_of_a_program(tmp_path: Path) -> None:
     found = project(tmp_path, x__y__accelerate_dot_yaml="num_processes: 1\nmixed_precision: bf16\n", z__t_dot_py=TORCH)
     assert found.of("Accelerate", "x/run.py", {"x/run.py"})
+    (tmp_path / "x/y/other.py").write_text(TORCH, encoding="utf-8")
+    beside_another = ConfiguredPrecision(read_sources(tmp_path, ["."]))
+    assert not beside_another.of("Accelerate", "x/run.py", {"x/run.py"})
+    assert beside_another.of("Accelerate", "x/y/other.py", {"x/y/other.py"})
     assert not found.of("Accelerate", "z/t.py", {"z/t.py"})
 
 

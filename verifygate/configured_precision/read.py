@@ -61,11 +61,21 @@ class ConfiguredPrecision:
         """The settings for a framework that concern a source, which runs in these programs.
 
         They are those in files that one of the programs names; else those in files that nothing names, and that lie
-        beside the source, above it, or in a folder there.
+        beside the source, above it, or in a folder there that holds no source.
         """
         told = [each for each in self.settings if each.framework == framework]
         named = [each for each in told if any(program in programs for program in each.programs)]
-        return named or [each for each in told if not each.programs and _lies_near(each.path, path)]
+        return named or [each for each in told if not each.programs and self._lies_near(each.path, path)]
+
+    def _lies_near(self, path: str, source: str) -> bool:
+        folder = posixpath.dirname(path)
+        around = [folder] if folder in self._folders else [folder, posixpath.dirname(folder)]
+        return any(source.startswith(f"{each}/" if each else "") for each in around)
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        """The folders that hold a source."""
+        return frozenset(file.folder for file in self._sources)
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -182,12 +192,6 @@ class ConfiguredPrecision:
 
 def _reached(setting: Setting, reach: str, programs: tuple[str, ...]) -> Setting:
     return replace(setting, reach=reach, programs=programs) if reach else setting
-
-
-def _lies_near(path: str, source: str) -> bool:
-    """Whether a file lies in a folder of the source's, or in a folder right below one."""
-    folder = posixpath.dirname(path)
-    return any(f"{source}/".startswith(f"{each}/" if each else "") for each in (folder, posixpath.dirname(folder)))
 
 
 def _train(sources: Sources) -> bool:

@@ -147,6 +147,8 @@ def _deepspeed(keys: tuple[str, ...], table: Item, path: str) -> Iterator[Settin
             continue
         if (enabled := section.get("enabled")) is not None:
             yield _setting(DEEPSPEED, "precision", (*keys, switch, "enabled"), enabled, path)
+            if enabled.value is False:
+                continue  # the rest of the section has no effect
         for key in ("loss_scale", "initial_scale_power"):
             if switch == "fp16" and (item := section.get(key)) is not None:
                 yield _setting(DEEPSPEED, "loss scale", (*keys, switch, key), item, path)

@@ -68,6 +68,28 @@ def test_an_own_loop_names_its_regions_and_its_scaler(tmp_path: Path) -> None:
     }
 
 
+def test_a_region_of_a_framework_is_the_frameworks_and_one_of_unknown_making_is_quoted(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        from accelerate import Accelerator
+        accelerator = Accelerator(mixed_precision="bf16")
+
+        def fit(net, row, helper):
+            with accelerator.autocast():
+                error = net(row)
+            with helper.autocast():
+                return error + net(row)
+        """,
+    )
+    assert values(contract, Aspect.DRIVER) == [
+        ("Accelerate", "train.py", 4),
+        ("own code: `helper.autocast()`", "train.py", 9),
+    ]
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "train.py", 4)]
+
+
 def test_plain_training_is_driven_by_nobody_also_where_no_rule_looks(tmp_path: Path) -> None:
     contract = contract_of(
         tmp_path,
@@ -235,6 +257,13 @@ def test_the_configuration_decides_what_a_clip_is_told_as(
         each for each in analyse(read_sources(tmp_path, ["."]), StaticSettings()).findings if each.rule == "AMP201"
     ]
     assert [each.severity.value for each in found] == severities
+    (tmp_path / "main.py").write_text(
+        "import lightning as L\nfrom net import Net\nL.Trainer(precision='16-mixed').fit(Net())\n", encoding="utf-8"
+    )
+    in_code = [
+        each for each in analyse(read_sources(tmp_path, ["."]), StaticSettings()).findings if each.rule == "AMP201"
+    ]
+    assert [(each.severity.value, each.steps[0].path) for each in in_code] == [("critical", "net.py")]
     if precision == "16-mixed":
         first = found[0].steps[0]
         assert (first.path, first.line, first.text) == ("fit.yaml", 3, "the precision is set here: precision: 16-mixed")

@@ -23,6 +23,8 @@ WORDS = (
     *("MixedPrecisionPolicy(", "MixedPrecision(", "register_comm_hook(", "LightningCLI(", "HfArgumentParser("),
 )
 """What a file names beside what the rules look for."""
+_SUFFIXES = ("Trainer", "TrainingArguments", "Config", "8bit", "4bit")
+"""How the names of classes end that decide a precision, and of those that derive from them."""
 
 
 @record
@@ -77,8 +79,9 @@ def call_facts(analysis: Analysis) -> Iterator[Fact]:
         made.node.name for module in analysis.modules for made in module.classes.values()
         if any(_may_decide(last_name(base)) for base in made.node.bases)
     }  # fmt: skip
+    names = tuple(name.encode() for name in (*_SUFFIXES, *sorted(_LAST_NAMES), *sorted(subclasses)))
     for module in analysis.modules:
-        if module.file.is_test:
+        if module.file.is_test or not module.mentions(*names):
             continue
         for function in module.all_functions:
             for call in function.calls:
@@ -105,7 +108,7 @@ def argparse_default(expr: ast.expr, module: Module) -> str | None:
 
 
 def _may_decide(last: str) -> bool:
-    return last in _LAST_NAMES or last.endswith(("Trainer", "TrainingArguments", "Config", "8bit"))
+    return last in _LAST_NAMES or last.endswith(_SUFFIXES)
 
 
 def _of_call(analysis: Analysis, call: ast.Call, function: Function) -> Iterator[Fact]:

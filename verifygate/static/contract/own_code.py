@@ -16,10 +16,10 @@ from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.domain import ClassValue, ExternalName
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult
 
 _CASTS = (b"half(", b"bfloat16", b"float16")
-_EXPORTS = re.compile(rb"\btorch\.(?:onnx\.export|export\.export|jit\.(?:trace|script))\(")
+_EXPORTS = ("torch.onnx.export", "torch.export.export", "torch.jit.trace", "torch.jit.script")
 _MOST_BESIDE = 20
 """Files that no rule looks at of which the contract asks what they train."""
 _BACKWARD = b".backward("
@@ -38,11 +38,14 @@ def _regions(analysis: Analysis) -> Iterator[Fact]:
     for region in analysis.written_regions.all:
         if not region.is_active or region.function.module.file.is_test:
             continue
+        if _is_accelerates(region, analysis):
+            continue
         place = region.place
         evaluates = _evaluates(region, analysis)
         aspect = Aspect.EVALUATION if evaluates else Aspect.COMPUTE
         if not evaluates:
-            yield _driver("torch.autocast", place)
+            made = region.region.made is not None
+            yield _driver("torch.autocast" if made else f"`{ast.unparse(region.context)[:60]}`", place)
         dtypes = analysis.region_dtypes.of(region)
         note = _condition(region)
         for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
@@ -55,6 +58,15 @@ def _regions(analysis: Analysis) -> Iterator[Fact]:
         else:
             gap = f"the dtype of `{ast.unparse(region.context)[:80]}`"
             yield Fact(aspect=aspect, gap=gap, path=place.path, line=place.line)
+
+
+def _is_accelerates(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether it is `accelerator.autocast()`, which is as the Accelerator was made."""
+    context = region.context
+    if not isinstance(context, ast.Call) or not isinstance(context.func, ast.Attribute):
+        return False
+    values = analysis.evaluator.values(context.func.value, analysis.evaluator.root_frame(region.function))
+    return any(isinstance(each, ExternalResult) and each.name.startswith("accelerate.") for each in values)
 
 
 def _driver(what: str, place: Location) -> Fact:
@@ -156,15 +168,14 @@ def _is_trainer(name: str) -> bool:
 
 
 def _exports(sources: Sources) -> Iterator[Fact]:
+    """The first export of each kind in each file."""
     for file in sources:
-        if file.is_test or b"torch." not in file.data:
-            continue
-        hit = next((hit for hit in _EXPORTS.finditer(file.data) if file.is_code(hit.start())), None)
-        if hit is not None:
-            name = hit[0].decode().rstrip("(")
-            line = file.data.count(b"\n", 0, hit.start()) + 1
-            gap = f"`{name}`: in which dtype the exported model computes"
-            yield Fact(aspect=Aspect.EXPORT, path=file.path, line=line, gap=gap)
+        for name in _EXPORTS if not file.is_test else ():
+            at = file.data.find(f"{name}(".encode())
+            if at != -1 and file.is_code(at):
+                line = file.data.count(b"\n", 0, at) + 1
+                gap = f"`{name}`: in which dtype the exported model computes"
+                yield Fact(aspect=Aspect.EXPORT, path=file.path, line=line, gap=gap)
 
 
 def plain_training(sources: Sources) -> Iterator[Fact]:

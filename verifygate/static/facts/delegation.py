@@ -50,20 +50,27 @@ class Delegation:
         Where the code does not say the precision, the files that configure it do. It cannot be told where these do not
         agree or are composed when the program starts, nor in a program that makes no such framework.
         """
-        files = self.import_graph.together(path)
-        if any(call.path in files and self._made_by(call, makers) for call in self.calls):
-            return True
-        made = [call for call in self._makers if call.path in files and self._made_by(call, makers)]
-        if made and all(self._is_told(call) for call in made):
-            return False
+        in_code = self._in_code(makers, path)
+        if in_code is not None:
+            return in_code
         said = {each.scales for each in self.configured(makers, path)}
         return said.pop() if len(said) == 1 else None
 
     def configured(self, makers: tuple[str, ...], path: str) -> list[Setting]:
-        """What the files that configure the programs of a file set for the precision of such a framework."""
+        """What the files that configure the programs of a file set for the precision, where their code does not."""
+        if self._in_code(makers, path) is not None:
+            return []
         framework = ACCELERATE if makers[0].startswith("accelerate.") else LIGHTNING
         found = self.configuration.of(framework, path, self.import_graph.together(path))
         return [each for each in found if each.aspect == "precision"]
+
+    def _in_code(self, makers: tuple[str, ...], path: str) -> bool | None:
+        """Whether the calls of the framework in these programs scale; None where they do not say."""
+        files = self.import_graph.together(path)
+        if any(call.path in files and self._made_by(call, makers) for call in self.calls):
+            return True
+        made = [call for call in self._makers if call.path in files and self._made_by(call, makers)]
+        return False if made and all(self._is_told(call) for call in made) else None
 
     @cached_property
     def _makers(self) -> list[Location]:
