@@ -78,3 +78,27 @@ class PrecisionContract:
 
     def row(self, aspect: Aspect) -> ContractRow | None:
         return next((row for row in self.rows if row.aspect is aspect), None)
+
+
+def altered(before: PrecisionContract, after: PrecisionContract) -> tuple[str, ...]:
+    """The aspects whose declared values differ: `reduction: float32 -> bfloat16, config.yaml:14`."""
+    lines = []
+    for aspect in Aspect:
+        old, new = _values(before, aspect), _values(after, aspect)
+        if old.keys() == new.keys():
+            continue
+        first = next((each for value, each in new.items() if value not in old), None)
+        gone = next((each for value, each in old.items() if value not in new), None)
+        place = first or gone
+        where = f", {place.path}:{place.line}" if place is not None else ""
+        lines.append(f"{aspect.value}: {_listed(old)} -> {_listed(new)}{where}{'' if first else ' before'}")
+    return tuple(lines)
+
+
+def _values(contract: PrecisionContract, aspect: Aspect) -> dict[str, Declaration]:
+    row = contract.row(aspect)
+    return {each.value: each for each in reversed(row.declared)} if row is not None else {}
+
+
+def _listed(values: dict[str, Declaration]) -> str:
+    return " and ".join(sorted(values)) or "nothing declared"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.config.settings import StaticSettings
-from verifygate.model.precision_contract import Aspect, PrecisionContract
+from verifygate.model.precision_contract import Aspect, PrecisionContract, altered
 from verifygate.report.contract import ContractInWords
 from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
@@ -267,3 +267,15 @@ def test_the_configuration_decides_what_a_clip_is_told_as(
     if precision == "16-mixed":
         first = found[0].steps[0]
         assert (first.path, first.line, first.text) == ("fit.yaml", 3, "the precision is set here: precision: 16-mixed")
+
+
+def test_what_a_change_alters_is_told_by_aspect_with_the_new_line(tmp_path: Path) -> None:
+    text = "import lightning as L\nL.Trainer(precision='{}')\n"
+    before = contract_of(tmp_path, text.format("16-mixed"))
+    assert altered(before, before) == ()
+    after = contract_of(tmp_path, "\n" + text.format("bf16-true"))
+    assert altered(before, after) == (
+        "loss scale: Lightning's GradScaler -> nothing declared, train.py:2 before",
+        "weights: nothing declared -> bfloat16, train.py:3",
+        "compute: float16 -> bfloat16, train.py:3",
+    )
