@@ -36,6 +36,7 @@ from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.causes import agreeing, one_per_cause
 from verifygate.static.contract.build import precision_contract
+from verifygate.static.contract.own_code import byte_facts
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Prefilter
@@ -104,7 +105,10 @@ def analyse(
             picker = Prefilter(sources, load_rules().values())
         analysis = _analysis(picker, sources, timings)
         written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
+        with timings.part("precision contract"):
+            scanned = byte_facts(sources)
         if lets_go and sources.are_large:
+            analysis.configuration.settings  # noqa: B018 - read now, while the text of the sources is held
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
         matches = _matches(loaded, analysis, timings)
@@ -118,7 +122,7 @@ def analyse(
         if merged:
             kept = one_per_cause(kept, causes, sources)
         with timings.part("precision contract"):
-            contract = precision_contract(analysis, sources)
+            contract = precision_contract(analysis, scanned)
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
         return AnalysisResult(

@@ -15,11 +15,10 @@ from verifygate.configured_precision.setting import (
 )
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
-from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
 from verifygate.static.contract.calls import call_facts, configured
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
-from verifygate.static.contract.own_code import own_facts, plain_training
+from verifygate.static.contract.own_code import ByteFacts, own_facts
 
 _DRIVERS = {
     LIGHTNING: ("Lightning Trainer", RULES),
@@ -30,16 +29,15 @@ _DRIVERS = {
 }
 
 
-def precision_contract(analysis: Analysis, sources: Sources) -> PrecisionContract:
+def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
     """The contract of the sources; without rows where nothing in them trains with torch."""
-    facts = [*call_facts(analysis), *own_facts(analysis, sources)]
+    facts = [*call_facts(analysis), *own_facts(analysis, scanned)]
     facts += [fact for setting in analysis.configuration.settings for fact in _of_setting(setting)]
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
     if not any(each.aspect is Aspect.DRIVER and each.value for each in facts):
-        plain = list(plain_training(sources))
-        if not plain:
+        if not scanned.plain_training:
             return PrecisionContract()
-        facts += plain
+        facts += scanned.plain_training
     for each in analysis.configuration.unread:
         facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
     return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))

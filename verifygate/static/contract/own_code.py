@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from verifygate.base.records import record
 from verifygate.model.precision_contract import Aspect
+from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
@@ -26,12 +28,12 @@ _BACKWARD = b".backward("
 _IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 
 
-def own_facts(analysis: Analysis, sources: Sources) -> Iterator[Fact]:
+def own_facts(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
     """What the picked modules declare themselves."""
     yield from _regions(analysis)
     yield from _scalers(analysis)
-    yield from _trained_weights(analysis, sources)
-    yield from _exports(sources)
+    yield from _trained_weights(analysis, scanned)
+    yield from scanned.exports
 
 
 def _regions(analysis: Analysis) -> Iterator[Fact]:
@@ -109,25 +111,22 @@ def _scalers(analysis: Analysis) -> Iterator[Fact]:
             )
 
 
-def _training_modules(analysis: Analysis, sources: Sources) -> Iterator[Module]:
+def _training_modules(analysis: Analysis, scanned: ByteFacts) -> Iterator[Module]:
     """The modules in which a model may be cast and trained, also where no rule looks at them."""
-    picked = analysis.program.picked
-    beside = [file for file in sources if file.path not in picked and _BACKWARD in file.data]
-    paths = [module.path for module in analysis.modules] + [file.path for file in beside[:_MOST_BESIDE]]
-    for file in sources.each(paths):
-        if file.is_test or not any(word in file.data for word in _CASTS):
-            continue
-        module = analysis.program.module(file.path)
-        if module is None:
-            continue
-        if file.path not in picked:
-            module.look_at(None)
-        yield module
+    for module in analysis.modules:
+        if not module.file.is_test and module.mentions(*_CASTS):
+            yield module
+    beside = sorted(scanned.casting - analysis.program.picked.keys())
+    for path in beside[:_MOST_BESIDE]:
+        unpicked = analysis.program.module(path)
+        if unpicked is not None:
+            unpicked.look_at(None)
+            yield unpicked
 
 
-def _trained_weights(analysis: Analysis, sources: Sources) -> Iterator[Fact]:
+def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
     """The dtypes that casts give to the modules whose parameters an optimizer is made with."""
-    for module in _training_modules(analysis, sources):
+    for module in _training_modules(analysis, scanned):
         for function in module.all_functions:
             for call in function.calls:
                 for model in _trained_by(call):
@@ -167,29 +166,59 @@ def _is_trainer(name: str) -> bool:
     return name.startswith(("transformers.", "trl.")) and name.endswith("Trainer")
 
 
-def _exports(sources: Sources) -> Iterator[Fact]:
-    """The first export of each kind in each file."""
-    for file in sources:
-        for name in _EXPORTS if not file.is_test else ():
-            at = file.data.find(f"{name}(".encode())
-            if at != -1 and file.is_code(at):
-                line = file.data.count(b"\n", 0, at) + 1
-                gap = f"`{name}`: in which dtype the exported model computes"
-                yield Fact(aspect=Aspect.EXPORT, path=file.path, line=line, gap=gap)
+@record
+class ByteFacts:
+    """What the bytes of all files tell, read while they are held: of large sources they are let go of then."""
+
+    exports: tuple[Fact, ...]
+    plain_training: tuple[Fact, ...]
+    """The first backward of each file that trains with torch: what there is where nobody drives a precision."""
+    casting: frozenset[str]
+    """Paths of files that run a backward, and name a half precision."""
 
 
-def plain_training(sources: Sources) -> Iterator[Fact]:
-    """The first backward of each file that trains with torch and lets nobody drive a precision."""
+def byte_facts(sources: Sources) -> ByteFacts:
+    """Scan all files but those of tests."""
+    exports: list[Fact] = []
+    training: list[Fact] = []
+    casting: set[str] = set()
     for file in sources:
-        at = file.data.find(_BACKWARD)
-        while at != -1 and not file.is_code(at):
-            at = file.data.find(_BACKWARD, at + 1)
-        if at == -1 or file.is_test or not _IMPORTS_TORCH.search(file.data):
+        if file.is_test:
             continue
-        yield Fact(
-            aspect=Aspect.DRIVER,
-            value="nobody: torch trains in the dtype of the weights",
-            path=file.path,
-            line=file.data.count(b"\n", 0, at) + 1,
-            judged_by=RULES,
-        )
+        exports += _exports(file)
+        at = _first_in_code(file, _BACKWARD)
+        if at == -1:
+            continue
+        if any(word in file.data for word in _CASTS):
+            casting.add(file.path)
+        if _IMPORTS_TORCH.search(file.data):
+            training.append(
+                Fact(
+                    aspect=Aspect.DRIVER,
+                    value="nobody: torch trains in the dtype of the weights",
+                    path=file.path,
+                    line=_line(file, at),
+                    judged_by=RULES,
+                )
+            )
+    return ByteFacts(tuple(exports), tuple(training), frozenset(casting))
+
+
+def _exports(file: SourceFile) -> Iterator[Fact]:
+    """The first export of each kind."""
+    for name in _EXPORTS:
+        at = file.data.find(f"{name}(".encode())
+        if at != -1 and file.is_code(at):
+            gap = f"`{name}`: in which dtype the exported model computes"
+            yield Fact(aspect=Aspect.EXPORT, path=file.path, line=_line(file, at), gap=gap)
+
+
+def _first_in_code(file: SourceFile, word: bytes) -> int:
+    at = file.data.find(word)
+    while at != -1 and not file.is_code(at):
+        at = file.data.find(word, at + 1)
+    return at
+
+
+def _line(file: SourceFile, offset: int) -> int:
+    return file.data.count(b"\n", 0, offset) + 1
