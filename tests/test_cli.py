@@ -264,7 +264,7 @@ BAD_CONFIGURATIONS = {
     "spec-outside": ('[requirements]\nspec = "/etc/passwd"\n', "", "verifygate.toml:2: ", "outside the project's root"),
     "unknown-rule": ('[static]\nselect = ["AMP999"]\n', "", "verifygate.toml:2: ", "no rule `AMP999`"),
     "unknown-ignored-rule": ('[static]\n\nignore = ["AMP2", "clip"]\n', "", "verifygate.toml:3: ", "no rule `clip`"),
-    "unknown-rule-per-file": ('[static]\nper_file_ignores = {"a" = ["AMP9"]}\n', "", "verifygate.toml:2: ", "no rule"),
+    "unknown-rule-per-file": ('[static]\nper_file_ignores = {"a" = ["AMX9"]}\n', "", "verifygate.toml:2: ", "no rule"),
     "text-for-a-list": ('[static]\nselect = "AMP2"\n', "", "verifygate.toml:2: ", 'write it in brackets: ["AMP2"]'),
     "number-for-a-text": ("[static]\ntorch_version = 2.4\n", "", "verifygate.toml:2: ", 'write it in quotes: "2.4"'),
     "text-for-a-flag": ('[execution]\ncoverage = "yes"\n', "", "verifygate.toml:2: ", "write true or false"),
