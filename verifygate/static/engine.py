@@ -131,15 +131,7 @@ def analyse(
             suppressions=tuple(silenced),
             idle_suppressions=tuple(idle),
             not_analysed=lost,
-<<<<<<< HEAD
-            not_followed=_each_once(analysis.not_followed),
-=======
-            not_followed=tuple(
-                sorted(
-                    {*analysis.not_followed, *contract.not_judged}, key=lambda each: (each.path, each.line, each.reason)
-                )
-            ),
->>>>>>> d3e2a253 (contract: a driver that no rule judges is a place not followed)
+            not_followed=_each_once([*analysis.not_followed, *contract.not_judged]),
             constructs=constructs(analysis) if with_constructs else (),
             contract=contract,
             rules=tuple(loaded),
