@@ -70,7 +70,8 @@ def test_check_without_findings_ends_0(project: Path, capsys: pytest.CaptureFixt
     """Nothing found: exit code 0, the count on stdout, nothing on stderr."""
     assert main(["check"]) == 0
     printed = capsys.readouterr()
-    assert printed.out == "No findings in 1 file.\n"
+    assert printed.out.endswith("\n\nNo findings in 1 file.\n")
+    assert "driver          nobody: torch trains in the dtype of the weights (train.py:7)" in printed.out
     assert printed.err == ""
 
 
@@ -188,7 +189,7 @@ def test_json_keeps_the_contract(project: Path, capsys: pytest.CaptureFixture[st
     assert main(["check", "--format", "json", "broken.py", "train.py"]) == 2
     document = json.loads(capsys.readouterr().out)
 
-    assert set(document) == {"schema_version", "files_checked", "findings", "not_analysed", "not_followed"}
+    assert set(document) == {"schema_version", "files_checked", "findings", "not_analysed", "not_followed", "contract"}
     assert (document["schema_version"], document["files_checked"]) == (1, 1)
     (finding,) = document["findings"]
     assert set(finding) >= CONTRACT
@@ -240,7 +241,7 @@ def test_check_ends_in_what_was_fixable_and_suppressed(project: Path, capsys: py
     (project / "old.py").unlink()
     assert main(["check"]) == 0
     told = "No findings in 2 files; AMP501 not applied: the project supports torch 2.1.\n"
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out.endswith(told)
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ BAD_CONFIGURATIONS = {
     "spec-outside": ('[requirements]\nspec = "/etc/passwd"\n', "", "verifygate.toml:2: ", "outside the project's root"),
     "unknown-rule": ('[static]\nselect = ["AMP999"]\n', "", "verifygate.toml:2: ", "no rule `AMP999`"),
     "unknown-ignored-rule": ('[static]\n\nignore = ["AMP2", "clip"]\n', "", "verifygate.toml:3: ", "no rule `clip`"),
-    "unknown-rule-per-file": ('[static]\nper_file_ignores = {"a" = ["AMP9"]}\n', "", "verifygate.toml:2: ", "no rule"),
+    "unknown-rule-per-file": ('[static]\nper_file_ignores = {"a" = ["AMX9"]}\n', "", "verifygate.toml:2: ", "no rule"),
     "text-for-a-list": ('[static]\nselect = "AMP2"\n', "", "verifygate.toml:2: ", 'write it in brackets: ["AMP2"]'),
     "number-for-a-text": ("[static]\ntorch_version = 2.4\n", "", "verifygate.toml:2: ", 'write it in quotes: "2.4"'),
     "text-for-a-flag": ('[execution]\ncoverage = "yes"\n', "", "verifygate.toml:2: ", "write true or false"),

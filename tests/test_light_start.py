@@ -91,6 +91,25 @@ def test_a_requirement_of_torch_is_read_and_nothing_more(project: Path) -> None:
     assert not HEAVY & loaded(project)
 
 
+def test_a_parser_of_yaml_is_loaded_for_a_file_that_names_a_precision(project: Path) -> None:
+    """And for no other: most projects hold YAML and JSON that have no part in training."""
+    (project / "rows.json").write_text('{"rows": [1, 2]}', encoding="utf-8")
+    (project / "ci.yaml").write_text("steps: [build]\n", encoding="utf-8")
+    assert not HEAVY & loaded(project)
+    (project / "fit.yaml").write_text("trainer: {precision: 16-mixed}\n", encoding="utf-8")
+    assert HEAVY & loaded(project) == {"yaml"}
+
+
+def test_a_change_of_a_configuration_file_is_another_question(project: Path) -> None:
+    """The kept answer was about the file as it stood."""
+    file = project / "fit.yaml"
+    file.write_text("trainer: {precision: 16-mixed}\n", encoding="utf-8")
+    assert "verifygate.static.engine" in loaded(project)
+    assert "verifygate.static.engine" not in loaded(project)
+    file.write_text("trainer: {precision: bf16-mixed}\n", encoding="utf-8")
+    assert "verifygate.static.engine" in loaded(project)
+
+
 def test_a_configuration_loads_the_models_that_read_it(project: Path) -> None:
     """pydantic reads it; the models of results, and the readers of other files, have no part in that."""
     (project / "verifygate.toml").write_text('[static]\nignore = ["PERF"]\n', encoding="utf-8")

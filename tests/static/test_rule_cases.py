@@ -40,7 +40,7 @@ def found(folder: Path, names: list[str], rules: tuple[str, ...] = ()) -> list[t
 
 
 def expected(folder: Path, case: Path) -> list[tuple[str, int, str, str]]:
-    files = [case] if case.is_file() else sorted(case.rglob("*.py"))
+    files = [case] if case.is_file() else sorted(file for file in case.rglob("*") if file.is_file())
     marks = [
         (file.relative_to(folder).as_posix(), number, mark["code"], mark["certainty"] or "certain")
         for file in files

@@ -42,7 +42,8 @@ def key_of(question: Iterable[str], sources: Sources) -> str:
     whole = hashlib.sha256()
     files = (f"{file.path}\0{file.digest}\0{file.twin}" for file in sources)
     unreadable = (f"{path}\0{reason}" for path, reason in sources.unreadable)
-    for part in (*_program(), *question, "files", *files, "unreadable", *unreadable):
+    beside = (file.stamp for file in sources.configuration)
+    for part in (*_program(), *question, "files", *files, "unreadable", *unreadable, "configuration", *beside):
         data = part.encode("utf-8", "surrogateescape")
         whole.update(b"%d\0%s" % (len(data), data))
     return whole.hexdigest()

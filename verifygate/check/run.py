@@ -193,6 +193,7 @@ def report_of(outcome: AnalysisResult) -> CheckReport:
         findings=outcome.findings,
         not_analysed=outcome.not_analysed,
         not_followed=outcome.not_followed,
+        contract=outcome.contract,
     )
 
 

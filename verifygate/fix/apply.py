@@ -141,4 +141,4 @@ class _Work:
 
 def _with(sources: Sources, drafts: Iterable[Draft]) -> Sources:
     new = {draft.path: SourceFile(draft.path, draft.data) for draft in drafts}
-    return Sources([new.get(file.path, file) for file in sources], sources.unreadable)
+    return Sources([new.get(file.path, file) for file in sources], sources.unreadable, sources.configuration)

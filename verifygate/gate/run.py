@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence, Set
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
@@ -23,15 +24,16 @@ from verifygate.gate.mutation_campaign import mutate
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
     Changes,
-    Finding,
     Outcome,
     PolicyOrigin,
     Provenance,
     Report,
     Run,
     StageResult,
+    StaticDetails,
     Witness,
 )
+from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject, discover_interpreter
 from verifygate.requirements import (
     Specification,
@@ -49,6 +51,9 @@ from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
+
+if TYPE_CHECKING:
+    from verifygate.static.engine import AnalysisResult
 
 Progress = Callable[[str], None]
 
@@ -87,7 +92,8 @@ def run(
         read_lock(settings.root, settings.requirements.spec)
         read_foreign(settings.root, settings.requirements.junit)
     commit = git.resolve(settings.root, since) if since else ""
-    earlier = _findings_at(settings, commit) if commit else ()
+    before = _analysed_at(settings, commit) if commit else None
+    earlier = before.findings if before is not None else ()
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
     provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     results: dict[str, StageResult] = {}
@@ -122,7 +128,7 @@ def run(
         parts=judgement.parts,
         waivers=judgement.waivers,
         contradictions=merged.contradictions,
-        changes=_changes(judgement.stages, earlier, inherited, commit) if commit else None,
+        changes=_changes(judgement.stages, before, inherited, commit) if before is not None else None,
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
         mutation=mutation,
@@ -150,8 +156,9 @@ def _inputs(settings: Settings, sources: Sources, specification: Specification |
     )
 
 
-def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], inherited: Set[str], commit: str) -> Changes:
+def _changes(stages: Sequence[StageResult], before: AnalysisResult, inherited: Set[str], commit: str) -> Changes:
     """What became of the findings that the static rules have at a revision; `inherited` are those that stood then."""
+    earlier = before.findings
     now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
     present = {each for finding in now for each in finding.fingerprints}
     looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
@@ -163,24 +170,30 @@ def _changes(stages: Sequence[StageResult], earlier: Sequence[Finding], inherite
         open=tuple(stood),
         fixed=gone if looked else (),
         cannot_tell=() if looked else gone,
+        precision=tuple(line for stage in stages for line in _precision_changes(stage, before)),
     )
 
 
-def _findings_at(settings: Settings, commit: str) -> tuple[Finding, ...]:
-    """The findings of today's static rules in the files of a git revision."""
+def _precision_changes(stage: StageResult, before: AnalysisResult) -> tuple[str, ...]:
+    """What a change alters in the precision contract."""
+    return altered(before.contract, stage.details.contract) if isinstance(stage.details, StaticDetails) else ()
+
+
+def _analysed_at(settings: Settings, commit: str) -> AnalysisResult:
+    """What today's static rules find in the files of a git revision."""
     from verifygate.static.engine import analyse
 
-    return analyse(Sources(_audited_at(settings, commit)), settings.static).findings
+    beside = [each for each in git.configuration_at(settings.root, commit) if _is_audited(each.path, settings)]
+    return analyse(Sources(_audited_at(settings, commit), configuration=beside), settings.static)
 
 
 def _audited_at(settings: Settings, commit: str) -> list[SourceFile]:
-    inside = [PurePosixPath(path) for path in settings.sources]
-    return [
-        file
-        for file in git.files_at(settings.root, commit)
-        if any(PurePosixPath(file.path).is_relative_to(path) for path in inside)
-        and not any(fnmatch(file.path, pattern) for pattern in settings.project.exclude)
-    ]
+    return [file for file in git.files_at(settings.root, commit) if _is_audited(file.path, settings)]
+
+
+def _is_audited(path: str, settings: Settings) -> bool:
+    inside = any(PurePosixPath(path).is_relative_to(source) for source in settings.sources)
+    return inside and not any(fnmatch(path, pattern) for pattern in settings.project.exclude)
 
 
 def _seen_by_runs_before(

@@ -18,6 +18,7 @@ from verifygate.merge.disagreements import (
 )
 from verifygate.merge.findings import merged
 from verifygate.merge.inputs import Inputs, Results
+from verifygate.merge.precision_seen import with_precision_seen
 from verifygate.merge.recompute import cited_measurements, summaries
 from verifygate.model import (
     Check,
@@ -64,7 +65,7 @@ class Examined:
 
 def examined(stages: Sequence[StageResult], inputs: Inputs) -> Examined:
     """Join the results, ask every question, lower what a contradiction takes a better status from."""
-    joined = merged(stages)
+    joined = with_precision_seen(merged(stages))
     found = tuple(contradictions(joined, inputs))
     lowered: dict[str, tuple[Status, Contradiction]] = {}
     for each in found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from verifygate.base.records import record
 from verifygate.model.finding import Finding
+from verifygate.model.precision_contract import PrecisionContract
 from verifygate.model.source_facts import NotAnalysed, NotFollowed
 
 SCHEMA_VERSION = 1
@@ -19,3 +20,5 @@ class CheckReport:
     findings: tuple[Finding, ...]
     not_analysed: tuple[NotAnalysed, ...]
     not_followed: tuple[NotFollowed, ...]
+    contract: PrecisionContract = PrecisionContract()
+    """Who drives mixed precision, and the dtypes that are declared."""

@@ -71,6 +71,9 @@ class Changes(Model):
     cannot_tell: tuple[Finding, ...] = ()
     """Of a stage that did not complete this time: gone, but perhaps only out of sight."""
 
+    precision: tuple[str, ...] = ()
+    """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`."""
+
     def groups(self) -> tuple[tuple[str, tuple[Finding, ...]], ...]:
         return ("new", self.new), ("open", self.open), ("fixed", self.fixed), ("cannot tell", self.cannot_tell)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from verifygate.model.precision_contract import PrecisionContract
 from verifygate.model.source_facts import Construct, NotAnalysed, NotFollowed, Suppression
 from verifygate.model.stage_details import StageDetails
 
@@ -17,5 +18,7 @@ class StaticDetails(StageDetails):
     suppressions: tuple[Suppression, ...] = ()
     idle_suppressions: tuple[Suppression, ...] = ()
     """Those that silence nothing in the source, of rules that a run can show broken: it may be what they are for."""
+    contract: PrecisionContract = PrecisionContract()
+    """Who drives mixed precision, and the dtypes that are declared; `seen` is filled from the execution stage's run."""
     rules: tuple[str, ...] = ()
     """Codes of the rules that ran."""

@@ -30,7 +30,9 @@ class Move:
     def sources(self, sources: Sources) -> Sources:
         """All files, with this one broken."""
         broken = SourceFile(self.path, self.data)
-        return Sources([broken if file.path == self.path else file for file in sources], sources.unreadable)
+        return Sources(
+            [broken if file.path == self.path else file for file in sources], sources.unreadable, sources.configuration
+        )
 
 
 def mutants_of(sources: Sources, constructs: Sequence[Construct]) -> list[Move]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from verifygate.base.counts import counted
 from verifygate.model import Finding
 from verifygate.model.check_report import CheckReport
+from verifygate.report.contract import ContractInWords
 from verifygate.report.escape import LONG, plain
 from verifygate.report.phrases import check_counts
 
@@ -23,7 +24,7 @@ def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
     blocks = [_block(finding) for finding in found if not finding.beside_amp]
     if beside := [_block(finding) for finding in found if finding.beside_amp]:
         blocks += ["In files without AMP code of their own:\n\n", *beside]
-    return "".join(blocks) + _gaps(report) + check_counts(report, asides) + "\n"
+    return "".join(blocks) + _gaps(report) + _contract(report) + check_counts(report, asides) + "\n"
 
 
 def _gaps(report: CheckReport) -> str:
@@ -36,6 +37,14 @@ def _gaps(report: CheckReport) -> str:
     if (more := len(gaps) - MOST_GAPS) > 0:
         rows.append(f"    and {more} more: see `--format json`")
     return "\n".join(rows) + "\n\n"
+
+
+def _contract(report: CheckReport) -> str:
+    """Who drives the precision, and what nobody judges: without it, no finding may mean that nothing was looked at."""
+    if not report.contract.rows:
+        return ""
+    lines = [f"    {label:16}{plain(text, LONG)}" for label, text in ContractInWords(report.contract).text_lines()]
+    return "\n".join(["Precision contract, as declared:", *lines]) + "\n\n"
 
 
 def _block(finding: Finding) -> str:

@@ -29,6 +29,7 @@ from verifygate.model import (
     Waiver,
     WaiverState,
 )
+from verifygate.report.contract import ContractInWords
 from verifygate.report.quantities import reading
 from verifygate.stage_registry import STAGES
 
@@ -71,6 +72,13 @@ class View:
     def performance(self) -> PerformanceDetails:
         stage = self.stage("performance")
         return stage.details if stage and isinstance(stage.details, PerformanceDetails) else PerformanceDetails()
+
+    # --- the precision contract
+
+    @cached_property
+    def contract(self) -> ContractInWords:
+        """Who drives mixed precision, and the declared and seen dtypes, in words."""
+        return ContractInWords(self.static.contract)
 
     # --- findings
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
+from verifygate.sources.configuration_file import MAX_FILES, SUFFIXES, ConfigurationFile
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
@@ -23,6 +24,7 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
     Raises UsageError.
     """
     found: dict[str, SourceFile] = {}
+    configuration: dict[str, ConfigurationFile] = {}
     unreadable: list[tuple[str, str]] = []
     patterns = tuple(exclude)
     for given in paths:
@@ -36,7 +38,8 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
                 remedy="sources must be below the configuration's folder",
             )
         shut: list[OSError] = []
-        for file in [start] if start.is_file() else walk(start, shut.append):
+        beside: list[Path] = []
+        for file in [start] if start.is_file() else walk(start, shut.append, beside):
             path = _path_in_reports(file, root, given)
             if path in found or any(fnmatch(path, pattern) for pattern in patterns):
                 continue
@@ -48,11 +51,15 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
                 found[path] = SourceFile(path, file.read_bytes(), os.fspath(file))
             except OSError as error:
                 unreadable.append((path, f"cannot be read: {error.strerror}"))
+        for file in sorted(beside, key=lambda each: len(each.parts))[: MAX_FILES - len(configuration)]:
+            path = _path_in_reports(file, root, given)
+            if is_encodable(path) and not any(fnmatch(path, pattern) for pattern in patterns):
+                configuration[path] = ConfigurationFile(path, os.fspath(file))
         unreadable += [
             (_path_in_reports(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
         ]
     _resolve_links(found.values())
-    return Sources(found.values(), unreadable)
+    return Sources(found.values(), unreadable, configuration.values())
 
 
 def _resolve_links(files: Iterable[SourceFile]) -> None:
@@ -72,10 +79,13 @@ def is_encodable(path: str) -> bool:
         return False
 
 
-def walk(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[Path]:
+def walk(
+    folder: Path, on_error: Callable[[OSError], object] | None = None, beside: list[Path] | None = None
+) -> Iterator[Path]:
     """Yield the `*.py` files below a folder in a stable order; links to folders are not followed.
 
-    `on_error` is called with the error of each folder that cannot be listed.
+    `on_error` is called with the error of each folder that cannot be listed. `beside` gets the files that may configure
+    a program.
     """
     try:
         with os.scandir(folder) as listed:
@@ -89,9 +99,11 @@ def walk(folder: Path, on_error: Callable[[OSError], object] | None = None) -> I
             file = folder / entry.name
             if entry.is_file(follow_symlinks=False) or file.is_file():  # the entry raises for a link to itself
                 yield file
+        elif beside is not None and entry.name.endswith(SUFFIXES) and not entry.name.startswith("."):
+            beside.append(folder / entry.name)
     for entry in entries:
         if entry.is_dir(follow_symlinks=False) and not _is_skipped(folder, entry.name):
-            yield from walk(folder / entry.name, on_error)
+            yield from walk(folder / entry.name, on_error, beside)
 
 
 def _is_skipped(parent: Path, name: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.sources.configuration_file import MAX_BYTES, SUFFIXES, ConfigurationFile
 from verifygate.sources.discovery import is_encodable
 from verifygate.sources.file import SourceFile
 
@@ -50,14 +51,21 @@ def top(folder: Path, option: str) -> Path:
     return Path(found.decode("utf-8", "surrogateescape").rstrip("\n")).resolve()
 
 
-def files_at(folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",)) -> Iterator[SourceFile]:
-    """The files of a commit below `folder`, with paths relative to it; what the store lacks is left out."""
-    listed = _git(folder, "ls-tree", "-r", "-z", commit)
+def files_at(
+    folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",), largest: int | None = None
+) -> Iterator[SourceFile]:
+    """The files of a commit below `folder`, with paths relative to it; what the store lacks is left out.
+
+    So is a file of more than `largest` bytes.
+    """
+    listed = _git(folder, "ls-tree", "-r", "-z", "-l", commit)
     blobs: dict[str, str] = {}
     for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
         meta, _, path = entry.partition("\t")
         if path.endswith(suffixes) and is_encodable(path):
-            blobs[path] = meta.split()[2]
+            *_, blob, listed_size = meta.split()
+            if largest is None or (listed_size.isdigit() and int(listed_size) <= largest):
+                blobs[path] = blob
     wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
     data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0
     for path in blobs if data else ():
@@ -69,6 +77,12 @@ def files_at(folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",)) ->
         size = int(header[2])
         yield SourceFile(path, data[position : position + size])
         position += size + 1
+
+
+def configuration_at(folder: Path, commit: str) -> Iterator[ConfigurationFile]:
+    """The files of a commit that are no Python and may set a precision."""
+    for file in files_at(folder, commit, SUFFIXES, MAX_BYTES):
+        yield ConfigurationFile(file.path, data=file.data)
 
 
 def file_at(folder: Path, commit: str, path: str) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
+from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.file import Reads, SourceFile, SourceUnreadableError
 
 LARGE_BYTES = 16 * 1024 * 1024
@@ -14,10 +15,17 @@ LARGE_BYTES = 16 * 1024 * 1024
 class Sources:
     """The files under audit, in order of path, read once."""
 
-    def __init__(self, files: Iterable[SourceFile], unreadable: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        files: Iterable[SourceFile],
+        unreadable: Iterable[tuple[str, str]] = (),
+        configuration: Iterable[ConfigurationFile] = (),
+    ) -> None:
         self.files = tuple(sorted(files, key=lambda file: file.path))
         self.unreadable = tuple(unreadable)
         """(path, reason) of each file or folder that the system refused to open."""
+        self.configuration = tuple(sorted(configuration, key=lambda file: file.path))
+        """What is no Python and may set a precision."""
         self._by_path = {file.path: file for file in self.files}
 
     def __iter__(self) -> Iterator[SourceFile]:
@@ -41,6 +49,9 @@ class Sources:
     def line(self, path: str, line: int) -> str:
         """The stripped source line, or the empty string where there is none."""
         file = self._by_path.get(path)
+        if file is None and line:
+            lines = next((each.lines for each in self.configuration if each.path == path), [])
+            return lines[line - 1].strip() if line <= len(lines) else ""
         try:
             return file.lines[line - 1].strip() if file and 0 < line <= len(file.lines) else ""
         except SourceUnreadableError:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
+from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.model import NotFollowed
 from verifygate.static.amp.autocast_regions import WrittenRegions
 from verifygate.static.amp.roles import Roles
@@ -166,9 +167,14 @@ class Analysis:
         )
 
     @shared
+    def configuration(self) -> ConfiguredPrecision:
+        """What the files beside the sources set for the precision."""
+        return ConfiguredPrecision(self.program.sources)
+
+    @shared
     def delegation(self) -> Delegation:
         """Which modules a framework runs in float16."""
-        return Delegation(self.evaluator, self.import_graph, self.modules)
+        return Delegation(self.evaluator, self.import_graph, self.modules, self.configuration)
 
     @shared
     def devices(self) -> Devices:

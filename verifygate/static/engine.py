@@ -14,6 +14,7 @@ from verifygate.base.errors import UsageError
 from verifygate.base.garbage import collection_paused
 from verifygate.base.records import record, replace
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
+from verifygate.configured_precision.setting import Setting
 from verifygate.model import (
     Certainty,
     Construct,
@@ -26,6 +27,7 @@ from verifygate.model import (
     Witness,
 )
 from verifygate.model.fingerprint import Fingerprints, fingerprint
+from verifygate.model.precision_contract import PrecisionContract
 from verifygate.protocol import Violation
 from verifygate.rule_codes import SuppressionProblem
 from verifygate.sources.file import SourceUnreadableError
@@ -33,17 +35,21 @@ from verifygate.sources.tree import Sources
 from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.causes import agreeing, one_per_cause
+from verifygate.static.contract.build import precision_contract
+from verifygate.static.contract.own_code import byte_facts
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import chosen, load_rules, too_new
-from verifygate.static.rule import LoadedRule, Match
+from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.parser import BrokenError, UnparsableError
 
 if TYPE_CHECKING:
     from verifygate.config.settings import StaticSettings
+
+Matches = list[tuple[LoadedRule, Match | ConfigurationMatch]]
 
 SYNTAX_CHECK_BYTES = 1024 * 1024
 """What rules do not look at is still parsed, to tell broken files, as long as all these files are below this."""
@@ -63,6 +69,7 @@ class AnalysisResult:
     not_analysed: tuple[NotAnalysed, ...]
     not_followed: tuple[NotFollowed, ...]
     constructs: tuple[Construct, ...]
+    contract: PrecisionContract
     rules: tuple[str, ...]
     idle: tuple[str, ...]
     """Rules that ran and had nothing to look at: no file names what they are about."""
@@ -98,7 +105,10 @@ def analyse(
             picker = Prefilter(sources, load_rules().values())
         analysis = _analysis(picker, sources, timings)
         written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
+        with timings.part("precision contract"):
+            scanned = byte_facts(sources)
         if lets_go and sources.are_large:
+            analysis.configuration.settings  # noqa: B018 - read now, while the text of the sources is held
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
         matches = _matches(loaded, analysis, timings)
@@ -111,6 +121,8 @@ def analyse(
         kept = agreeing(kept, causes)
         if merged:
             kept = one_per_cause(kept, causes, sources)
+        with timings.part("precision contract"):
+            contract = precision_contract(analysis, scanned)
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
         return AnalysisResult(
@@ -119,8 +131,9 @@ def analyse(
             suppressions=tuple(silenced),
             idle_suppressions=tuple(idle),
             not_analysed=lost,
-            not_followed=_each_once(analysis.not_followed),
+            not_followed=_each_once([*analysis.not_followed, *contract.not_judged]),
             constructs=constructs(analysis) if with_constructs else (),
+            contract=contract,
             rules=tuple(loaded),
             idle=tuple(code for code in loaded if code in picker.idle),
             too_new=tuple(code for code in asked if code not in loaded),
@@ -150,19 +163,24 @@ def _analysis(picker: Prefilter, sources: Sources, timings: Timings) -> Analysis
         return Analysis(program, timings)
 
 
-def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings) -> list[tuple[LoadedRule, Match]]:
+def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings) -> Matches:
     """What each rule finds, but for what a test expects to be wrong."""
-    matches = []
+    matches: Matches = []
     for code, rule in loaded.items():
         with timings.part(f"{code} {rule.rule.name}"):
-            found_by = (match for match in rule.check(analysis) if not expected(match.place, analysis.enclosing))
+            found_by = (match for match in rule.check(analysis) if not _is_expected(match, analysis))
             matches += [(rule, _at_most_likely(match, analysis)) for match in found_by]
     return matches
 
 
-def _at_most_likely(match: Match, analysis: Analysis) -> Match:
+def _is_expected(match: Match | ConfigurationMatch, analysis: Analysis) -> bool:
+    """Whether a test expects it: none expects anything of a file that is no source."""
+    return isinstance(match, Match) and expected(match.place, analysis.enclosing)
+
+
+def _at_most_likely(match: Match | ConfigurationMatch, analysis: Analysis) -> Match | ConfigurationMatch:
     """The match, and likely where it, or a step that leads to it, stands behind a switch that is never on."""
-    places = (match.place, *(place for place, _ in match.steps))
+    places = (each for each in (match.place, *(place for place, _ in match.steps)) if isinstance(each, Location))
     if match.certain and any(map(analysis.dead_switches.rule_out, places)):
         return replace(match, certain=False)
     return match
@@ -212,15 +230,17 @@ def _switch_off(
     return kept, silenced
 
 
-def _findings(
-    matches: list[tuple[LoadedRule, Match]], sources: Sources, causes: dict[str, Hashable]
-) -> Iterable[Finding]:
+def _findings(matches: Matches, sources: Sources, causes: dict[str, Hashable]) -> Iterable[Finding]:
     """A finding for each match. What causes several is noted under the fingerprint of each of them."""
     fingerprints = Fingerprints()
     for loaded, match in matches:
         rule, place = loaded.rule, match.place
-        path, symbol = place.path, place.function.symbol
-        text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
+        path, symbol, text = place.path, "", ""
+        if isinstance(place, Location):
+            symbol = place.function.symbol
+            text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
+        else:
+            text = place.key
         identity = fingerprints.next(rule.code, path, symbol, text)
         if match.cause is not None:
             causes[identity] = match.cause
@@ -252,7 +272,7 @@ def _findings(
         )
 
 
-def _column(sources: Sources, place: Location) -> int:
+def _column(sources: Sources, place: Location | Setting) -> int:
     """The column in characters, as editors and SARIF count them: syntax trees count bytes of UTF-8."""
     file = sources.get(place.path)
     lines = file.lines if file is not None else []

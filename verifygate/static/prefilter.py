@@ -19,13 +19,14 @@ from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.file import SourceFile
 from verifygate.sources.outline import Span
 from verifygate.sources.tree import Sources
+from verifygate.static.contract import calls as contract_calls
 from verifygate.static.facts import delegation, silent_scale_reads
 from verifygate.static.rule import LoadedRule
 from verifygate.static.symbols.program import Picked
 
 _CORE = (b"autocast", b"GradScaler", b"unscale_")
 """What a file that does AMP itself names."""
-_FACTS = tuple(word.encode() for word in (*delegation.WORDS, *silent_scale_reads.WORDS))
+_FACTS = tuple(word.encode() for word in (*delegation.WORDS, *silent_scale_reads.WORDS, *contract_calls.WORDS))
 """What a file names of which the report tells, whichever rules are selected."""
 _IN_A_TRAINER = (b"GradScaler", b"unscale_", b".backward(")
 """What a class names that trains, in a file that does AMP."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from verifygate.base.records import record
+from verifygate.configured_precision.setting import Setting
 from verifygate.model import Applicability, Detail, Severity, Witness
 from verifygate.protocol import Violation
 from verifygate.static.symbols.location import Location
@@ -43,7 +44,7 @@ class Match:
     place: Location
     message: str
     certain: bool = True
-    steps: tuple[tuple[Location, str], ...] = ()
+    steps: tuple[tuple[Location | Setting, str], ...] = ()
     details: tuple[Detail, ...] = ()
     remedy: str = ""
     """Overrides the rule's own, where this place asks for something else."""
@@ -55,7 +56,22 @@ class Match:
     """What is at fault. Matches of one rule with one cause become one finding, which lists the others' locations."""
 
 
-Checker = Callable[["Analysis"], Iterable[Match]]
+@record
+class ConfigurationMatch:
+    """One line of a file that configures a program, at which a rule is broken."""
+
+    place: Setting
+    message: str
+    certain: bool = True
+    steps: tuple[tuple[Location | Setting, str], ...] = ()
+    remedy: str = ""
+    severity: Severity | None = None
+    details: tuple[Detail, ...] = ()
+    places: tuple[Location, ...] = ()
+    cause: Hashable = None
+
+
+Checker = Callable[["Analysis"], Iterable[Match | ConfigurationMatch]]
 Condition = Callable[["Analysis"], bool]
 
 

@@ -56,6 +56,7 @@ class StaticStage:
                 not_followed=outcome.not_followed,
                 suppressions=outcome.suppressions,
                 idle_suppressions=outcome.idle_suppressions,
+                contract=outcome.contract,
                 rules=outcome.rules,
             ),
         )

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate import torch_names
+from verifygate.configured_precision.read import ConfiguredPrecision
+from verifygate.configured_precision.setting import ACCELERATE, LIGHTNING, Setting
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
@@ -25,9 +27,16 @@ _FLOAT16 = r"(?<![bf\d])(?:fp)?16(?!\d)"
 
 
 class Delegation:
-    def __init__(self, evaluator: Evaluator, import_graph: ImportGraph, modules: list[Module]) -> None:
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        import_graph: ImportGraph,
+        modules: list[Module],
+        configuration: ConfiguredPrecision,
+    ) -> None:
         self.evaluator = evaluator
         self.import_graph = import_graph
+        self.configuration = configuration
         self.modules = modules
 
     @cached_property
@@ -38,8 +47,25 @@ class Delegation:
     def scales(self, makers: tuple[str, ...], path: str) -> bool | None:
         """Whether the programs of a file run one of these frameworks in float16; None where that cannot be told.
 
-        It cannot where the precision is decided elsewhere, nor in a program that makes no such framework.
+        Where the code does not say the precision, the files that configure it do. It cannot be told where these do not
+        agree or are composed when the program starts, nor in a program that makes no such framework.
         """
+        in_code = self._in_code(makers, path)
+        if in_code is not None:
+            return in_code
+        said = {each.scales for each in self.configured(makers, path)}
+        return said.pop() if len(said) == 1 else None
+
+    def configured(self, makers: tuple[str, ...], path: str) -> list[Setting]:
+        """What the files that configure the programs of a file set for the precision, where their code does not."""
+        if self._in_code(makers, path) is not None:
+            return []
+        framework = ACCELERATE if makers[0].startswith("accelerate.") else LIGHTNING
+        found = self.configuration.of(framework, path, self.import_graph.together(path))
+        return [each for each in found if each.aspect == "precision"]
+
+    def _in_code(self, makers: tuple[str, ...], path: str) -> bool | None:
+        """Whether the calls of the framework in these programs scale; None where they do not say."""
         files = self.import_graph.together(path)
         if any(call.path in files and self._made_by(call, makers) for call in self.calls):
             return True

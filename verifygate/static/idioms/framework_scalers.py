@@ -70,12 +70,17 @@ def matches(event: Event, does: str, analysis: Analysis) -> Iterator[Match]:
             if (found := search.first(event, start, framework, function)) is not None:
                 place = Location(function, found)
                 unless = "" if scales else ", where it computes in float16"
+                said = analysis.delegation.configured(framework.makers, function.module.path) if scales else []
                 yield Match(
                     place,
                     f"`{statement_text(place)}` {does} that are still multiplied by the framework's loss scale{unless}",
                     certain=False,
                     severity=None if scales else Severity.LOW,
-                    steps=((Location(function, start), "the framework's backward"), (place, "before it has unscaled")),
+                    steps=(
+                        *((each, "the precision is set here") for each in said if each.scales),
+                        (Location(function, start), "the framework's backward"),
+                        (place, "before it has unscaled"),
+                    ),
                     remedy=framework.remedy,
                 )
 

@@ -105,15 +105,20 @@ _DEPTH = 2
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every cast of a model to half that comes before a scaler's step, and every step of float16 parameters."""
-    told = set[ast.AST]()
+    told = set[object]()
     for match in _casts_before_steps(analysis):
-        told.update((match.place.node, match.steps[1][0].node))
+        told.update((match.place.node, _node(match, 1)))
         yield match
     refused = (_refused(*each) for each in (*refused_steps(analysis), *refused_by_a_framework(analysis)))
     for match in (*refused, *_made_in_half(analysis)):
-        if told.isdisjoint((match.place.node, match.steps[0][0].node, match.steps[-1][0].node)):
+        if told.isdisjoint((match.place.node, _node(match, 0), _node(match, -1))):
             told.add(match.place.node)
             yield match
+
+
+def _node(match: Match, step: int) -> object:
+    """The node at a step of the path, where it stands in the source."""
+    return getattr(match.steps[step][0], "node", None)
 
 
 def _refused(way: ModuleDtype, optimizer: Location, step: Location) -> Match:

@@ -1,0 +1,4 @@
+import torch
+from transformers import HfArgumentParser, TrainingArguments
+
+(arguments,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()

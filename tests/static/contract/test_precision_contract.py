@@ -1,0 +1,281 @@
+"""The precision contract: who drives the precision, what is declared where, and what is not followed."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from verifygate.config.settings import StaticSettings
+from verifygate.model.precision_contract import Aspect, PrecisionContract, altered
+from verifygate.report.contract import ContractInWords
+from verifygate.sources.discovery import read_sources
+from verifygate.static.engine import analyse
+
+
+def contract_of(folder: Path, text: str, **files: str) -> PrecisionContract:
+    (folder / "train.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    for name, content in files.items():
+        (folder / name.replace("_dot_", ".")).write_text(content, encoding="utf-8")
+    return analyse(read_sources(folder, ["."]), StaticSettings()).contract
+
+
+def values(contract: PrecisionContract, aspect: Aspect) -> list[tuple[str, str, int]]:
+    row = contract.row(aspect)
+    return [(each.value, each.path, each.line) for each in row.declared] if row else []
+
+
+def gaps(contract: PrecisionContract) -> list[tuple[str, int, str]]:
+    return [(row.aspect.value, gap.line, gap.reason) for row in contract.rows for gap in row.not_followed]
+
+
+def test_an_own_loop_names_its_regions_and_its_scaler(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+
+        def fit(net, rows, on):
+            net = net.cuda()
+            scaler = torch.amp.GradScaler("cuda", enabled=on)
+            adam = torch.optim.Adam(net.parameters())
+            for row in rows:
+                with torch.autocast("cuda", dtype=torch.float16, enabled=on):
+                    error = net(row).mean()
+                scaler.scale(error).backward()
+                scaler.step(adam)
+                scaler.update()
+            torch.save({"scaler": scaler.state_dict()}, "last.pt")
+
+        @torch.no_grad()
+        def score(net, rows):
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                return [net(row) for row in rows]
+        """,
+    )
+    assert values(contract, Aspect.DRIVER) == [
+        ("own code: GradScaler", "train.py", 6),
+        ("own code: torch.autocast", "train.py", 9),
+    ]
+    assert values(contract, Aspect.LOSS_SCALE) == [("GradScaler", "train.py", 6)]
+    assert values(contract, Aspect.COMPUTE) == [("float16", "train.py", 9)]
+    assert values(contract, Aspect.EVALUATION) == [("bfloat16", "train.py", 18)]
+    assert values(contract, Aspect.CHECKPOINT) == [("holds the scaler's state", "train.py", 14)]
+    assert [row.aspect for row in contract.rows] == list(Aspect)
+    assert {row.aspect.value for row in contract.rows if row.standing == "not followed"} == {
+        *("weights", "gradients", "reduction", "accumulation", "optimizer state", "loss", "export")
+    }
+
+
+def test_a_region_of_a_framework_is_the_frameworks_and_one_of_unknown_making_is_quoted(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        from accelerate import Accelerator
+        accelerator = Accelerator(mixed_precision="bf16")
+
+        def fit(net, row, helper):
+            with accelerator.autocast():
+                error = net(row)
+            with helper.autocast():
+                return error + net(row)
+        """,
+    )
+    assert values(contract, Aspect.DRIVER) == [
+        ("Accelerate", "train.py", 4),
+        ("own code: `helper.autocast()`", "train.py", 9),
+    ]
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "train.py", 4)]
+
+
+def test_plain_training_is_driven_by_nobody_also_where_no_rule_looks(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+
+        def fit(net, rows):
+            net = net.to(torch.bfloat16)
+            adam = torch.optim.AdamW(net.parameters())
+            for row in rows:
+                net(row).mean().backward()
+                adam.step()
+        """,
+    )
+    nobody = "nobody: torch trains in the dtype of the weights"
+    assert values(contract, Aspect.DRIVER) == [(nobody, "train.py", 8)]
+    assert values(contract, Aspect.WEIGHTS) == [("bfloat16", "train.py", 5)]
+
+
+@pytest.mark.parametrize("text", ["import torch\nx = torch.ones(2)\n", "def backward(x): return x\nq.backward()\n"])
+def test_where_nothing_trains_there_is_no_contract(tmp_path: Path, text: str) -> None:
+    assert contract_of(tmp_path, text).rows == ()
+
+
+LIGHTNINGS = "Lightning's GradScaler"
+FRAMEWORKS = {
+    "import lightning as L\nL.Trainer(precision='16-mixed')": ("Lightning Trainer", ["float16"], [], [LIGHTNINGS]),
+    "import lightning as L\nL.Trainer(precision='16-true')": ("Lightning Trainer", ["float16"], ["float16"], []),
+    "import lightning\nlightning.Fabric(precision='bf16-true')": ("Lightning Fabric", ["bfloat16"], ["bfloat16"], []),
+    "import pytorch_lightning as pl\npl.Trainer(max_epochs=3)": ("Lightning Trainer", ["float32"], [], []),
+    "from accelerate import Accelerator\nAccelerator(mixed_precision='bf16')": ("Accelerate", ["bfloat16"], [], []),
+    "from apex import amp\namp.initialize(n, o, opt_level='O1')": ("apex.amp", ["float16"], [], ["apex's own"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FRAMEWORKS)
+def test_a_framework_drives_in_the_precision_that_it_is_given(tmp_path: Path, text: str) -> None:
+    driver, compute, weights, scale = FRAMEWORKS[text]
+    contract = contract_of(tmp_path, text)
+    assert [value for value, *_ in values(contract, Aspect.DRIVER)] == [driver]
+    assert [value for value, *_ in values(contract, Aspect.COMPUTE)] == compute
+    assert [value for value, *_ in values(contract, Aspect.WEIGHTS)] == weights
+    assert [value for value, *_ in values(contract, Aspect.LOSS_SCALE)] == scale
+
+
+def test_a_subclass_of_a_trainer_and_its_arguments_count(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        from transformers import Trainer, TrainingArguments
+
+        class Distiller(Trainer):
+            pass
+
+        def main(net):
+            Distiller(model=net.half(), args=TrainingArguments("out", fp16=True)).train()
+        """,
+    )
+    assert values(contract, Aspect.DRIVER) == [("Hugging Face Trainer", "train.py", 8)]
+    assert values(contract, Aspect.WEIGHTS) == [("float16", "train.py", 8)]
+    assert values(contract, Aspect.COMPUTE) == [("float16", "train.py", 8)]
+
+
+def test_a_sharding_policy_declares_compute_and_reduction(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        def shard(net, hook):
+            fully_shard(net, mp_policy=MixedPrecisionPolicy(torch.bfloat16, reduce_dtype=torch.float32))
+            fully_shard(net, mp_policy=MixedPrecisionPolicy(param_dtype=net.chosen))
+        """,
+    )
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "train.py", 6)]
+    assert values(contract, Aspect.REDUCTION) == [("float32", "train.py", 6)]
+    assert ("compute", 7, "param_dtype of the FSDP policy: `net.chosen`") in gaps(contract)
+
+
+def test_float8_is_named_as_not_judged(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import transformer_engine.pytorch as te
+        from torchao.float8 import convert_to_float8_training
+
+        def step(net, row):
+            convert_to_float8_training(net)
+            with te.fp8_autocast(enabled=True):
+                return net(row)
+
+        def off(net, row):
+            with te.fp8_autocast(enabled=False):
+                return net(row)
+        """,
+    )
+    words = ContractInWords(contract)
+    assert words.judged == {"": ["torchao float8", "Transformer Engine"]}
+    assert [gap.line for gap in contract.not_judged] == [6, 7]
+    assert words.gaps == []
+    assert ("not judged", "torchao float8, Transformer Engine") in list(words.text_lines())
+
+
+def test_what_the_code_leaves_open_is_filled_from_the_configuration_or_named(tmp_path: Path) -> None:
+    text = "from accelerate import Accelerator\nAccelerator()\n"
+    reason = "no `mixed_precision`: it comes from `accelerate launch` and its configuration"
+    assert gaps(contract_of(tmp_path, text)) == [("compute", 2, reason)]
+    contract = contract_of(tmp_path, text, one_dot_yaml="num_processes: 1\nmixed_precision: fp16\n")
+    assert gaps(contract) == []
+    (said,) = contract.row(Aspect.COMPUTE).declared  # type: ignore[union-attr]
+    assert (said.value, said.path, said.line, said.said_by) == ("float16", "one.yaml", 2, "configuration")
+    assert said.note == "mixed_precision: fp16; no code names this file"
+
+
+def test_a_default_of_argparse_is_said_beside_the_gap(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import argparse
+        from accelerate import Accelerator
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--mixed-precision", default="fp16")
+        args = parser.parse_args()
+        accelerator = Accelerator(mixed_precision=args.mixed_precision)
+        """,
+    )
+    assert values(contract, Aspect.COMPUTE) == [("float16", "train.py", 8)]
+    assert ("compute", 8, "`mixed_precision=args.mixed_precision`") in gaps(contract)
+
+
+def test_a_key_of_the_project_itself_is_not_followed_into_its_code(tmp_path: Path) -> None:
+    contract = contract_of(tmp_path, "import torch\nloss.backward()\n", run_dot_yaml="use_amp: true\n")
+    assert gaps(contract) == [("compute", 1, "`use_amp: true` is the project's own key: not followed into its code")]
+
+
+def test_tests_declare_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import lightning as L\nL.Trainer(precision='16-mixed')\n", encoding="utf-8")
+    assert contract_of(tmp_path, "x = 1\n").rows == ()
+
+
+MANUAL = """
+import lightning as L
+from torch import nn
+
+class Net(L.LightningModule):
+    def training_step(self, rows, number):
+        self.manual_backward(self.net(rows).mean())
+        nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+        self.optimizers().step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("precision", "severities"), [("16-mixed", ["critical"]), ("bf16-mixed", []), ("${p}", ["low"])]
+)
+def test_the_configuration_decides_what_a_clip_is_told_as(
+    tmp_path: Path, precision: str, severities: list[str]
+) -> None:
+    """float16: the line of the file is a step of the path. bfloat16: nothing is scaled. Open: low, where it may be."""
+    (tmp_path / "net.py").write_text(MANUAL, encoding="utf-8")
+    (tmp_path / "fit.yaml").write_text(f"trainer:\n  max_epochs: 1\n  precision: {precision}\n", encoding="utf-8")
+    found = [
+        each for each in analyse(read_sources(tmp_path, ["."]), StaticSettings()).findings if each.rule == "AMP201"
+    ]
+    assert [each.severity.value for each in found] == severities
+    (tmp_path / "main.py").write_text(
+        "import lightning as L\nfrom net import Net\nL.Trainer(precision='16-mixed').fit(Net())\n", encoding="utf-8"
+    )
+    in_code = [
+        each for each in analyse(read_sources(tmp_path, ["."]), StaticSettings()).findings if each.rule == "AMP201"
+    ]
+    assert [(each.severity.value, each.steps[0].path) for each in in_code] == [("critical", "net.py")]
+    if precision == "16-mixed":
+        first = found[0].steps[0]
+        assert (first.path, first.line, first.text) == ("fit.yaml", 3, "the precision is set here: precision: 16-mixed")
+
+
+def test_what_a_change_alters_is_told_by_aspect_with_the_new_line(tmp_path: Path) -> None:
+    text = "import lightning as L\nL.Trainer(precision='{}')\n"
+    before = contract_of(tmp_path, text.format("16-mixed"))
+    assert altered(before, before) == ()
+    after = contract_of(tmp_path, "\n" + text.format("bf16-true"))
+    assert altered(before, after) == (
+        "loss scale: Lightning's GradScaler -> nothing declared, train.py:2 before",
+        "weights: nothing declared -> bfloat16, train.py:3",
+        "compute: float16 -> bfloat16, train.py:3",
+    )

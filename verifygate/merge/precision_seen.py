@@ -1,0 +1,51 @@
+"""Fill the precision contract with what the recorded run showed, beside what the source declares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from verifygate.model import ExecutionDetails, StageResult, StaticDetails, TraceSummary
+from verifygate.model.precision_contract import Aspect, PrecisionContract
+
+_NOT_RECORDED = "not recorded"
+
+
+def with_precision_seen(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
+    """The stages' results; without a recorded run, or without a contract, as they are."""
+    execution = next((each.details for each in stages if isinstance(each.details, ExecutionDetails)), None)
+    seen = _seen(execution) if execution is not None else {}
+    if not seen:
+        return tuple(stages)
+    return tuple(
+        stage.model_copy(update={"details": _filled(stage.details, seen)})
+        if isinstance(stage.details, StaticDetails)
+        else stage
+        for stage in stages
+    )
+
+
+def _filled(details: StaticDetails, seen: dict[Aspect, str]) -> StaticDetails:
+    rows = (replace(row, seen=seen.get(row.aspect, _NOT_RECORDED)) for row in details.contract.rows)
+    return details.model_copy(update={"contract": PrecisionContract(rows=tuple(rows))})
+
+
+def _seen(execution: ExecutionDetails) -> dict[Aspect, str]:
+    """What the runs showed; where one was emulated, it says so."""
+    found: dict[Aspect, list[str]] = {}
+    for trace, suffix in ((execution.trace, ""), (execution.emulated_trace, " (CUDA emulated)")):
+        for aspect, text in _of(trace) if trace is not None else ():
+            found.setdefault(aspect, []).append(text + suffix)
+    return {aspect: "; ".join(dict.fromkeys(texts)) for aspect, texts in found.items()}
+
+
+def _of(trace: TraceSummary) -> list[tuple[Aspect, str]]:
+    """The dtypes of one run. Counts of what was skipped may differ from run to run, and are not told here."""
+    if not (trace.steps or trace.devices or trace.scales):
+        return [(Aspect.DRIVER, "no step of training was run")]
+    regions = ", ".join(f"autocast on {each}" for each in trace.devices) or "no autocast region"
+    scaled = "a live scaler" if trace.scales else "no live scaler"
+    told = [(Aspect.DRIVER, f"{regions}; {scaled}"), (Aspect.COMPUTE, regions), (Aspect.LOSS_SCALE, scaled)]
+    if trace.steps:
+        told.append((Aspect.WEIGHTS, ", ".join(trace.not_float32) or "float32"))
+    return told

@@ -1,0 +1,104 @@
+"""The precision contract of a project: who drives mixed precision, and which dtype each part is declared to have."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from verifygate.base.records import record
+from verifygate.model.source_facts import NotFollowed
+
+NO_RUN = "no run"
+
+
+class Aspect(StrEnum):
+    """A part of training that has a precision, or the one who decides it."""
+
+    DRIVER = "driver"
+    """Who enters autocast and scales the loss."""
+    LOSS_SCALE = "loss scale"
+    WEIGHTS = "weights"
+    COMPUTE = "compute"
+    """Matrix products and convolutions of forward and backward."""
+    GRADIENTS = "gradients"
+    REDUCTION = "reduction"
+    """Of gradients over processes."""
+    ACCUMULATION = "accumulation"
+    OPTIMIZER_STATE = "optimizer state"
+    LOSS = "loss"
+    CHECKPOINT = "checkpoint"
+    EVALUATION = "evaluation"
+    EXPORT = "export"
+
+
+@record(kw_only=True, guarded=True)
+class Declaration:
+    """What one line says of an aspect."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    value: str
+    path: str
+    line: int
+    said_by: str = "code"
+    """`code` or `configuration`."""
+    note: str = ""
+    """Under what condition, or which code names the configuration."""
+    judged_by: str = ""
+    """Of a driver: `rules`, `configuration rules`; empty where nothing of it is judged."""
+
+
+@record(kw_only=True, guarded=True)
+class ContractRow:
+    """One aspect: what is declared, what a run showed, what could not be followed."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    aspect: Aspect
+    standing: str
+    """`declared`, `declared in part`, or `not followed`, also where nothing says it: never a guess."""
+    declared: tuple[Declaration, ...] = ()
+    seen: str = NO_RUN
+    """What the recorded run showed: `no run` without one, `not recorded` where the recorder does not look."""
+    not_followed: tuple[NotFollowed, ...] = ()
+
+
+@record(kw_only=True, guarded=True)
+class PrecisionContract:
+    """All aspects, in order; no rows where no training of torch is in sight."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    rows: tuple[ContractRow, ...] = ()
+
+    @property
+    def not_judged(self) -> tuple[NotFollowed, ...]:
+        """Where a driver is that no rule judges, or not all of it."""
+        row = self.row(Aspect.DRIVER)
+        return row.not_followed if row is not None else ()
+
+    def row(self, aspect: Aspect) -> ContractRow | None:
+        return next((row for row in self.rows if row.aspect is aspect), None)
+
+
+def altered(before: PrecisionContract, after: PrecisionContract) -> tuple[str, ...]:
+    """The aspects whose declared values differ: `reduction: float32 -> bfloat16, config.yaml:14`."""
+    lines = []
+    for aspect in Aspect:
+        old, new = _values(before, aspect), _values(after, aspect)
+        if old.keys() == new.keys():
+            continue
+        first = next((each for value, each in new.items() if value not in old), None)
+        gone = next((each for value, each in old.items() if value not in new), None)
+        place = first or gone
+        where = f", {place.path}:{place.line}" if place is not None else ""
+        lines.append(f"{aspect.value}: {_listed(old)} -> {_listed(new)}{where}{'' if first else ' before'}")
+    return tuple(lines)
+
+
+def _values(contract: PrecisionContract, aspect: Aspect) -> dict[str, Declaration]:
+    row = contract.row(aspect)
+    return {each.value: each for each in reversed(row.declared)} if row is not None else {}
+
+
+def _listed(values: dict[str, Declaration]) -> str:
+    return " and ".join(sorted(values)) or "nothing declared"

@@ -1,0 +1,74 @@
+"""Files that are no Python and may set a precision: YAML, JSON, TOML and shell scripts beside the sources."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from verifygate.sources.byte_patterns import Alternatives
+
+_OF_TESTS = frozenset({"tests", "test", "testdata", "fixtures"})
+SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".sh")
+MAX_FILES = 2_000
+"""Files that are noted: those of the folders nearest to the root."""
+MAX_BYTES = 256 * 1024
+"""A larger file is data."""
+PRECISION_WORDS = Alternatives(
+    r"precision|fp16|bf16|float16|float8|loss_scale|gradient_clip|deepspeed|dtype|use_amp|amp:|amp="
+)
+"""A file that matches none of these sets no precision."""
+
+
+class ConfigurationFile:
+    """One file, read when something asks for it. `path` is POSIX and relative to the root (or as the user gave it)."""
+
+    def __init__(self, path: str, origin: str = "", data: bytes | None = None) -> None:
+        self.path = path
+        self._origin = origin
+        if data is not None:
+            self.data = data
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its bytes; none of a file that is too large, or cannot be read."""
+        try:
+            if os.stat(self._origin).st_size > MAX_BYTES:  # noqa: PTH116 - asked of every file
+                return b""
+            return Path(self._origin).read_bytes()
+        except OSError:
+            return b""
+
+    @property
+    def stamp(self) -> str:
+        """What changes where the file does, without reading it."""
+        try:
+            status = os.stat(self._origin)  # noqa: PTH116 - asked of every file
+        except OSError:
+            return self.path
+        return f"{self.path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
+
+    @cached_property
+    def mentions_precision(self) -> bool:
+        return PRECISION_WORDS.found_in(self.data)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.data.decode("utf-8-sig", "replace").splitlines()
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        return self.path.rpartition("/")[0]
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it lies with tests, which set what no program trains with."""
+        return not _OF_TESTS.isdisjoint(self.path.split("/")[:-1])
+
+    @property
+    def suffix(self) -> str:
+        return os.path.splitext(self.path)[1]  # noqa: PTH122 - asked of every file

@@ -1,0 +1,1 @@
+"""Build the precision contract from the source and the files that configure it."""

@@ -1,0 +1,98 @@
+"""Put the facts together: one row for each aspect, with what the configuration adds and what stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from verifygate.configured_precision.setting import (
+    ACCELERATE,
+    DEEPSPEED,
+    HUGGING_FACE,
+    LIGHTNING,
+    OWN,
+    TORCHTITAN,
+    Setting,
+)
+from verifygate.model import NotFollowed
+from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
+from verifygate.static.analysis import Analysis
+from verifygate.static.contract.calls import call_facts, configured
+from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
+from verifygate.static.contract.own_code import ByteFacts, own_facts
+
+_DRIVERS = {
+    LIGHTNING: ("Lightning Trainer", RULES),
+    ACCELERATE: ("Accelerate", RULES),
+    HUGGING_FACE: (HUGGING_FACE, RULES),
+    DEEPSPEED: ("DeepSpeed engine", CONFIGURATION_RULES),
+    TORCHTITAN: ("torchtitan", ""),
+}
+
+
+def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
+    """The contract of the sources; without rows where nothing in them trains with torch."""
+    facts = [*call_facts(analysis), *own_facts(analysis, scanned)]
+    facts += [fact for setting in analysis.configuration.settings for fact in _of_setting(setting)]
+    facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
+    if not any(each.aspect is Aspect.DRIVER and each.value for each in facts):
+        if not scanned.plain_training:
+            return PrecisionContract()
+        facts += scanned.plain_training
+    for each in analysis.configuration.unread:
+        facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
+    return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
+
+
+def _of_setting(setting: Setting) -> Iterator[Fact]:
+    """The facts of one setting in a file, and who reads it."""
+    reach = setting.reach or "no code names this file"
+    note = f"{setting.key}: {setting.value}; {reach}"
+    if setting.framework == OWN:
+        gap = f"`{setting.key}: {setting.value}` is the project's own key: not followed into its code"
+        yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, said_by="configuration")
+        return
+    if setting.is_interpolated:
+        gap = f"`{setting.key}: {setting.value}` is decided when the program starts"
+        yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, said_by="configuration")
+        return
+    found = list(configured(setting, note, "configuration"))
+    if found and setting.aspect != "loss scale":
+        driver, judged_by = _DRIVERS[setting.framework]
+        yield Fact(
+            aspect=Aspect.DRIVER, value=driver, path=setting.path, line=setting.line, said_by="configuration",
+            note=reach, judged_by=judged_by,
+        )  # fmt: skip
+    yield from found
+
+
+def _is_filled(fact: Fact, settings: Iterable[Setting]) -> bool:
+    """Whether the configuration says what the code leaves open."""
+    if fact.value or not fact.framework:
+        return False
+    return any(
+        each.framework == fact.framework and each.aspect == "precision" and not each.is_interpolated
+        and (fact.path in each.programs or not each.programs)
+        for each in settings
+    )  # fmt: skip
+
+
+def _row(aspect: Aspect, facts: list[Fact]) -> ContractRow:
+    ours = [each for each in facts if each.aspect is aspect]
+    declared = {
+        (each.value, each.path, each.line): Declaration(
+            value=each.value, path=each.path, line=each.line, said_by=each.said_by, note=each.note,
+            judged_by=each.judged_by,
+        )
+        for each in ours if each.value
+    }  # fmt: skip
+    gaps = {NotFollowed(path=each.path, line=each.line, reason=each.gap) for each in ours if each.gap}
+    return ContractRow(
+        aspect=aspect,
+        standing=("declared in part" if gaps else "declared") if declared else "not followed",
+        declared=tuple(sorted(declared.values(), key=_order)),
+        not_followed=tuple(sorted(gaps, key=lambda each: (each.path, each.line, each.reason))),
+    )
+
+
+def _order(each: Declaration) -> tuple[str, str, int, str]:
+    return each.said_by, each.path, each.line, each.value

@@ -1,0 +1,224 @@
+"""What the project's own code declares: autocast regions, scalers, casts of the trained modules, plain training."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from verifygate.base.records import record
+from verifygate.model.precision_contract import Aspect
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.analysis import Analysis
+from verifygate.static.contract.fact import RULES, Fact
+from verifygate.static.facts.autograd_mode import CallerMode, is_off
+from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function, Module
+from verifygate.static.syntax.names import simple_name
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult
+
+_CASTS = (b"half(", b"bfloat16", b"float16")
+_EXPORTS = ("torch.onnx.export", "torch.export.export", "torch.jit.trace", "torch.jit.script")
+_MOST_BESIDE = 20
+"""Files that no rule looks at of which the contract asks what they train."""
+_BACKWARD = b".backward("
+_IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
+
+
+def own_facts(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
+    """What the picked modules declare themselves."""
+    yield from _regions(analysis)
+    yield from _scalers(analysis)
+    yield from _trained_weights(analysis, scanned)
+    yield from scanned.exports
+
+
+def _regions(analysis: Analysis) -> Iterator[Fact]:
+    for region in analysis.written_regions.all:
+        if not region.is_active or region.function.module.file.is_test:
+            continue
+        if _is_accelerates(region, analysis):
+            continue
+        place = region.place
+        evaluates = _evaluates(region, analysis)
+        aspect = Aspect.EVALUATION if evaluates else Aspect.COMPUTE
+        if not evaluates:
+            made = region.region.made is not None
+            yield _driver("torch.autocast" if made else f"`{ast.unparse(region.context)[:60]}`", place)
+        dtypes = analysis.region_dtypes.of(region)
+        note = _condition(region)
+        for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
+            yield Fact(aspect=aspect, value=str(dtype), note=note, path=place.path, line=place.line)
+        if Dtype.UNKNOWN not in dtypes:
+            continue
+        if analysis.region_dtypes.follows_device(region):
+            value = "autocast's default: float16 on CUDA, bfloat16 on a CPU"
+            yield Fact(aspect=aspect, value=value, note=note, path=place.path, line=place.line)
+        else:
+            gap = f"the dtype of `{ast.unparse(region.context)[:80]}`"
+            yield Fact(aspect=aspect, gap=gap, path=place.path, line=place.line)
+
+
+def _is_accelerates(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether it is `accelerator.autocast()`, which is as the Accelerator was made."""
+    context = region.context
+    if not isinstance(context, ast.Call) or not isinstance(context.func, ast.Attribute):
+        return False
+    values = analysis.evaluator.values(context.func.value, analysis.evaluator.root_frame(region.function))
+    return any(isinstance(each, ExternalResult) and each.name.startswith("accelerate.") for each in values)
+
+
+def _driver(what: str, place: Location) -> Fact:
+    value = f"own code: {what}"
+    return Fact(aspect=Aspect.DRIVER, path=place.path, line=place.line, value=value, judged_by=RULES)
+
+
+def _condition(region: WrittenRegion) -> str:
+    enabled = region.region.enabled
+    if enabled is None or isinstance(enabled.expr, ast.Constant):
+        return "where it is entered" if region.region.optional else ""
+    return f"enabled={ast.unparse(enabled.expr)[:60]}"
+
+
+def _evaluates(region: WrittenRegion, analysis: Analysis) -> bool:
+    """Whether autograd is off there: the region is one of evaluation."""
+    inside = set(region.calls)
+    points = (each for each in analysis.hot_loops.spots(region.function) if each.node in inside)
+    first = next(points, None)
+    if first is not None and is_off(first, analysis.evaluator):
+        return True
+    return analysis.autograd_mode.of_callers(region.function) is CallerMode.OFF
+
+
+def _scalers(analysis: Analysis) -> Iterator[Fact]:
+    for made in analysis.scaler_allocations:
+        if made.off or made.function.module.file.is_test:
+            continue
+        enabled = made.enabled
+        switched = enabled is not None and not isinstance(enabled.expr, ast.Constant)
+        note = f"enabled={ast.unparse(enabled.expr)[:60]}" if enabled is not None and switched else ""
+        kind = "ShardedGradScaler" if made.sharded else "the scaler of timm" if made.steps else "GradScaler"
+        place = made.place
+        yield _driver(kind, place)
+        yield Fact(aspect=Aspect.LOSS_SCALE, value=kind, note=note, path=place.path, line=place.line)
+    for call in analysis.scaler_calls:
+        if call.method == "state_dict" and not call.function.module.file.is_test:
+            yield Fact(
+                aspect=Aspect.CHECKPOINT, value="holds the scaler's state", path=call.place.path, line=call.place.line
+            )
+
+
+def _training_modules(analysis: Analysis, scanned: ByteFacts) -> Iterator[Module]:
+    """The modules in which a model may be cast and trained, also where no rule looks at them."""
+    for module in analysis.modules:
+        if not module.file.is_test and module.mentions(*_CASTS):
+            yield module
+    beside = sorted(scanned.casting - analysis.program.picked.keys())
+    for path in beside[:_MOST_BESIDE]:
+        unpicked = analysis.program.module(path)
+        if unpicked is not None:
+            unpicked.look_at(None)
+            yield unpicked
+
+
+def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
+    """The dtypes that casts give to the modules whose parameters an optimizer is made with."""
+    for module in _training_modules(analysis, scanned):
+        for function in module.all_functions:
+            for call in function.calls:
+                for model in _trained_by(call):
+                    frame = analysis.evaluator.root_frame(function)
+                    if not _trains(call, function, analysis):
+                        continue
+                    for way in analysis.module_dtypes.of(model, frame):
+                        note = "" if way.sure else "on one path"
+                        yield Fact(
+                            aspect=Aspect.WEIGHTS,
+                            value=str(way.dtype),
+                            path=way.cast.path,
+                            line=way.cast.line,
+                            note=note,
+                        )
+
+
+def _trained_by(call: ast.Call) -> Iterator[ast.expr]:
+    """The module in `Optimizer(model.parameters(), ...)`, and in `Trainer(model=model)`."""
+    given = call.args[0] if call.args else None
+    if simple_name(call.func)[:1].isupper():
+        yield from (word.value for word in call.keywords if word.arg == "model")
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "parameters":
+        yield given.func.value
+
+
+def _trains(call: ast.Call, function: Function, analysis: Analysis) -> bool:
+    frame = analysis.evaluator.root_frame(function)
+    values = analysis.evaluator.values(call.func, frame)
+    names = {each.name for each in values if isinstance(each, ExternalName)}
+    for value in values:
+        names |= analysis.evaluator.outside_bases(value.made) if isinstance(value, ClassValue) else set()
+    return any(".optim" in name or _is_trainer(name) for name in names)
+
+
+def _is_trainer(name: str) -> bool:
+    return name.startswith(("transformers.", "trl.")) and name.endswith("Trainer")
+
+
+@record
+class ByteFacts:
+    """What the bytes of all files tell, read while they are held: of large sources they are let go of then."""
+
+    exports: tuple[Fact, ...]
+    plain_training: tuple[Fact, ...]
+    """The first backward of each file that trains with torch: what there is where nobody drives a precision."""
+    casting: frozenset[str]
+    """Paths of files that run a backward, and name a half precision."""
+
+
+def byte_facts(sources: Sources) -> ByteFacts:
+    """Scan all files but those of tests."""
+    exports: list[Fact] = []
+    training: list[Fact] = []
+    casting: set[str] = set()
+    for file in sources:
+        if file.is_test:
+            continue
+        exports += _exports(file)
+        at = _first_in_code(file, _BACKWARD)
+        if at == -1:
+            continue
+        if any(word in file.data for word in _CASTS):
+            casting.add(file.path)
+        if _IMPORTS_TORCH.search(file.data):
+            training.append(
+                Fact(
+                    aspect=Aspect.DRIVER,
+                    value="nobody: torch trains in the dtype of the weights",
+                    path=file.path,
+                    line=_line(file, at),
+                    judged_by=RULES,
+                )
+            )
+    return ByteFacts(tuple(exports), tuple(training), frozenset(casting))
+
+
+def _exports(file: SourceFile) -> Iterator[Fact]:
+    """The first export of each kind."""
+    for name in _EXPORTS:
+        at = file.data.find(f"{name}(".encode())
+        if at != -1 and file.is_code(at):
+            gap = f"`{name}`: in which dtype the exported model computes"
+            yield Fact(aspect=Aspect.EXPORT, path=file.path, line=_line(file, at), gap=gap)
+
+
+def _first_in_code(file: SourceFile, word: bytes) -> int:
+    at = file.data.find(word)
+    while at != -1 and not file.is_code(at):
+        at = file.data.find(word, at + 1)
+    return at
+
+
+def _line(file: SourceFile, offset: int) -> int:
+    return file.data.count(b"\n", 0, offset) + 1

@@ -1,0 +1,1 @@
+"""Rules about configuration that is written outside the training loop."""
