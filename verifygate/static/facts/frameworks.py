@@ -154,10 +154,11 @@ class Frameworks:
         return found
 
     def of_program(self, framework: Framework, path: str) -> tuple[Instance, ...]:
-        """Those of a framework in the programs that a file belongs to."""
+        """Those of a framework in the file itself, or else in the programs that it belongs to."""
         found = [each for each in self.instances if each.framework is framework]
-        files = self.import_graph.together(path) if found else ()
-        return tuple(each for each in found if each.place.path in files)
+        own = tuple(each for each in found if each.place.path == path)
+        files = self.import_graph.together(path) if found and not own else ()
+        return own or tuple(each for each in found if each.place.path in files)
 
     def said_elsewhere(self, framework: Framework, place: Location) -> Precisions:
         """The precision that a call leaves to a command line or to a file of settings; None where that is unknown."""

@@ -161,6 +161,16 @@ def runs_in_one_iteration(one: GradientCall, other: GradientCall, analysis: Anal
     return loops[0] == loops[1] and analysis.path_conditions.agree(one.place, other.place)
 
 
+def leads_to(backward: GradientCall, step: GradientCall, analysis: Analysis) -> bool:
+    """Whether a step may use what a backward left: both in one iteration, or behind a loop over micro-batches."""
+    function = step.place.function
+    around, its = (analysis.enclosing.loops(each.call, function) for each in (backward, step))
+    inner = around[: len(around) - len(its)]
+    if around[len(inner) :] != its or not (its or not inner):
+        return False
+    return backward.line < step.line and analysis.path_conditions.agree(backward.place, step.place)
+
+
 def always_runs_beside(one: GradientCall, other: GradientCall, analysis: Analysis) -> bool:
     """Whether one of two calls runs whenever the other does: no condition is around it that is not around that one."""
     around = analysis.enclosing.conditions(other.call, other.place.function)

@@ -75,7 +75,7 @@ from verifygate.static.idioms.framework_loops import (
     GradientCalls,
     is_scaled_by_hand,
     judged,
-    runs_in_one_iteration,
+    leads_to,
 )
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
@@ -125,10 +125,10 @@ def _match(place: Location, handle: object, steps: tuple[tuple[Location, str], .
 
 def _next_step(plain: GradientCall, found: list[GradientCall], analysis: Analysis) -> GradientCall | None:
     """The step of a framework's optimizer that comes next; none where other optimizers step in that iteration too."""
-    beside = [each for each in found if runs_in_one_iteration(plain, each, analysis)]
-    if any(each.does is Does.RAW_STEP and not each.inner for each in beside):
+    after = [each for each in found if leads_to(plain, each, analysis)]
+    if any(each.does is Does.RAW_STEP and not each.inner for each in after):
         return None
-    return next((each for each in beside if each.does is Does.STEP and each.line > plain.line), None)
+    return next((each for each in after if each.does is Does.STEP), None)
 
 
 def _in_training_steps(analysis: Analysis) -> Iterator[Match]:

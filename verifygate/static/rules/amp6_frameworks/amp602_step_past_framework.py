@@ -73,7 +73,7 @@ from verifygate.static.idioms.framework_loops import (
     GradientCall,
     GradientCalls,
     judged,
-    runs_in_one_iteration,
+    leads_to,
 )
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
@@ -120,20 +120,9 @@ def _last_backward(step: GradientCall, found: list[GradientCall], analysis: Anal
     before = [
         each
         for each in found
-        if each.does in (Does.FRAMEWORK_BACKWARD, Does.PLAIN_BACKWARD)
-        and each.line < step.line
-        and _leads_to(each, step, analysis)
+        if each.does in (Does.FRAMEWORK_BACKWARD, Does.PLAIN_BACKWARD) and leads_to(each, step, analysis)
     ]
     return before[-1] if before and before[-1].does is Does.FRAMEWORK_BACKWARD else None
-
-
-def _leads_to(backward: GradientCall, step: GradientCall, analysis: Analysis) -> bool:
-    """Whether both run in one iteration, or the step comes after an inner loop that accumulates gradients."""
-    if runs_in_one_iteration(backward, step, analysis):
-        return True
-    function = step.place.function
-    around, its = (analysis.enclosing.loops(each.call, function) for each in (backward, step))
-    return bool(its) and around[-len(its) :] == its and analysis.path_conditions.agree(backward.place, step.place)
 
 
 def _is_unscaled_between(backward: GradientCall, step: GradientCall, function: Function) -> bool:

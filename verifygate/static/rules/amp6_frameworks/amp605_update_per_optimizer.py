@@ -79,6 +79,7 @@ from verifygate.static.idioms.framework_loops import (
     GradientCalls,
     always_runs_beside,
     judged,
+    leads_to,
     runs_in_one_iteration,
 )
 from verifygate.static.rule import Match, Rule, statement_text
@@ -132,4 +133,4 @@ def _backward_of(at: int, events: list[GradientCall], analysis: Analysis) -> Gra
     last = before[-1] if before else None
     if last is None or last.does is not Does.FRAMEWORK_BACKWARD:
         return None
-    return last if runs_in_one_iteration(last, events[at], analysis) else None
+    return last if leads_to(last, events[at], analysis) else None

@@ -18,6 +18,7 @@ Nothing raises. The loss of the second epoch is that of the first.
 ```python
 import lightning
 import torch
+from torch.utils.data import DataLoader
 
 
 class Net(lightning.LightningModule):
@@ -35,13 +36,14 @@ class Net(lightning.LightningModule):
 def train(model, loss_fn, batches, device):
     trainer = lightning.Trainer(accelerator=device, max_epochs=1, logger=False, enable_checkpointing=False)
     with torch.autocast(device, dtype=torch.bfloat16):
-        trainer.fit(Net(model, loss_fn), batches)
+        trainer.fit(Net(model, loss_fn), DataLoader(batches, batch_size=None))
 ```
 
 ## Use instead
 ```python
 import lightning
 import torch
+from torch.utils.data import DataLoader
 
 
 class Net(lightning.LightningModule):
@@ -60,7 +62,7 @@ def train(model, loss_fn, batches, device):
     trainer = lightning.Trainer(
         accelerator=device, max_epochs=1, precision="bf16-mixed", logger=False, enable_checkpointing=False
     )
-    trainer.fit(Net(model, loss_fn), batches)
+    trainer.fit(Net(model, loss_fn), DataLoader(batches, batch_size=None))
 ```
 
 ## Fix safety

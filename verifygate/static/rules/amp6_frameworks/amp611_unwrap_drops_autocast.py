@@ -76,7 +76,7 @@ RULE = Rule(
     summary="`unwrap_model(keep_fp32_wrapper=False)` takes autocast off a model that goes on training",
     remedy="leave `keep_fp32_wrapper` as it is while training; it only matters where the model is pickled",
     words=("keep_fp32_wrapper",),
-    proof="dtype-census",
+    proof="final-weights",
 )
 _HALF = (Precision.FLOAT16, Precision.BFLOAT16)
 
