@@ -106,9 +106,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 continue
             if framework is LIGHTNING and analysis.frameworks.steps_itself(function.owner):
                 continue
-            for returned in function.returns:
-                for loss in _losses(returned):
-                    yield from _divided(loss, returned, handle, function, analysis)
+            told = set[ast.AST]()
+            for loss in (loss for returned in function.returns for loss in _losses(returned)):
+                for match in _divided(loss, loss, handle, function, analysis):
+                    if match.place.node not in told:
+                        told.add(match.place.node)
+                        yield match
 
 
 def _losses(returned: ast.expr) -> Iterator[ast.expr]:
