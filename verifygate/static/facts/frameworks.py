@@ -8,7 +8,7 @@ tells the framework, and the precision is that of the same program.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import cached_property
 
@@ -160,6 +160,10 @@ class Frameworks:
         files = self.import_graph.together(path) if found and not own else ()
         return own or tuple(each for each in found if each.place.path in files)
 
+    def in_program(self, framework: Framework, function: Function) -> Handle:
+        """What a program gives a framework its precision by, where it is not known which call is meant."""
+        return Handle(framework, self.of_program(framework, function.module.path), followed=False)
+
     def said_elsewhere(self, framework: Framework, place: Location) -> Precisions:
         """The precision that a call leaves to a command line or to a file of settings; None where that is unknown."""
         del framework, place  # nothing is read beside code yet
@@ -299,11 +303,11 @@ class Frameworks:
                 return next((OF_MAKER[each] for each in sorted(names) if each in OF_MAKER), None)
         return None
 
-    def _handle(self, values: Values, frame: Frame, framework_of: object) -> Handle | None:
+    def _handle(self, values: Values, frame: Frame, framework_of: Callable[[Value], Framework | None]) -> Handle | None:
         found: dict[Framework, list[Instance]] = {}
         followed = True
         for value in values:
-            framework: Framework | None = framework_of(value)  # type: ignore[operator]
+            framework = framework_of(value)
             if framework is None:
                 followed = followed and isinstance(value, Literal) and value.value is None
                 continue
@@ -330,18 +334,25 @@ class Frameworks:
 
     def is_raw_optimizer(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression surely is an optimizer of torch as it was built."""
-        return self._is_raw(expr, frame, "torch.optim.", without=".lr_scheduler.")
+        return self._is_raw(expr, frame, _is_an_optimizer)
 
     def is_raw_schedule(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression surely is a learning-rate schedule of torch as it was built."""
-        return self._is_raw(expr, frame, "torch.optim.lr_scheduler.")
+        return self._is_raw(expr, frame, _is_a_schedule)
 
-    def _is_raw(self, expr: ast.expr, frame: Frame, start: str, without: str = "!") -> bool:
+    def _is_raw(self, expr: ast.expr, frame: Frame, is_one: Callable[[str], bool]) -> bool:
         values = self.values_at(expr, frame)
-        return all(
-            isinstance(each, ExternalResult) and each.name.startswith(start) and without not in each.name and each.calls
-            for each in values
-        )
+        return all(isinstance(each, ExternalResult) and is_one(each.name) and bool(each.calls) for each in values)
+
+    def is_of_an_optimizer(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether what a framework handed back was an optimizer of torch before."""
+        for value in self.values_at(expr, frame):
+            if isinstance(value, ExternalResult) and value.name in WRAPPERS and value.calls:
+                call, home = value.calls[0]
+                given = self.evaluator.values(call.args[0], home) if call.args else ()
+                if any(isinstance(each, ExternalResult) and _is_an_optimizer(each.name) for each in given):
+                    return True
+        return False
 
     def is_engine_optimizer(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression is the optimizer that `deepspeed.initialize` returned."""
@@ -428,6 +439,9 @@ def _wrapper_of(value: Value) -> Framework | None:
     return DEEPSPEED if value.name in _ENGINE_PARTS else WRAPPERS.get(value.name)
 
 
-def makers_called(functions: Iterable[Function]) -> bool:
-    """Whether any function names what makes a framework."""
-    return any(each.module.mentions(*_WORDS) for each in functions)
+def _is_an_optimizer(name: str) -> bool:
+    return name.startswith("torch.optim.") and not name.startswith(("torch.optim.lr_", "torch.optim.swa_"))
+
+
+def _is_a_schedule(name: str) -> bool:
+    return name.startswith("torch.optim.lr_scheduler.")

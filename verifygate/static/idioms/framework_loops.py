@@ -15,8 +15,6 @@ from verifygate.static.facts.frameworks import Handle, Precision
 from verifygate.static.rule import Match
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.symbols.scopes import Binding
-from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Frame, Object
 
 LOOP_WORDS = (
@@ -117,33 +115,15 @@ class GradientCalls:
             yield GradientCall(Does.STEP, place, subject, owner)
         elif self.frameworks.is_raw_optimizer(subject, frame):
             yield GradientCall(Does.RAW_STEP, place, subject, None)
-        elif hosted is not None and self._asks_for_optimizers(subject, frame, raw=True):
+        elif hosted is not None and asks_for_optimizers(subject, frame.function, raw=True):
             yield GradientCall(Does.RAW_STEP, place, subject, hosted, inner=True)
 
     def _owner(self, subject: ast.expr, frame: Frame, hosted: Handle | None) -> Handle | None:
         """The framework that handed an optimizer back."""
-        if hosted is not None and self._asks_for_optimizers(subject, frame, raw=False):
+        if hosted is not None and asks_for_optimizers(subject, frame.function, raw=False):
             return hosted
         wrapped = self.frameworks.wrapped(subject, frame)
         return wrapped if wrapped is not None and not self.analysis.roles.is_scheduler(subject, frame) else None
-
-    def _asks_for_optimizers(self, subject: ast.expr, frame: Frame, *, raw: bool) -> bool:
-        """Whether an expression is what `self.optimizers()` returns, or one of those."""
-        if isinstance(subject, ast.Subscript):
-            return self._asks_for_optimizers(subject.value, frame, raw=raw)
-        for expr in self._given(subject, frame):
-            asked = expr.value if isinstance(expr, ast.Subscript) else expr
-            if isinstance(asked, ast.Call) and last_name(asked.func) == "optimizers":
-                plain = [word.value for word in asked.keywords if word.arg == "use_pl_optimizer"] or asked.args[:1]
-                is_raw = bool(plain) and isinstance(plain[0], ast.Constant) and plain[0].value is False
-                return is_raw is raw
-        return False
-
-    def _given(self, subject: ast.expr, frame: Frame) -> list[ast.expr]:
-        if not isinstance(subject, ast.Name):
-            return [subject]
-        bindings: list[Binding] = frame.function.scope.names.get(subject.id, [])
-        return [each.expr for each in bindings if each.kind in ("value", "item", "iteration") and each.expr is not None]
 
     def _hosted(self, function: Function) -> Handle | None:
         """The framework that runs a method whose class does its own steps in it."""
@@ -152,6 +132,21 @@ class GradientCalls:
         if self.frameworks.host(function.owner) is not LIGHTNING or not self.frameworks.steps_itself(function.owner):
             return None
         return self.frameworks.running(function.owner)
+
+
+def asks_for_optimizers(subject: ast.expr, function: Function, *, raw: bool = False) -> bool:
+    """Whether an expression is what Lightning's `self.optimizers()` returns, or one of those; `raw`: as torch built."""
+    if isinstance(subject, ast.Subscript):
+        return asks_for_optimizers(subject.value, function, raw=raw)
+    bound = function.scope.names.get(subject.id, ()) if isinstance(subject, ast.Name) else ()
+    given = [each.expr for each in bound if each.kind in ("value", "item", "iteration")]
+    for expr in given if isinstance(subject, ast.Name) else [subject]:
+        asked = expr.value if isinstance(expr, ast.Subscript) else expr
+        if isinstance(asked, ast.Call) and ast.unparse(asked.func) == "self.optimizers":
+            plain = [word.value for word in asked.keywords if word.arg == "use_pl_optimizer"] or asked.args[:1]
+            is_raw = bool(plain) and isinstance(plain[0], ast.Constant) and plain[0].value is False
+            return is_raw is raw
+    return False
 
 
 def runs_in_one_iteration(one: GradientCall, other: GradientCall, analysis: Analysis) -> bool:

@@ -75,6 +75,7 @@ from verifygate.naming import names_a_schedule
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.finite_gradients import runs_on_finite_gradients
+from verifygate.static.idioms.framework_schedules import schedules_past_frameworks
 from verifygate.static.idioms.lr_schedules import PER_BATCH, steps_a_schedule
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
@@ -111,8 +112,8 @@ _BATCHES = r"(?i)step|iter|batch|update|loader"
 
 
 def looks_beside(analysis: Analysis) -> bool:
-    """Hooks matter where a scaler steps."""
-    return any(call.method == "step" for call in analysis.scaler_calls)
+    """Hooks matter where a scaler steps, or a framework may."""
+    return any(call.method == "step" for call in analysis.scaler_calls) or bool(analysis.frameworks.instances)
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -130,6 +131,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             yield from _in_function(function, calls, inside[function][1:], analysis)
     if looks_beside(analysis):
         yield from _in_hooks(analysis)
+    yield from schedules_past_frameworks(analysis)
 
 
 def _in_hooks(analysis: Analysis) -> Iterator[Match]:

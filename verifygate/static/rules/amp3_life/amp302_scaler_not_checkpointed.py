@@ -117,6 +117,7 @@ from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.checkpoints import keeps_all_states
 from verifygate.static.facts.scaler_states import Evidence
+from verifygate.static.idioms.framework_checkpoints import checkpoints_past_frameworks
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
@@ -149,6 +150,7 @@ _TESTS = r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.py$|conftest)"
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """States of optimizers that are saved, or loaded, without the scaler's."""
+    yield from checkpoints_past_frameworks(analysis)
     scalers = [each for each in analysis.scaler_allocations if not each.off and not re.search(_TESTS, each.place.path)]
     steps = any(call.method in ("scale", "step") for call in analysis.scaler_calls)
     if not (steps or any(each.steps for each in scalers)):
