@@ -47,3 +47,15 @@ def behind_the_micro_batches(net, data):
         acc.clip_grad_norm_(net.parameters(), 1.0)
         opt.step()
         opt.zero_grad()
+
+
+def guarded_with_a_limit(net, data, limit):
+    acc = Accelerator(mixed_precision="fp16", gradient_accumulation_steps=4)
+    net, opt = acc.prepare(net, torch.optim.AdamW(net.parameters()))
+    for batch in data:
+        with acc.accumulate(net):
+            acc.backward(net(**batch).loss)
+            if acc.sync_gradients and limit is not None and limit > 0:
+                acc.clip_grad_norm_(net.parameters(), limit)
+            opt.step()
+            opt.zero_grad()

@@ -31,3 +31,15 @@ class Runner:
         error = self.net(**batch).loss
         error = error / self.acc.gradient_accumulation_steps  # expect: AMP606
         self.acc.backward(error)
+
+
+class WithLosses:
+    def __init__(self, net, grad_accum):
+        self.grad_accum = grad_accum
+        self.acc = Accelerator(gradient_accumulation_steps=grad_accum)
+        self.net = self.acc.prepare(net)
+
+    def step(self, batch):
+        losses = self.net(**batch)
+        losses["loss"] = losses["loss"] / float(self.grad_accum)  # expect: AMP606 likely
+        self.acc.backward(losses["loss"])

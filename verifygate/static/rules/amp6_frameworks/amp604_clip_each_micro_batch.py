@@ -104,8 +104,9 @@ def _in_accumulate(clip: GradientCall, function: Function, analysis: Analysis) -
     regions = [each for each in contexts if isinstance(each, ast.Call) and _is_accumulate(each)]
     if not regions:
         return
-    inside = [each for each in analysis.enclosing.conditions(clip.call, function) if each[0].lineno > regions[0].lineno]
-    if any(not re.search(_ABOUT_THE_CLIP, ast.unparse(test)) for test, _ in inside):
+    leaves = analysis.path_conditions.leaves(clip.place)
+    inside = [test for test, _ in leaves if test.lineno > regions[0].lineno]
+    if not _are_about_the_clip(inside):
         return
     numbers = [
         (analysis.frameworks.number(given, each.frame) if given is not None else 1)
@@ -116,6 +117,11 @@ def _in_accumulate(clip: GradientCall, function: Function, analysis: Analysis) -
         return
     region = Location(function, regions[0])
     yield from _match(clip, region, "accumulates", sure=not inside and None not in numbers)
+
+
+def _are_about_the_clip(tests: list[ast.expr]) -> bool:
+    """Whether conditions ask no more than whether to clip at all."""
+    return all(re.search(_ABOUT_THE_CLIP, ast.unparse(test)) for test in tests)
 
 
 def _is_accumulate(call: ast.Call) -> bool:
@@ -130,7 +136,7 @@ def _beside_a_conditional_step(
     A clip behind another condition is left alone.
     """
     around = analysis.enclosing.conditions(clip.call, function)
-    if any(not re.search(_ABOUT_THE_CLIP, ast.unparse(test)) for test, _ in around):
+    if not _are_about_the_clip([test for test, _ in analysis.path_conditions.leaves(clip.place)]):
         return
     loops = analysis.enclosing.loops(clip.call, function)
     for step in found:

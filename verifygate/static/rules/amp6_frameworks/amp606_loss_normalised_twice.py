@@ -61,6 +61,7 @@ A division in a function that returns the loss.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.framework_names import DEEPSPEED, FABRIC, LIGHTNING, TRANSFORMERS
@@ -87,6 +88,7 @@ RULE = Rule(
 )
 _ITS_OWN = frozenset({"gradient_accumulation_steps", "accumulate_grad_batches"})
 """What frameworks call the number; a method of that name in DeepSpeed's engine."""
+_CALLED_SO = r"(?i)accum"
 _LOSS_HOOKS = {LIGHTNING: "training_step", TRANSFORMERS: "compute_loss"}
 
 
@@ -154,6 +156,12 @@ def _divisions(loss: ast.expr, function: Function) -> Iterator[ast.BinOp | ast.A
                         yield binding.node
                 elif binding.kind == "value" and isinstance(binding.expr, ast.BinOp):
                     yield from _divisions(binding.expr, function)
+        case ast.Subscript(slice=ast.Constant()):  # `losses["loss"] = losses["loss"] / number`
+            text = ast.unparse(loss)
+            for put in function.of_kind(ast.Assign):
+                before = put.lineno < loss.lineno and ast.unparse(put.targets[0]) == text
+                if before and isinstance(put.value, ast.BinOp) and isinstance(put.value.op, ast.Div):
+                    yield put.value
 
 
 def _divisor(divided: ast.BinOp | ast.AugAssign) -> ast.expr:
@@ -168,6 +176,8 @@ def _is_the_same(divisor: ast.expr, handle: Handle, frame: Frame, analysis: Anal
     numbers = {analysis.frameworks.number(expr, home) if expr is not None else 1 for expr, home in given}
     if not in_settings and (not given or numbers == {1}):
         return None
+    if isinstance(divisor, ast.Call) and last_name(divisor.func) in ("float", "int") and divisor.args:
+        return _is_the_same(divisor.args[0], handle, frame, analysis)
     asked = divisor.func if isinstance(divisor, ast.Call) else divisor
     if (
         isinstance(asked, ast.Attribute)
@@ -179,9 +189,8 @@ def _is_the_same(divisor: ast.expr, handle: Handle, frame: Frame, analysis: Anal
     if number is not None:
         return True if number != 1 and numbers == {number} else None
     texts = {ast.unparse(expr) for expr, _ in given if expr is not None}
-    named = last_name(asked) in _ITS_OWN or any(
-        isinstance(node, ast.Name | ast.Attribute) and last_name(node) in _ITS_OWN for node in walk(asked)
-    )
+    names = (last_name(node) for node in walk(asked) if isinstance(node, ast.Name | ast.Attribute))
+    named = any(re.search(_CALLED_SO, name) for name in names)
     return False if named or ast.unparse(divisor) in texts else None
 
 
