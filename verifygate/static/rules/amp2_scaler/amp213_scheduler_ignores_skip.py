@@ -5,7 +5,8 @@ Reports
 
 - a scheduler that steps next to `scaler.step(optimizer)` in every iteration without a condition on the scale;
 - one that steps before it;
-- one that steps only if the scale has not changed, so that it also waits when the scale grew.
+- one that steps only if the scale has not changed, so that it also waits when the scale grew;
+- one that Accelerate, Fabric or Lightning was not given, beside a step that goes through the framework's scaler.
 
 Schedules per epoch are not reported, nor are schedules that are reached only where a norm of the gradients is finite,
 which leaves nothing to skip, and neither are functions that use `get_scale()` in another way or count skips. A
@@ -60,7 +61,8 @@ No automatic fix: the condition on the scale needs a place of its own.
 
 ## What it cannot see
 Schedulers that step further from the optimizer than in the caller of the method that steps it, except for hooks at the
-end of a step. Schedulers that are passed the step count.
+end of a step. Schedulers that are passed the step count. Of Accelerate, Fabric and Lightning, schedules that cannot be
+followed to torch's constructor.
 
 ## References
 - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate

@@ -7,6 +7,7 @@ Reports
 - loading an optimizer state, if the program saves the scaler's state but never loads it;
 - one of several scalers of the same training whose state is left out where another's is saved or loaded;
 - one of several branches that resume, which loads only the optimizer's state while another also loads the scaler's;
+- an optimizer state that a program saves itself, where Accelerate, Fabric or Lightning steps the optimizer by a scaler;
 - a wrapper that returns its scaler's state and drops the state that is passed back to it.
 
 Scalers that are never enabled do not count, nor do checkpoints that contain only weights.

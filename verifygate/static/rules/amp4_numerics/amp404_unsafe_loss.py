@@ -2,7 +2,8 @@
 
 ## What it does
 Reports `BCELoss` and `F.binary_cross_entropy` where an autocast region for CUDA is open: written around the call, or
-around a call of the function or the model that computes the loss, in this file or another.
+around a call of the function or the model that computes the loss, in this file or another. Also in the steps of a
+LightningModule whose Trainer computes in float16: Lightning enters the region around them.
 
 ## Why is this bad
 Autocast for CUDA refuses the operator, since the logarithms of half-precision probabilities overflow. On the CPU it is
