@@ -114,7 +114,9 @@ class Handle:
 
     def may_be(self, *precisions: Precision) -> bool | None:
         """Whether it may compute in one of these; None where nothing in sight says."""
-        return None if self.precisions is None else not self.precisions.isdisjoint(precisions)
+        if any(each.precisions and not each.precisions.isdisjoint(precisions) for each in self.instances):
+            return True
+        return None if self.precisions is None else False
 
     @property
     def scales(self) -> bool | None:
