@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.config.settings import StaticSettings
+from verifygate.model import Finding, Severity
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -75,13 +76,17 @@ def test_every_rule_has_cases_and_every_case_a_rule():
 
 @pytest.mark.parametrize("code", load_rules())
 def test_documentation_is_complete_and_its_examples_do_as_they_say(code: str):
-    """The example breaks exactly this rule, what to use instead breaks none."""
+    """The example breaks exactly this rule, what to use instead breaks none; a note on the side is no violation."""
     loaded = load_rules()[code]
     assert tuple(loaded.sections) == SECTIONS
 
     example = report(loaded.sections["Example"])
-    assert {finding.rule for finding in example} == {code}, example
-    assert not report(loaded.sections["Use instead"])
+    assert {finding.rule for finding in example if finding.rule == code or not is_note(finding)} == {code}, example
+    assert all(map(is_note, report(loaded.sections["Use instead"])))
+
+
+def is_note(finding: Finding) -> bool:
+    return finding.severity is Severity.INFO
 
 
 def report(section: str):

@@ -26,6 +26,7 @@ from verifygate.static.facts.delegation import Delegation
 from verifygate.static.facts.devices import Devices
 from verifygate.static.facts.dict_keys import DictKeys
 from verifygate.static.facts.dtype_values import DtypeValues
+from verifygate.static.facts.frameworks import Frameworks
 from verifygate.static.facts.hot_loops import HotLoops
 from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.region_coverage import RegionCoverage
@@ -174,7 +175,12 @@ class Analysis:
     @shared
     def delegation(self) -> Delegation:
         """Which modules a framework runs in float16."""
-        return Delegation(self.evaluator, self.import_graph, self.modules, self.configuration)
+        return Delegation(self.evaluator, self.import_graph, self.modules)
+
+    @shared
+    def frameworks(self) -> Frameworks:
+        """Which framework made an object, and which precision it was given."""
+        return Frameworks(self.evaluator, self.import_graph, self.modules, self.configuration)
 
     @shared
     def devices(self) -> Devices:

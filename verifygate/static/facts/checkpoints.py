@@ -89,6 +89,10 @@ class Checkpoints:
         """What in any of the files keeps the state of a scaler, or may."""
         return self._scaler_states.evidence(SAVING, paths)
 
+    def is_kept(self, state: ast.Call, function: Function) -> bool:
+        """Whether the state that a call takes goes into a checkpoint."""
+        return self._keeps(function) and self._goes_into_a_record(state, function)
+
     def scaler_restored(self, paths: Iterable[str]) -> Evidence | None:
         """What in any of the files loads it, or may."""
         return self._scaler_states.evidence(LOADING, paths)

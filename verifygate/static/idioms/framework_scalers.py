@@ -1,7 +1,8 @@
 """Gradients of a framework's own scaler: what the project does to them before they are unscaled.
 
-Accelerate and Fabric scale in their `backward` and unscale in their own clips. Lightning scales in `manual_backward`
-and before the hook `on_after_backward`, and unscales in the optimizer's step, before `on_before_optimizer_step`.
+Accelerate and Fabric scale in their `backward` and unscale in their own clips; DeepSpeed's engine unscales in its step.
+Lightning scales in `manual_backward` and before the hook `on_after_backward`, and unscales in the optimizer's step,
+before `on_before_optimizer_step`.
 """
 
 from __future__ import annotations
@@ -10,105 +11,93 @@ import ast
 from collections.abc import Iterator
 from itertools import takewhile
 
-from verifygate.base.records import record
+from verifygate.framework_names import ACCELERATE, DEEPSPEED, FABRIC, LIGHTNING, Framework
 from verifygate.model import Severity
 from verifygate.protocol import Event
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.framework_precisions import Handle
 from verifygate.static.lowering.call_events import CallEvents
 from verifygate.static.lowering.event_graph import Signal
 from verifygate.static.rule import Match, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import ExternalResult, Frame, FunctionValue
+from verifygate.static.values.domain import Frame, FunctionValue, Unknown
 from verifygate.torch_names import CLIP_FUNCTIONS
 
-WORDS = ("manual_backward(", "on_after_backward", "accelerator.backward(", "fabric.backward(")
+WORDS = (
+    *("manual_backward(", "on_after_backward", "accelerator.backward(", "fabric.backward("),
+    "deepspeed.initialize(",
+)
 """What a file names that has such a framework run a backward."""
 _DEPTH = 2
 _HOOK = "on_after_backward"
 _END = frozenset({"step", "backward", "manual_backward"})
-
-
-@record
-class Framework:
-    """How one scales."""
-
-    makers: tuple[str, ...]
-    """Names of what is given the precision."""
-    unscales: frozenset[str]
-    """Its methods that unscale first."""
-    remedy: str
-
-
-_ACCELERATE = Framework(
-    ("accelerate.Accelerator",),
-    frozenset({"clip_grad_norm_", "clip_grad_value_", "unscale_gradients"}),
-    "call `accelerator.unscale_gradients()` first, or clip by `accelerator.clip_grad_norm_(...)`, which does",
-)
-_FABRIC = Framework(
-    ("lightning.Fabric", "lightning.fabric.Fabric", "lightning_fabric.Fabric"),
-    frozenset({"clip_gradients"}),
-    "clip by `fabric.clip_gradients(model, optimizer, max_norm=...)`, which unscales the gradients first",
-)
-_LIGHTNING = Framework(
-    ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer"),
-    frozenset(),
-    "do it in the hook `on_before_optimizer_step`: by then Lightning has unscaled the gradients",
-)
-_BY_NAME = {"accelerator": _ACCELERATE, "fabric": _FABRIC}
+_REMEDIES = {
+    ACCELERATE: "call `accelerator.unscale_gradients()` first, or clip by `accelerator.clip_grad_norm_(...)`",
+    FABRIC: "clip by `fabric.clip_gradients(model, optimizer, max_norm=...)`, which unscales the gradients first",
+    LIGHTNING: "do it in the hook `on_before_optimizer_step`: by then Lightning has unscaled the gradients",
+    DEEPSPEED: "set `gradient_clipping` in DeepSpeed's settings: the engine clips in its step, what it has unscaled",
+}
+_BY_NAME = {"accelerator": ACCELERATE, "fabric": FABRIC}
 
 
 def matches(event: Event, does: str, analysis: Analysis) -> Iterator[Match]:
     """Every clip, or every reading, between a framework's backward and what unscales, in what may run in float16."""
     search = _Search(analysis)
     for function in analysis.functions:
-        for start, framework in _backwards(function, analysis):
-            scales = analysis.delegation.scales(framework.makers, function.module.path)
+        for start, handle in _backwards(function, analysis):
+            scales = handle.scales
             if scales is False or (scales is None and function.module.file.is_test):
                 continue
-            if (found := search.first(event, start, framework, function)) is not None:
+            if (found := search.first(event, start, handle.framework, function)) is not None:
                 place = Location(function, found)
                 unless = "" if scales else ", where it computes in float16"
-                said = analysis.delegation.configured(framework.makers, function.module.path) if scales else []
                 yield Match(
                     place,
                     f"`{statement_text(place)}` {does} that are still multiplied by the framework's loss scale{unless}",
                     certain=False,
                     severity=None if scales else Severity.LOW,
                     steps=(
-                        *((each, "the precision is set here") for each in said if each.scales),
+                        *((each, "the precision is set here") for each in handle.settings if each.scales),
                         (Location(function, start), "the framework's backward"),
                         (place, "before it has unscaled"),
                     ),
-                    remedy=framework.remedy,
+                    remedy=_REMEDIES[handle.framework],
                 )
 
 
-def _backwards(function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST, Framework]]:
+def _backwards(function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST, Handle]]:
     """Where gradients that a framework has scaled come to be in a function: a call, or the entry of a hook."""
     if not function.module.mentions(*(word.encode() for word in WORDS)):
         return
     if function.name == _HOOK and function.owner is not None:
-        yield function.node, _LIGHTNING
+        yield function.node, _lightnings(function, analysis)
     for call in function.calls:
         if not isinstance(call.func, ast.Attribute):
             continue
         if call.func.attr == "manual_backward":
-            yield call, _LIGHTNING
+            yield call, _lightnings(function, analysis)
         elif call.func.attr == "backward" and call.args:
-            framework = _of(call.func.value, analysis.evaluator.root_frame(function), analysis)
-            if framework is not None:
-                yield call, framework
+            handle = _of(call.func.value, analysis.evaluator.root_frame(function), analysis)
+            if handle is not None:
+                yield call, handle
 
 
-def _of(receiver: ast.expr, frame: Frame, analysis: Analysis) -> Framework | None:
+def _lightnings(function: Function, analysis: Analysis) -> Handle:
+    """The Trainer that runs a LightningModule's method, or a callback's: one of its program."""
+    running = analysis.frameworks.running(function.owner) if function.owner is not None else None
+    return running or analysis.frameworks.in_program(LIGHTNING, function.module.path)
+
+
+def _of(receiver: ast.expr, frame: Frame, analysis: Analysis) -> Handle | None:
     """The framework whose object it is: by what made it, or by its name where that is not in sight."""
-    made = {value.name for value in analysis.evaluator.values(receiver, frame) if isinstance(value, ExternalResult)}
-    for framework in (_ACCELERATE, _FABRIC):
-        if made.intersection(framework.makers):
-            return framework
-    return None if made else _BY_NAME.get(last_name(receiver))
+    if (handle := analysis.frameworks.handle(receiver, frame)) is not None:
+        return handle
+    named = _BY_NAME.get(last_name(receiver))
+    if named is None or not all(isinstance(each, Unknown) for each in analysis.evaluator.values(receiver, frame)):
+        return None
+    return analysis.frameworks.in_program(named, frame.function.module.path)
 
 
 class _Search:
@@ -139,7 +128,11 @@ class _Search:
     def _does(self, call: ast.Call, frame: Frame, framework: Framework, depth: int) -> Event | None:
         """Whether a call clips or reads gradients, or ends that by unscaling or by a step; itself, or what it runs."""
         name = last_name(call.func)
-        if name in _END or "unscale" in name or (name in framework.unscales and self._is_its(call, framework, frame)):
+        if (
+            name in _END
+            or "unscale" in name
+            or (name in framework.unscales | framework.clips and self._is_its(call, framework, frame))
+        ):
             return Event.UNSCALE
         if name in CLIP_FUNCTIONS and _without_limit(call):
             return Event.READ
@@ -148,7 +141,7 @@ class _Search:
             is_taken = isinstance(meaning.on, Signal) and meaning.on.event in (Event.CLIP, Event.READ)
             return meaning.on.event if is_taken else None  # type: ignore[union-attr]
         callees = self._analysis.evaluator.callees(call, frame) if depth else ()
-        if not callees and name == "clip_gradients" and framework is _LIGHTNING:
+        if not callees and name == "clip_gradients" and framework is LIGHTNING:
             return Event.CLIP  # the module's own, which clips what is there
         found = {self._inside(callee, call, frame, framework, depth - 1) for callee in callees}
         return next((event for event in (Event.UNSCALE, Event.CLIP, Event.READ) if event in found), None)
@@ -166,7 +159,9 @@ class _Search:
         return Event.CLIP if Event.CLIP in scaled else next(iter(done), None)
 
     def _is_its(self, call: ast.Call, framework: Framework, frame: Frame) -> bool:
-        return isinstance(call.func, ast.Attribute) and _of(call.func.value, frame, self._analysis) is framework
+        return isinstance(call.func, ast.Attribute) and (
+            (handle := _of(call.func.value, frame, self._analysis)) is not None and handle.framework is framework
+        )
 
     def _may_run(self, call: ast.Call, frame: Frame) -> bool:
         conditions = self._analysis.path_conditions.conditions(Location(frame.function, call))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.base.records import record
+from verifygate.framework_names import TRANSFORMERS
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
@@ -14,11 +15,13 @@ from verifygate.static.idioms.trained_parameters import model_of, models_in, tak
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import ExternalName, ExternalResult, Frame, Object, Value
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Frame, Object, Value
 
 _OPTIMIZERS = "torch.optim."
 _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
+_PREPARES = frozenset({"prepare", "prepare_optimizer", "setup", "setup_optimizers"})
+_ADAPTED = "peft.get_peft_model"
 Refused = tuple[ModuleDtype, Location, Location]
 """The cast, the optimizer that has the parameters, and the step that refuses their gradients."""
 
@@ -145,20 +148,52 @@ def refused_steps(analysis: Analysis) -> Iterator[Refused]:
 
 
 def refused_by_a_framework(analysis: Analysis) -> Iterator[Refused]:
-    """Optimizers over half parameters that accelerate is given, where it computes in float16: it has a GradScaler."""
-    scaling = {place.node: place for place in analysis.delegation.calls}
-    for call, function in analysis.calls if scaling else ():
-        if last_name(call.func) != "prepare" or not isinstance(call.func, ast.Attribute):
-            continue
+    """Half parameters that a framework with a GradScaler trains: what it is given to prepare, and a Trainer's model."""
+    for call, function in analysis.calls if analysis.frameworks.instances else ():
         frame = analysis.evaluator.root_frame(function)
-        owners = [
-            each for each in analysis.evaluator.values(call.func.value, frame) if isinstance(each, ExternalResult)
-        ]
-        made = [scaling[each] for owner in owners for each, _ in owner.calls if each in scaling]
-        for value in (each for given in call.args for each in analysis.evaluator.values(given, frame) if made):
-            for built, home in optimizer_calls(value):
-                if (way := half_way(built, home, analysis)) is not None:
-                    yield way, Location(home.function, built), made[0]
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _PREPARES:
+            handle = analysis.frameworks.handle(call.func.value, frame)
+            if handle is None or not handle.scales or handle.place is None:
+                continue
+            for value in (each for given in call.args for each in analysis.evaluator.values(given, frame)):
+                for built, home in optimizer_calls(value):
+                    if (way := half_way(built, home, analysis)) is not None:
+                        yield way, Location(home.function, built), handle.place
+        elif (way := _half_in_a_trainer(call, frame, analysis)) is not None:
+            yield way, Location(function, call), Location(function, call)
+
+
+def _half_in_a_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
+    """The way in which the model of transformers' Trainer is half, where its settings ask for fp16."""
+    given = {word.arg: word.value for word in call.keywords}
+    settings, model = given.get("args"), given.get("model", call.args[0] if call.args else None)
+    if settings is None or model is None or "peft_config" in given or not _is_a_trainer(call, frame, analysis):
+        return None
+    handle = analysis.frameworks.handle(settings, frame)
+    if handle is None or not handle.scales or _freezes(frame.function, analysis):
+        return None
+    for value in analysis.frameworks.values_at(model, frame):
+        if isinstance(value, ExternalResult) and value.name == _ADAPTED and value.calls:
+            return _half_adapters(*value.calls[0], analysis)
+    return analysis.module_dtypes.may_be(Dtype.FLOAT16, model, frame)
+
+
+def _half_adapters(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
+    """The way in which PEFT's adapters are half: those of a half model, unless PEFT makes them float32, as it does."""
+    kept = [word.value for word in call.keywords if word.arg == "autocast_adapter_dtype"]
+    if not kept or not call.args or analysis.evaluator.truth(kept[0], frame) is not False:
+        return None
+    return analysis.module_dtypes.may_be(Dtype.FLOAT16, call.args[0], frame)
+
+
+def _is_a_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:
+    """Whether a call builds transformers' Trainer, or one that derives from it."""
+    for value in analysis.evaluator.values(call.func, frame):
+        if isinstance(value, ExternalName) and value.name in TRANSFORMERS.hosts:
+            return True
+        if isinstance(value, ClassValue) and analysis.frameworks.host(value.made) is TRANSFORMERS:
+            return True
+    return False
 
 
 def _run_together(cast: Location, step: Location, analysis: Analysis) -> bool:

@@ -9,7 +9,7 @@ nothing is evaluated until something asks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from verifygate.base.records import field, record
 from verifygate.static.symbols.program import Class, Function, Module
@@ -291,3 +291,13 @@ def same(expr: ast.expr) -> Hashable:
     if expr.__class__ is ast.Attribute and expr.value.__class__ is ast.Name:
         return expr.value.id, expr.attr
     return expr
+
+
+def distinct(found: Sequence[Value]) -> Values:
+    """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
+    first: dict[Value, Value] = {}
+    for value in found:
+        known = first.setdefault(value, value)
+        if isinstance(known, Object) and isinstance(value, Object) and known.call is not value.call:
+            first[value] = Object(value.made)
+    return tuple(first.values())

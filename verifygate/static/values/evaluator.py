@@ -33,6 +33,7 @@ from verifygate.static.values.domain import (
     Values,
     called,
     compared,
+    distinct,
     elements_of,
     given_field,
     is_switch,
@@ -41,12 +42,12 @@ from verifygate.static.values.domain import (
     truth_of,
 )
 from verifygate.static.values.frames import Frames
+from verifygate.static.values.framework_results import FORWARDS, WRAPPERS, made_part
 from verifygate.static.values.overrides import Overrides, runs_only_by_super
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.replaced_functions import ReplacedFunctions
 from verifygate.static.values.subscripts import Subscripts
 from verifygate.static.values.super_lookup import SuperLookup, merged
-from verifygate.torch_names import PARALLEL
 
 MAX_DEPTH = 24
 MAX_STEPS = 500
@@ -106,7 +107,7 @@ class Evaluator:
             found = self._evaluate(expr, frame)
         finally:
             self._busy.discard(key)
-        result = tuple(found) if len(found) == 1 else _distinct(found) or _NOTHING_KNOWN
+        result = tuple(found) if len(found) == 1 else distinct(found) or _NOTHING_KNOWN
         if self.cuts == cuts or not self._busy or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
         return result
@@ -272,6 +273,8 @@ class Evaluator:
                 package = base.module if base.module.path.endswith("__init__.py") else None
                 inside = self.program.imported(name, package, level=1) if package is not None else None
                 return [ModuleValue(inside) if inside is not None else UNKNOWN]
+            case ExternalResult() if f"{base.name}.{name}" in WRAPPERS:
+                return [ExternalName(f"{base.name}.{name}")]
             case ExternalResult(name="builtins.super", calls=[(call, home)]):
                 asked = self._inherited.of(call, home)
                 return [value for bases, this, made in asked for value in self._member(bases, name, this, made)]
@@ -359,6 +362,8 @@ class Evaluator:
                 return [DictLiteral(call, frame)]
             case ExternalName(name="builtins.getattr") if len(call.args) > 1:
                 return self._by_name(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
+            case ExternalName(name=name) if name in WRAPPERS:
+                return made_part(name, call, frame, self)
             case ExternalName():
                 return [ExternalResult(callee.name, ((call, frame),))]
             case FunctionValue():
@@ -423,7 +428,7 @@ class Evaluator:
                     self._add_method(found, value.made, Bound(call, frame), "__init__")
                 case Object():
                     self._add_method(found, value.made, Bound(call.func, frame), "__call__", "forward")
-                case ExternalResult(name=name, calls=[(made, home), *_]) if name in PARALLEL and made.args:
+                case ExternalResult(name=name, calls=[(made, home), *_]) if name in FORWARDS and made.args:
                     for model in self.values(made.args[0], home):
                         if isinstance(model, Object):
                             self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")
@@ -437,13 +442,3 @@ class Evaluator:
         methods = (base.methods.get(name) for name in names for base in self.linearised(made))
         if method := next(filter(None, methods), None):
             found.setdefault(method, FunctionValue(method, receiver))
-
-
-def _distinct(found: Sequence[Value]) -> Values:
-    """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
-    first: dict[Value, Value] = {}
-    for value in found:
-        known = first.setdefault(value, value)
-        if isinstance(known, Object) and isinstance(value, Object) and known.call is not value.call:
-            first[value] = Object(value.made)
-    return tuple(first.values())

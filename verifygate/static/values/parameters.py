@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
 
 
-_ANY_MODEL = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"})
-"""Classes that promise no more than a model: which one it is, the calls say."""
+_ANY = frozenset(
+    {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
+    | {"torch.optim.Optimizer", "torch.optim.optimizer.Optimizer"}
+)
+"""Classes that promise no more than a model, or an optimizer: which one it is, the calls say."""
 
 
 class Parameters:
@@ -52,9 +55,7 @@ class Parameters:
         if frame.caller is None and annotation is None:
             return [*self._passed(name, frame), UNKNOWN]
         promised = self._annotated(annotation, frame)
-        if frame.caller is None and all(
-            isinstance(each, ExternalResult) and each.name in _ANY_MODEL for each in promised
-        ):
+        if frame.caller is None and all(isinstance(each, ExternalResult) and each.name in _ANY for each in promised):
             return [*self._passed(name, frame), *promised]
         return promised
 

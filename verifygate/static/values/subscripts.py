@@ -6,10 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from verifygate.framework_names import UNPACKED
 from verifygate.static.values.domain import (
     UNKNOWN,
     ClassValue,
     DictLiteral,
+    ExternalResult,
     Frame,
     Items,
     Literal,
@@ -33,6 +35,8 @@ class Subscripts:
         for value in self._evaluator.values(expr, frame):
             if isinstance(value, Items) and position < len(value.elements):
                 found += self._evaluator.values(value.elements[position], value.frame)
+            elif isinstance(value, ExternalResult) and position < len(parts := UNPACKED.get(value.name, ())):
+                found.append(ExternalResult(parts[position], value.calls))
             else:
                 found.append(UNKNOWN)
         return found

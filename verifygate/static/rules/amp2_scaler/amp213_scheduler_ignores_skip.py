@@ -5,7 +5,8 @@ Reports
 
 - a scheduler that steps next to `scaler.step(optimizer)` in every iteration without a condition on the scale;
 - one that steps before it;
-- one that steps only if the scale has not changed, so that it also waits when the scale grew.
+- one that steps only if the scale has not changed, so that it also waits when the scale grew;
+- one that Accelerate, Fabric or Lightning was not given, beside a step that goes through the framework's scaler.
 
 Schedules per epoch are not reported, nor are schedules that are reached only where a norm of the gradients is finite,
 which leaves nothing to skip, and neither are functions that use `get_scale()` in another way or count skips. A
@@ -60,7 +61,8 @@ No automatic fix: the condition on the scale needs a place of its own.
 
 ## What it cannot see
 Schedulers that step further from the optimizer than in the caller of the method that steps it, except for hooks at the
-end of a step. Schedulers that are passed the step count.
+end of a step. Schedulers that are passed the step count. Of Accelerate, Fabric and Lightning, schedules that cannot be
+followed to torch's constructor.
 
 ## References
 - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
@@ -75,6 +77,7 @@ from verifygate.naming import names_a_schedule
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.finite_gradients import runs_on_finite_gradients
+from verifygate.static.idioms.framework_schedules import schedules_past_frameworks
 from verifygate.static.idioms.lr_schedules import PER_BATCH, steps_a_schedule
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
@@ -111,8 +114,8 @@ _BATCHES = r"(?i)step|iter|batch|update|loader"
 
 
 def looks_beside(analysis: Analysis) -> bool:
-    """Hooks matter where a scaler steps."""
-    return any(call.method == "step" for call in analysis.scaler_calls)
+    """Hooks matter where a scaler steps, or a framework may."""
+    return any(call.method == "step" for call in analysis.scaler_calls) or bool(analysis.frameworks.instances)
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -130,6 +133,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             yield from _in_function(function, calls, inside[function][1:], analysis)
     if looks_beside(analysis):
         yield from _in_hooks(analysis)
+    yield from schedules_past_frameworks(analysis)
 
 
 def _in_hooks(analysis: Analysis) -> Iterator[Match]:

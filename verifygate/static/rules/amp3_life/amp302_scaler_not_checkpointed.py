@@ -7,6 +7,7 @@ Reports
 - loading an optimizer state, if the program saves the scaler's state but never loads it;
 - one of several scalers of the same training whose state is left out where another's is saved or loaded;
 - one of several branches that resume, which loads only the optimizer's state while another also loads the scaler's;
+- an optimizer state that a program saves itself, where Accelerate, Fabric or Lightning steps the optimizer by a scaler;
 - a wrapper that returns its scaler's state and drops the state that is passed back to it.
 
 Scalers that are never enabled do not count, nor do checkpoints that contain only weights.
@@ -117,6 +118,7 @@ from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.checkpoints import keeps_all_states
 from verifygate.static.facts.scaler_states import Evidence
+from verifygate.static.idioms.framework_checkpoints import checkpoints_past_frameworks
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
@@ -149,6 +151,7 @@ _TESTS = r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.py$|conftest)"
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """States of optimizers that are saved, or loaded, without the scaler's."""
+    yield from checkpoints_past_frameworks(analysis)
     scalers = [each for each in analysis.scaler_allocations if not each.off and not re.search(_TESTS, each.place.path)]
     steps = any(call.method in ("scale", "step") for call in analysis.scaler_calls)
     if not (steps or any(each.steps for each in scalers)):

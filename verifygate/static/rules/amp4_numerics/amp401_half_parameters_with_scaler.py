@@ -3,7 +3,8 @@
 ## What it does
 Reports `model.half()` and `model.to(torch.float16)` in a function that later steps with a scaler, or whose class or
 caller does, if the model is not made float again. A dtype that is handed on by an argument, an attribute or a constant
-counts, and so do parameters that are made in the dtype of a half module, and accelerate's fp16, which has a GradScaler.
+counts, and so do parameters that are made in the dtype of a half module. Where Accelerate, Fabric or transformers'
+Trainer computes in fp16, it has a GradScaler: half parameters that it is given count, and half adapters of PEFT.
 
 - Certain if the optimizer is known to get this model's parameters. Not reported if it is known to get only other
   models' parameters.

@@ -2,7 +2,8 @@
 
 ## What it does
 Reports `BCELoss` and `F.binary_cross_entropy` where an autocast region for CUDA is open: written around the call, or
-around a call of the function or the model that computes the loss, in this file or another.
+around a call of the function or the model that computes the loss, in this file or another. Also in the steps of a
+LightningModule whose Trainer computes in float16: Lightning enters the region around them.
 
 ## Why is this bad
 Autocast for CUDA refuses the operator, since the logarithms of half-precision probabilities overflow. On the CPU it is
@@ -60,11 +61,14 @@ what is found there is only likely.
 """
 
 import ast
+import re
 from collections.abc import Iterable
 
+from verifygate.framework_names import LIGHTNING
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.framework_precisions import Precision
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -82,13 +86,18 @@ RULE = Rule(
     proof="raised-error-on-cuda",
 )
 
+_STEPS = r"(?:training|validation|test|predict)_step|forward"
+"""Methods that Lightning runs inside its region."""
 _FUNCTION = "torch.nn.functional.binary_cross_entropy"
 _OBJECTS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss", "torch.nn.modules.BCELoss"})
 
 
 def looks_beside(analysis: Analysis) -> bool:
-    """Whether some region is ever on."""
-    return analysis.written_regions.some_active
+    """Whether some region is ever on, or Lightning may enter one."""
+    return analysis.written_regions.some_active or any(
+        each.framework is LIGHTNING and Precision.FLOAT16 in (each.precisions or ())
+        for each in analysis.frameworks.instances
+    )
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -101,6 +110,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for node in function.calls:
             if (unsafe := _is_unsafe(node, function, analysis)) is not None:
                 cover = analysis.region_coverage.cover(node, function)
+                if cover is None and (delegated := _in_lightnings(node, function, analysis)) is not None:
+                    yield delegated
                 devices = analysis.devices.of(cover.region.region) if cover else frozenset()
                 if cover is None or not devices & {"cuda", "?"} or _is_island_by_default(cover.region, analysis):
                     continue
@@ -111,6 +122,21 @@ def check(analysis: Analysis) -> Iterable[Match]:
                     certain=unsafe and cover.certain and devices == {"cuda"},
                     steps=((cover.region.place, "the region"), (place, "the loss")),
                 )
+
+
+def _in_lightnings(call: ast.Call, function: Function, analysis: Analysis) -> Match | None:
+    """The loss in a step of a LightningModule, around which Lightning enters the region."""
+    if function.owner is None or not re.fullmatch(_STEPS, function.name):
+        return None
+    if analysis.region_coverage.written_around(call, function) is not None:
+        return None
+    if analysis.frameworks.host(function.owner) is not LIGHTNING:
+        return None
+    handle, place = analysis.frameworks.running(function.owner), Location(function, call)
+    if handle is None or not handle.scales or handle.place is None:
+        return None
+    message = f"`{statement_text(place)}` runs inside the autocast region of Lightning, which refuses it on CUDA"
+    return Match(place, message, certain=False, steps=((handle.place, "the region"), (place, "the loss")))
 
 
 def _is_island_by_default(region: WrittenRegion, analysis: Analysis) -> bool:

@@ -1,0 +1,191 @@
+"""Arguments for a framework's precision contradict each other, are unknown to it, or are ignored.
+
+## What it does
+Reports `fp16=True` with `bf16=True` for transformers, and both sections switched on in DeepSpeed's settings that are
+written out; a word for a precision that the framework does not know; `precision=` beside a plugin that has one;
+`amp_backend=` and `amp_level=` of Lightning's Trainer, and `fp16=` of an Accelerator, which were removed; and
+`GradScalerKwargs(enabled=False)` for an Accelerator that computes in float16.
+
+- Certain if the arguments are constants.
+- Likely for arguments that were removed, because an old version still takes them.
+
+## Why is this bad
+The program ends where it builds the framework, often on the cluster only. A float16 training without a scaler does run,
+and its small gradients become zero.
+
+## What happens at run time
+ValueError (transformers, Accelerate, Lightning), AssertionError (DeepSpeed), or TypeError for what was removed:
+Lightning 2.0, Accelerate 1.0. With the scaler switched off nothing raises.
+
+## Example
+```python
+from accelerate import Accelerator
+
+
+def train(model, loss_fn, optimizer, batches):
+    accelerator = Accelerator(mixed_precision="float16")
+    model, optimizer = accelerator.prepare(model, optimizer)
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        accelerator.backward(loss_fn(model(inputs), targets))
+        optimizer.step()
+```
+
+## Use instead
+```python
+from accelerate import Accelerator
+
+
+def train(model, loss_fn, optimizer, batches):
+    accelerator = Accelerator(mixed_precision="fp16")
+    model, optimizer = accelerator.prepare(model, optimizer)
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        accelerator.backward(loss_fn(model(inputs), targets))
+        optimizer.step()
+```
+
+## Fix safety
+No fix: which of two precisions is meant, the author knows.
+
+## What it cannot see
+Settings in files, and the version of the framework that the project uses.
+
+## References
+- https://lightning.ai/docs/pytorch/stable/common/precision_basic.html
+- https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from verifygate.framework_names import (
+    ACCELERATE,
+    DEEPSPEED,
+    FABRIC,
+    LIGHTNING,
+    PRECISION_PLUGINS,
+    SCALER_OPTIONS,
+    TRANSFORMERS,
+)
+from verifygate.model import Severity
+from verifygate.static.analysis import Analysis
+from verifygate.static.facts.framework_precisions import Instance, Precision
+from verifygate.static.rule import Match, Rule
+from verifygate.static.values.domain import DictLiteral, ExternalResult, Items, Literal
+
+RULE = Rule(
+    code="AMP612",
+    name="contradicting-precision",
+    severity=Severity.HIGH,
+    summary="arguments for a framework's precision contradict each other, are unknown to it, or are ignored",
+    remedy="say the precision once, by a word that the framework knows",
+    words=("Accelerator(", "Fabric(", "Trainer(", "TrainingArguments(", "deepspeed.initialize("),
+    proof="raised-error",
+)
+_KNOWN = {
+    ACCELERATE: frozenset({"no", "fp16", "bf16", "fp8", None}),
+    FABRIC: frozenset({"transformer-engine", "transformer-engine-float16", "nf4", "nf4-dq", "fp4", "int8", None})
+    | {f"{bits}-{kind}" for bits in ("16", "bf16") for kind in ("true", "mixed")}
+    | {"32-true", "64-true", "64", "32", "16", "bf16", 64, 32, 16},
+}
+_KNOWN[LIGHTNING] = _KNOWN[FABRIC]
+_REMOVED = {LIGHTNING: {"amp_backend": "2.0", "amp_level": "2.0"}, ACCELERATE: {"fp16": "1.0"}}
+
+
+def check(analysis: Analysis) -> Iterable[Match]:
+    """Every call that gives a framework its precision, argument by argument."""
+    for each in analysis.frameworks.instances:
+        for says in (_both, _unknown, _beside_a_plugin, _removed, _without_scaler):
+            yield from says(each, analysis)
+
+
+def _both(each: Instance, analysis: Analysis) -> Iterator[Match]:
+    """float16 and bfloat16 at once."""
+    if each.framework is TRANSFORMERS:
+        given = [each.given(word) for word in ("fp16", "bf16")]
+        if all(expr is not None and analysis.evaluator.truth(expr, each.frame) is True for expr in given):
+            yield Match(each.place, "`fp16` and `bf16` are both on: transformers takes one of them")
+    elif each.framework is DEEPSPEED:
+        config = next(filter(None, map(each.given, DEEPSPEED.keywords)), None)
+        for value in analysis.evaluator.values(config, each.frame) if config is not None else ():
+            sections = ("fp16", "bf16")
+            if isinstance(value, DictLiteral) and all(
+                analysis.frameworks.section_is_on(value, section) is True for section in sections
+            ):
+                yield Match(
+                    each.place, "`fp16` and `bf16` are both enabled in the settings: DeepSpeed takes one of them"
+                )
+
+
+def _unknown(each: Instance, analysis: Analysis) -> Iterator[Match]:
+    """A word that the framework does not know."""
+    known, given = _KNOWN.get(each.framework), each.given(each.framework.keywords[0])
+    if known is None or given is None:
+        return
+    values = analysis.evaluator.values(given, each.frame)
+    words = [value.value for value in values if isinstance(value, Literal)]
+    wrong = [word for word in words if not isinstance(word, str | int | None) or word not in known]
+    if wrong and all(isinstance(word, str) for word in wrong):
+        takes = ", ".join(f"`{word}`" for word in sorted(word for word in known if isinstance(word, str)))
+        yield Match(
+            each.place,
+            f"{each.framework.name} knows no precision `{wrong[0]}`",
+            certain=len(values) == 1,
+            remedy=f"it takes {takes}",
+        )
+
+
+def _beside_a_plugin(each: Instance, analysis: Analysis) -> Iterator[Match]:
+    """`precision=` beside a plugin that has a precision."""
+    if each.framework not in (LIGHTNING, FABRIC) or each.given("precision") is None or each.given("plugins") is None:
+        return
+    said = analysis.evaluator.values(each.given("precision"), each.frame)  # type: ignore[arg-type]
+    plugins = _made(each.given("plugins"), each, analysis)  # type: ignore[arg-type]
+    if plugins & PRECISION_PLUGINS and all(isinstance(value, Literal) and value.value is not None for value in said):
+        yield Match(each.place, f"{each.framework.name} is given a precision, and a plugin that has one")
+
+
+def _removed(each: Instance, analysis: Analysis) -> Iterator[Match]:
+    """An argument that newer versions do not take."""
+    del analysis
+    for word, version in _REMOVED.get(each.framework, {}).items():
+        if each.given(word) is not None:
+            message = f"`{word}` is no argument of {each.framework.name}'s any more: it was removed in {version}"
+            yield Match(each.place, message, certain=False, remedy=f"remove `{word}`, and say the precision alone")
+
+
+def _without_scaler(each: Instance, analysis: Analysis) -> Iterator[Match]:
+    """float16 with the scaler switched off."""
+    handlers = each.given("kwargs_handlers")
+    if each.framework is not ACCELERATE or handlers is None or not each.precisions:
+        return
+    if Precision.FLOAT16 in each.precisions and _scaler_is_off(handlers, each, analysis):
+        yield Match(
+            each.place,
+            "float16 with the scaler switched off: gradients that float16 cannot hold become zero",
+            certain=each.precisions == {Precision.FLOAT16},
+            remedy='leave the scaler on, or ask for `mixed_precision="bf16"`',
+        )
+
+
+def _scaler_is_off(handlers: ast.expr, each: Instance, analysis: Analysis) -> bool:
+    for value in analysis.evaluator.values(handlers, each.frame):
+        if isinstance(value, Items):
+            return any(_scaler_is_off(part, each, analysis) for part in value.elements)
+        if isinstance(value, ExternalResult) and value.name in SCALER_OPTIONS and value.calls:
+            call, home = value.calls[0]
+            enabled = [word.value for word in call.keywords if word.arg == "enabled"]
+            return bool(enabled) and analysis.evaluator.truth(enabled[0], home) is False
+    return False
+
+
+def _made(expr: ast.expr, each: Instance, analysis: Analysis) -> frozenset[str]:
+    """The outside names of what an expression is, or of what is in the list that it is."""
+    found: set[str] = set()
+    for value in analysis.evaluator.values(expr, each.frame):
+        if isinstance(value, ExternalResult):
+            found.add(value.name)
+        for part in value.elements if isinstance(value, Items) else ():
+            found |= _made(part, each, analysis)
+    return frozenset(found)
