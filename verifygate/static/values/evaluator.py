@@ -70,6 +70,7 @@ class Evaluator:
         self.root_frame = self._frames.of_function
         self.heirs_frame = self._frames.of_method
         self.defining_frame = self._frames.of_constructor
+        self.counterpart = self._frames.counterpart
         self._busy: set[tuple[Hashable, int]] = set()
         self._importing: set[tuple[str, str]] = set()
         self._steps = 0
@@ -441,6 +442,8 @@ class Evaluator:
 
 def _distinct(found: Sequence[Value]) -> Values:
     """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
+    if len(set(found)) == len(found):
+        return tuple(found)
     first: dict[Value, Value] = {}
     for value in found:
         known = first.setdefault(value, value)
