@@ -57,7 +57,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: `torch.finfo(x.dtype).min` and `float("-inf")` differ in rows that are masked whole.
 
 ## What it cannot see
-Tensors whose dtype the caller decides, and constants from configurations.
+Tensors whose dtype the caller decides, and constants from configurations. In files without a word of AMP, limits of a
+type that is kept in a variable called `dtype`: `torch.finfo(dtype).min`.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference
