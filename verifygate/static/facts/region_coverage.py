@@ -226,21 +226,27 @@ class RegionCoverage:
         made = method.owner
         if made is None or made.node.decorator_list or made.module in self._modules_with_regions:
             return True
-        name, by_text = made.node.name.encode(), self._naming(files)[1]
-        elsewhere = {*self._naming(files)[0].get(name, ())} - {made.module.path}
-        return by_text or bool(elsewhere) or len(re.findall(rb"\b%s\b" % re.escape(name), made.module.file.data)) > 1
+        if self._looks_names_up(files):
+            return True
+        name = made.node.name.encode()
+        in_own = re.findall(rb"\b%s\b" % re.escape(name), made.module.file.data)
+        return len(in_own) > 1 or not self._naming(files).get(name, set()) <= {made.module.path}
 
-    def _naming(self, files: Files) -> tuple[dict[bytes, set[str]], bool]:
-        """Name of a class that has methods -> the files of a program that name it; and whether one looks names up."""
+    def _looks_names_up(self, files: Files) -> bool:
+        """Whether a file of a program reads something by a name that it computes."""
+        if files not in self._by_text:
+            self._by_text[files] = any(_BY_TEXT.search(file.data) for file in self.import_graph.sources.each(files))
+        return self._by_text[files]
+
+    def _naming(self, files: Files) -> dict[bytes, set[str]]:
+        """Name of a class that has methods -> the files of a program that name it."""
         if files not in self._named:
             names = {each.owner.node.name.encode() for found in self._methods.values() for each in found if each.owner}
             naming: dict[bytes, set[str]] = {}
-            by_text = False
             for file in self.import_graph.sources.each(files):
-                by_text = by_text or _BY_TEXT.search(file.data) is not None
                 for name in names.intersection(re.findall(rb"\w+", file.data)):
                     naming.setdefault(name, set()).add(file.path)
-            self._named[files] = naming, by_text
+            self._named[files] = naming
         return self._named[files]
 
     def _overriding(self, abstract: Sequence[Function], region: WrittenRegion) -> list[Function]:
@@ -262,7 +268,11 @@ class RegionCoverage:
         return frozenset(function.module for function in self.regions.by_function)
 
     @cached_property
-    def _named(self) -> dict[Files, tuple[dict[bytes, set[str]], bool]]:
+    def _by_text(self) -> dict[Files, bool]:
+        return {}
+
+    @cached_property
+    def _named(self) -> dict[Files, dict[bytes, set[str]]]:
         return {}
 
     @cached_property

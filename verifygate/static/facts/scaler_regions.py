@@ -49,13 +49,18 @@ class ScalerRegions:
         self.texts = texts
         self.callers = callers
         self.import_graph = import_graph
+        self._scaling: dict[Function, bool] = {}
+        self._serving: dict[Function, tuple[WrittenRegion, ...]] = {}
 
     def uses(self, scaler: ScalerAllocation) -> list[Use]:
         """The places where a scaler is allocated, each with the active regions whose losses it scales."""
         homes = [(scaler.call, scaler.function)]
         if scaler.function.owner is not None and scaler.function.name == "__init__" and not self._serves_own(scaler):
             homes = [(site.call, site.caller) for site in self._made_in(scaler.function)] or homes
-        return [Use(scaler, call, function, tuple(self._served(function))) for call, function in homes]
+        for _, function in homes:
+            if function not in self._serving:
+                self._serving[function] = tuple(self._served(function))
+        return [Use(scaler, call, function, self._serving[function]) for call, function in homes]
 
     def conditions(self, use: Use) -> list[tuple[str, bool]]:
         """The path conditions of a use: of building the scaler, and of its being on.
@@ -140,12 +145,14 @@ class ScalerRegions:
 
     def _scales_itself(self, function: Function) -> bool:
         """Whether it scales a loss, or passes one to a method that does: `fabric.backward(loss)`."""
-        return self._holds_scale(function) or any(
-            self._holds_scale(callee)
-            for node in function.calls
-            if (node.args or node.keywords) and re.search(_RUNS_BACKWARD, last_name(node.func))
-            for callee in self.callers.callees(node, function)
-        )
+        if function not in self._scaling:
+            self._scaling[function] = self._holds_scale(function) or any(
+                self._holds_scale(callee)
+                for node in function.calls
+                if (node.args or node.keywords) and re.search(_RUNS_BACKWARD, last_name(node.func))
+                for callee in self.callers.callees(node, function)
+            )
+        return self._scaling[function]
 
     def _holds_scale(self, function: Function) -> bool:
         frame = self.evaluator.root_frame(function)

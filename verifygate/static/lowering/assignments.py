@@ -67,7 +67,7 @@ def assign(
         element = replace(element, truth=None, in_loop=bool(here.builder.loops), advances=True)
         here.builder.emit(element, node, here.frame)
         return
-    known = _is_switch(target, value, here)
+    known = roles.evaluator.truth(value, here.frame) is not None and _is_switch(target, value, here)
     apart = isinstance(value, ast.IfExp) and roles.scaler(target, here.frame) is not None
     assign_value(path, value, node, here, augments=augments, known=known, apart=apart)
 

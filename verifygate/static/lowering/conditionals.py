@@ -25,7 +25,10 @@ def lower_condition(test: ast.expr, frame: Frame, here: Activation) -> tuple[Edg
     """
     builder, roles = here.builder, here.roles
     truth = roles.evaluator.truth(test, frame)
-    truth = gradients_there(test) if truth is None else truth
+    if truth is not None:
+        here.context.decided.append(Bound(test, frame))
+    else:
+        truth = gradients_there(test)
     if truth is not None:
         return (builder.pending, []) if truth else ([], builder.pending)
     match test:
@@ -78,12 +81,14 @@ def lower_if(node: ast.If, here: Activation) -> None:
 def _lower_if(node: ast.If, here: Activation) -> None:
     context, nodes = here.context, here.builder.graph.nodes
     is_guard = here.frame.function.module.mentions(*_FINITE_WORDS) and is_finite_check(node.test)
-    start = len(nodes)
+    start, known = len(nodes), len(context.decided)
     holds, fails = lower_condition(node.test, here.frame, here)
-    if not holds or not fails:
+    decided = context.decided[known:]
+    del context.decided[known:]
+    if decided and (not holds or not fails):
         taken, left = (node.body, node.orelse) if holds else (node.orelse, node.body)
         jumps = bool(taken) and isinstance(taken[-1], ast.Return | ast.Continue | ast.Break)
-        context.leads_past = context.leads_past or jumps or context.reach.hold_events(left, here.frame)
+        context.led_past += decided if jumps or context.reach.hold_events(left, here.frame) else ()
     filtering = here.loops[-1] if here.loops and not is_about_all(node.test) else None
     here.finite_checks += is_guard
     if filtering is not None:

@@ -29,7 +29,7 @@ from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.lowering.regions_by_hand import lower_by_hand
 from verifygate.static.lowering.with_statements import lower_with
 from verifygate.static.symbols.program import Class, Function
-from verifygate.static.values.domain import Frame
+from verifygate.static.values.domain import Bound, Frame
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -113,9 +113,9 @@ class Lowering:
         return self._context.not_followed
 
     @property
-    def leads_past(self) -> bool:
-        """Whether a condition with one outcome alone leads past something that trains."""
-        return self._context.leads_past
+    def led_past(self) -> list[Bound]:
+        """The parts of conditions that lead past something that trains, by having one outcome alone."""
+        return self._context.led_past
 
     def lower(self, subclass: Class | None = None, *, again: bool = False) -> Graph:
         """Raises TooLargeError where inlining does not end within the limits.

@@ -16,7 +16,7 @@ from verifygate.static.paths.diagnosis import ViolationReport, violations
 from verifygate.static.paths.exploration import TooManyStatesError
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Program
-from verifygate.static.values.domain import Frame
+from verifygate.static.values.domain import Bound, Frame
 from verifygate.static.values.evaluator import Evaluator
 
 NODES_AT_LEAST = 20_000
@@ -37,8 +37,8 @@ class EntryPoints:
         self._program = program
         self._modules = list(modules)
         self._roles = roles
-        self._led_past: list[Function] = []
-        """Entry points in which a constant leads past something that trains."""
+        self._led_past: dict[Function, list[Bound]] = {}
+        """Entry point -> the conditions in it that lead past something that trains, by having one outcome alone."""
         self._frames: dict[Function, Frame | None] = {}
         """Parts of entry points that are too large -> the arguments of the one call of each."""
         self._reached: set[_Location] = set()
@@ -87,7 +87,8 @@ class EntryPoints:
                 graph = lowering.lower()
                 found = self._violations(graph, reach)
                 yield from found
-                self._led_past += [root] if lowering.leads_past else []
+                if lowering.led_past:
+                    self._led_past[root] = lowering.led_past
                 self._reached.update(_location(node.place) for node in graph.nodes)
                 explored |= graph.functions
                 entered |= {entrance} if entrance is not None else set()
@@ -142,7 +143,9 @@ class EntryPoints:
         evaluator = Evaluator(self._program, self._modules, settings_hold=False)
         roles = Roles(evaluator)
         reach = Reachability(roles)
-        for root in self._led_past:
+        for root, conditions in self._led_past.items():
+            if all(evaluator.truth(each.expr, evaluator.counterpart(each.frame)) is not None for each in conditions):
+                continue  # by what a call passes, say
             try:
                 found = violations(Lowering(root, roles, reach).lower())
             except (TooLargeError, TooManyStatesError):

@@ -50,7 +50,7 @@ from verifygate.static.values.subscripts import Subscripts
 from verifygate.static.values.super_lookup import SuperLookup, merged
 
 MAX_DEPTH = 24
-MAX_STEPS = 500
+MAX_STEPS = 200
 """Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
 _NOTHING_KNOWN: Values = (UNKNOWN,)
@@ -71,7 +71,11 @@ class Evaluator:
         self.root_frame = self._frames.of_function
         self.heirs_frame = self._frames.of_method
         self.defining_frame = self._frames.of_constructor
-        self._busy: set[tuple[Hashable, int]] = set()
+        self.counterpart = self._frames.counterpart
+        self._busy: dict[tuple[Hashable, int], int] = {}
+        """Expressions and frames that are being evaluated -> how deep."""
+        self._rests_on = MAX_DEPTH
+        """The outermost of them that an answer was cut short at."""
         self._importing: set[tuple[str, str]] = set()
         self._steps = 0
         self.cuts = 0
@@ -94,22 +98,29 @@ class Evaluator:
         known = frame.memo.get(what)
         if known is not None:
             return known
-        key = (what, id(frame))
-        if not self._busy:
+        key, depth = (what, id(frame)), len(self._busy)
+        if not depth:
             self._steps = 0
         self._steps += 1
-        if key in self._busy or len(self._busy) > MAX_DEPTH or self._steps > MAX_STEPS:
+        if key in self._busy or depth > MAX_DEPTH or self._steps > MAX_STEPS:
             self.cuts += 1
+            self._rests_on = min(self._rests_on, self._busy.get(key, -1))
             return _NOTHING_KNOWN
-        self._busy.add(key)
-        cuts = self.cuts
+        self._busy[key] = depth
+        cuts, before = self.cuts, self._rests_on
+        self._rests_on = MAX_DEPTH
         try:
             found = self._evaluate(expr, frame)
         finally:
-            self._busy.discard(key)
+            del self._busy[key]
         result = tuple(found) if len(found) == 1 else distinct(found) or _NOTHING_KNOWN
-        if self.cuts == cuts or not self._busy or UNKNOWN not in result:
+        whole = self._rests_on >= depth or not depth
+        if whole or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
+        if whole:
+            self.cuts, self._rests_on = cuts, before
+        else:
+            self._rests_on = min(self._rests_on, before)
         return result
 
     def _evaluate(self, expr: ast.expr, frame: Frame) -> Sequence[Value]:

@@ -20,10 +20,12 @@ class Frames:
         self._modules: dict[Module, Frame] = {}
         self._functions: dict[Function, Frame] = {}
         self._methods: dict[tuple[Function, Class], Frame] = {}
+        self._counterparts: dict[Frame, Frame] = {}
 
     def forget(self) -> None:
         """Let go of what is known in them."""
-        for frame in (*self._modules.values(), *self._functions.values(), *self._methods.values()):
+        methods = (*self._functions.values(), *self._methods.values())
+        for frame in (*self._modules.values(), *methods, *self._counterparts.values()):
             frame.forget()
 
     def of_module(self, module: Module) -> Frame:
@@ -67,3 +69,23 @@ class Frames:
             frame = call.frame.constructed[key] = entered or self.of_method(method, made)
             frame.receiver_class = made
         return frame
+
+    def counterpart(self, other: Frame) -> Frame:
+        """The frame here for one of another evaluator: of the same function, entered by the same calls."""
+        if other.caller is None:
+            return self.of_method(other.function, other.receiver_class)
+        if (frame := self._counterparts.get(other)) is None:
+            frame = self._counterparts[other] = Frame(
+                other.function,
+                receiver=self._bound_here(other.receiver) if other.receiver is not None else None,
+                receiver_class=other.receiver_class,
+                caller=self.counterpart(other.caller),
+                call=other.call,
+                enclosing=self.counterpart(other.enclosing) if other.enclosing is not None else None,
+            )
+            frame.arguments.update((name, self._bound_here(each)) for name, each in other.arguments.items())
+            frame.fixed.update((name, self._bound_here(each)) for name, each in other.fixed.items())
+        return frame
+
+    def _bound_here(self, bound: Bound) -> Bound:
+        return Bound(bound.expr, self.counterpart(bound.frame))

@@ -108,11 +108,11 @@ those not followed. A file in a temporary folder counts only where something upl
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from itertools import permutations
 
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.byte_patterns import whole
+from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
@@ -287,12 +287,12 @@ def _left_out(analysis: Analysis) -> Iterator[Match]:
     """One of the scalers that step in a function: its state is left out where another's is saved or loaded."""
     calls = [each for each in analysis.scaler_calls if each.is_certain and each.scaler.origin]
     calls = [each for each in calls if not re.search(_TESTS, each.place.path)]
-    steps = [each for each in calls if each.method == "step"]
-    for one, other in permutations({each.scaler.origin: each for each in steps}.values(), 2):
-        if not any(each.scaler.origin == other.scaler.origin and each.function is one.function for each in steps):
-            continue
+    by_scaler: dict[tuple[str, ScalerOrigin | None], list[ScalerCall]] = {}
+    for each in calls:
+        by_scaler.setdefault((each.method, each.scaler.origin), []).append(each)
+    for one, other in _that_step_together([each for each in calls if each.method == "step"]):
         for method, done in (("state_dict", "kept"), ("load_state_dict", "loaded")):
-            beside = [each for each in calls if each.method == method and each.scaler.origin == one.scaler.origin]
+            beside = by_scaler.get((method, one.scaler.origin))
             if not beside or _is_named(last_name(other.receiver), method, beside, analysis):
                 continue
             yield Match(
@@ -303,6 +303,18 @@ def _left_out(analysis: Analysis) -> Iterator[Match]:
                 remedy="treat the states of all scalers alike",
             )
             break
+
+
+def _that_step_together(steps: list[ScalerCall]) -> Iterator[tuple[ScalerCall, ScalerCall]]:
+    """Each scaler that steps, by its last step, with each other one that steps in the same function."""
+    last = {each.scaler.origin: each for each in steps}
+    order = {origin: number for number, origin in enumerate(last)}
+    stepping: dict[Function, set[ScalerOrigin | None]] = {}
+    for each in steps:
+        stepping.setdefault(each.function, set()).add(each.scaler.origin)
+    for origin, one in last.items():
+        others = stepping[one.function] - {origin}
+        yield from ((one, last[each]) for each in sorted(others, key=lambda other: order[other]))
 
 
 def _is_named(scaler: str, method: str, beside: list[ScalerCall], analysis: Analysis) -> bool:

@@ -70,6 +70,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.delegation import WORDS
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
 from verifygate.static.idioms.half_weights import (
@@ -88,20 +89,30 @@ from verifygate.static.syntax.names import last_name
 from verifygate.static.values.call_graph import Site
 from verifygate.static.values.domain import Bound, Frame, Unknown
 
+_COMPARED = r"(?<![=!]= torch\.{0})(?<!\bin [(\[{{]torch\.{0})(?<!\btorch\.bfloat16, torch\.{0})"
+_HALF = "|".join(rf"torch\.{name}\b{_COMPARED.format(name)}" for name in ("float16", "half"))
+"""The dtype as a value that may reach a cast: not what another one is compared with."""
+
 RULE = Rule(
     code="AMP401",
     name="half-parameters-with-scaler",
     severity=Severity.CRITICAL,
     summary="a model's parameters are made half, and a GradScaler steps them",
     remedy="leave the parameters in float32: autocast casts what it needs",
-    words=(".half(", ".to(torch.float16", ".to(torch.half", "dtype=torch.float16", "torch.float16", "torch.half"),
+    words=(".half(", ".to(torch.float16", ".to(torch.half", "dtype=torch.float16", "scaler", "GradScaler", *WORDS),
     witnesses=(Witness.STATIC, Witness.RUN),
+    beside=(_HALF,),
     proof="raised-error",
 )
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 _DEPTH = 2
 """Calls through which an optimizer is handed on to its step."""
+
+
+def looks_beside(analysis: Analysis) -> bool:
+    """Whether a scaler may refuse what is half: one of the project's, or a framework's."""
+    return bool(analysis.scaler_calls) or bool(analysis.delegation.calls)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:

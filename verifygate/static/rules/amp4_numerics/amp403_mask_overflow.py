@@ -57,7 +57,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No fix: `torch.finfo(x.dtype).min` and `float("-inf")` differ in rows that are masked whole.
 
 ## What it cannot see
-Tensors whose dtype the caller decides, and constants from configurations.
+Tensors whose dtype the caller decides, and constants from configurations. In files without a word of AMP, limits of a
+type that is kept in a variable called `dtype`: `torch.finfo(dtype).min`.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference
@@ -84,8 +85,8 @@ _LARGE = (
     rf"e(?<=[\d.]e)(?<![A-Za-z_\"'].e){_ELSEWHERE}\+?0?(?:[5-9]|[1-3]\d)\b|E(?<=[\d.]E)\+?0?(?:[5-9]|[1-3]\d)\b"
     r"|-(?<=\W-)(?:[1-9][\d_]{5}|(?:2|10) ?\*\* ?[1-9])"
 )
-_LIMIT = r"finfo\([^()\n]*(?:float(?:32|64)?|double|single)?\)\.m(?:ax|in)"
-"""The largest or smallest number of a type that is written out."""
+_LIMIT = r"finfo\((?:[^()\n]*\b(?:float(?:32|64)?|double|single)|(?!\w*dtype\b)\w*)\)\.m(?:ax|in)"
+"""The largest or smallest number of a type that is written out, or is a constant's; not of a tensor's own dtype."""
 _FILLS = r"def \w*(?:fill|masked)\w*\((?=(?:(?!\n(?:def|class) )[\s\S])*?masked_fill)"
 _LARGE_ITEM = (
     r"\](?<![\"']\])\s*=\s*[-+]?\s*(?:[\d.]+[eE]\+?\d|\d[\d_]{4,}|\d+\s*\*\*|(?!None\b)[A-Za-z_]\w*\s*(?:#|\n|\Z))"

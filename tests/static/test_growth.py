@@ -1,0 +1,54 @@
+"""How the work of a rule grows with the program: counted in calls, for a program and for one of twice its size."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from verifygate.sources.discovery import read_sources
+from verifygate.static.analysis import Analysis
+from verifygate.static.prefilter import Prefilter
+from verifygate.static.registry import load_rules
+from verifygate.static.symbols.program import Program
+
+LOOP = """
+
+def train_{number}(model, optimizer, batches):
+    scaler = torch.amp.GradScaler("cuda")
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def calls_of(code: str, loops: int, folder: Path) -> int:
+    """The calls that a rule makes over so many loops, each with a scaler of its own, once shared facts are known."""
+    folder.mkdir()
+    (folder / "train.py").write_text("import torch\n" + "".join(LOOP.format(number=each) for each in range(loops)))
+    sources = read_sources(folder, ["."])
+    rules = load_rules()
+    analysis = Analysis(Program(sources, Prefilter(sources, rules.values()).named()))
+    check = rules[code].check
+    list(check(analysis))
+    count = 0
+
+    def counting(_frame: object, event: str, _arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(counting)
+    try:
+        list(check(analysis))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_scalers_that_never_step_together_are_not_compared_one_by_one(tmp_path: Path):
+    few, many = (calls_of("AMP302", loops, tmp_path / str(loops)) for loops in (20, 40))
+
+    assert many < 2.5 * few
