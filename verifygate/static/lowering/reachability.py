@@ -66,7 +66,8 @@ class Reachability:
             common = name in torch_names.COMMON_WORDS and isinstance(node.func, ast.Attribute)
             if common and self._plays_a_part(node.func.value, frame):  # type: ignore[attr-defined]
                 return True
-        return False
+        inside = (node for each in function.of_kind(ast.Lambda) for node in walk(each.body))
+        return any(isinstance(node, ast.Attribute) and node.attr in torch_names.EVENT_WORDS for node in inside)
 
     def hold_events(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:
         """Whether statements, or what they call, may hold an event."""

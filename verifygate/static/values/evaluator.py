@@ -13,7 +13,9 @@ from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding, Scope
 from verifygate.static.symbols.star_imports import StarImports
-from verifygate.static.values.call_binding import deferred, hand_over
+from verifygate.static.values.call_binding import hand_over, partially
+from verifygate.static.values.closures import Closures
+from verifygate.static.values.containers import Containers
 from verifygate.static.values.domain import (
     READ,
     UNKNOWN,
@@ -41,9 +43,11 @@ from verifygate.static.values.domain import (
     truth_of,
 )
 from verifygate.static.values.frames import Frames
+from verifygate.static.values.named_attributes import NamedAttributes, written_out
 from verifygate.static.values.overrides import Overrides, runs_only_by_super
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.replaced_functions import ReplacedFunctions
+from verifygate.static.values.sources import Sources
 from verifygate.static.values.subscripts import Subscripts
 from verifygate.static.values.super_lookup import SuperLookup, merged
 from verifygate.torch_names import PARALLEL
@@ -79,6 +83,10 @@ class Evaluator:
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
         self.sets_by_name = self._overrides.sets_by_name
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
+        self._named, self._closures, self.containers = NamedAttributes(self), Closures(self), Containers(self)
+        self.sources, self.bound_to = (origins := Sources(self)).of, origins.of_binding
+        self.is_method = self._closures.is_method
+        self.passed, self.entries = self._parameters.passed, self._parameters.entries
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
@@ -128,6 +136,8 @@ class Evaluator:
                         callees = self.attribute(base, name, func.value, frame)
                         found += [value for callee in callees for value in self._called(callee, expr, frame)]
                 return found
+            case ast.Call() if expr in frame.fixed:
+                return self._at(frame.fixed[expr])
             case ast.Call():
                 called = self.values(expr.func, frame)
                 return [value for callee in called for value in self._called(callee, expr, frame)]
@@ -141,7 +151,10 @@ class Evaluator:
                 each = ((part, value) for part in expr.values for value in self.values(part, frame))
                 return [value for part, value in each if part is expr.values[-1] or may_end(expr.op, value)]
             case ast.Lambda():
-                return deferred(expr, frame, self)
+                return [self._closures.of_lambda(expr, frame)]
+            case ast.JoinedStr() | ast.BinOp(op=ast.Add()):
+                text = written_out(expr, frame, self)
+                return [UNKNOWN if text is None else Literal(text)]
             case ast.NamedExpr() | ast.Await() | ast.Starred():
                 return self.values(expr.value, frame)
             case ast.Tuple() | ast.List():
@@ -219,18 +232,24 @@ class Evaluator:
                 inside = self.program.imported(binding.target, module)
                 return [ModuleValue(inside) if inside else ExternalName(binding.target)]
             case "context" if binding.expr is not None:
-                return [value for value in self.values(binding.expr, frame) if isinstance(value, Object)]
+                objects = [value for value in self.values(binding.expr, frame) if isinstance(value, Object)]
+                return [*objects, *self._at(*self.bound_to(binding, frame))]
+            case "part":
+                return self._at(*self.bound_to(binding, frame))
             case "iteration" | "entry" if binding.expr is not None:
                 elements: list[Value] = []
                 for value in self.values(binding.expr, frame):
                     if not isinstance(value, Items | DictLiteral):
-                        elements.append(UNKNOWN)
+                        elements += self._at(*self.bound_to(binding, frame)) or (UNKNOWN,)
                     for element in elements_of(value, binding.kind == "entry"):
                         elements += self.values(element, value.frame)  # type: ignore[union-attr]
                 return elements
             case "index":
                 return [ExternalResult("builtins.int", ())]
         return _NOTHING_KNOWN
+
+    def _at(self, *places: Bound) -> list[Value]:
+        return [value for each in places for value in self.values(each.expr, each.frame)]
 
     def _imported_member(self, target: str, importer: Module) -> Sequence[Value]:
         source, name = target.split(":")
@@ -260,6 +279,8 @@ class Evaluator:
         match base:
             case ExternalName():
                 return [ExternalName(f"{base.name}.{name}")]
+            case ClassValue() | FunctionValue() if name == "__name__":
+                return [Literal(base.made.node.name if isinstance(base, ClassValue) else base.function.name)]
             case Object() | ClassValue():
                 made = base.made if isinstance(base, Object) else None
                 call = base.call if isinstance(base, Object) else None
@@ -344,10 +365,7 @@ class Evaluator:
             case ExternalName(name="functools.partial") if call.args:
                 inner = ast.Call(func=call.args[0], args=call.args[1:], keywords=call.keywords)
                 ast.copy_location(inner, call)
-                return [
-                    Partial(value.name, ((inner, frame),)) if isinstance(value, ExternalName) else value
-                    for value in self.values(call.args[0], frame)
-                ]
+                return [partially(value, inner, frame) for value in self.values(call.args[0], frame)]
             case ExternalName(name="dataclasses.field"):
                 made = [word.value for word in call.keywords if word.arg == "default_factory"]
                 return [
@@ -358,7 +376,7 @@ class Evaluator:
             case ExternalName(name="builtins.dict"):
                 return [DictLiteral(call, frame)]
             case ExternalName(name="builtins.getattr") if len(call.args) > 1:
-                return self._by_name(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
+                return self._named.of(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
             case ExternalName():
                 return [ExternalResult(callee.name, ((call, frame),))]
             case FunctionValue():
@@ -372,24 +390,6 @@ class Evaluator:
                 return [ExternalResult(callee.name, (*callee.calls, (call, frame)))]
         return _NOTHING_KNOWN
 
-    def _by_name(self, call: ast.Call, frame: Frame) -> list[Value]:
-        """What `getattr` gives where the source tells the names and the project the attributes; else nothing."""
-        names = {value.value for value in self.values(call.args[1], frame) if isinstance(value, Literal)}
-        bases = [value for value in self.values(call.args[0], frame) if isinstance(value, Object)] if names else []
-        default = [value for each in call.args[2:] for value in self.values(each, frame)]
-        found: list[Value] = []
-        for base in bases:
-            for name in sorted(map(str, names)):
-                known = self.attribute(base, name, call.args[0], frame)
-                found += default if default and UNKNOWN in known and self._is_without(base, name) else known
-        return found if not default or all(each.__class__ is FunctionValue for each in found) else [*found, *default]
-
-    def _is_without(self, value: Object, name: str) -> bool:
-        """Whether an object surely lacks an attribute: its classes are all in sight, and none has it or makes it."""
-        classes = self.linearised(value.made)
-        own = any(name in each.methods or name in each.attributes or "__getattr__" in each.methods for each in classes)
-        return not own and self.outside_bases(value.made) <= {"builtins.object", "abc.ABC"}
-
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
         """A frame for the function as this call enters it; None where it is being walked already (recursion)."""
         function = callee.function
@@ -397,8 +397,8 @@ class Evaluator:
             return None
         entered = Frame(function, caller=frame, call=call)
         if function.enclosing is not None and function.enclosing.symbol:
-            home = frame.running(function.enclosing) or callee.home
-            entered.enclosing = home or self.root_frame(function.enclosing)
+            home = callee.home.with_variables({}) if callee.home is not None and callee.home.fixed else callee.home
+            entered.enclosing = frame.running(function.enclosing) or home or self.root_frame(function.enclosing)
         receiver = callee.receiver if function.owner is not None and not function.is_static else None
         if receiver is not None and function.parameters:
             entered.receiver = receiver
@@ -406,19 +406,24 @@ class Evaluator:
             made = {value.made: None for value in receivers if isinstance(value, Object)}
             heirs = [each for each in made if function.owner in self.linearised(each)]  # the others have their own
             entered.receiver_class = heirs[0] if len(heirs) == 1 else function.owner
-        hand_over(call, entered, frame, self)
+        hand_over((*callee.partials, (call, frame)), entered, self)
+        if callee.home is not None and function.node.args.defaults:  # type: ignore[union-attr]
+            defaults = ((each.arg, function.default(each.arg)) for each in function.parameters)
+            for name, default in defaults:
+                if default is not None:
+                    entered.arguments.setdefault(name, Bound(default, callee.home))
         return entered
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
         if (known := frame.callees.get(call)) is not None:
             return known
-        found: dict[Function, FunctionValue] = {}
+        found: dict[Hashable, FunctionValue] = {}
         cuts = self.cuts
         for value in self.values(call.func, frame):
             match value:
                 case FunctionValue():
-                    found.setdefault(value.function, value)
+                    found.setdefault((value.function, *(made for made, _ in value.partials)), value)
                 case ClassValue():
                     self._add_method(found, value.made, Bound(call, frame), "__init__")
                 case Object():
@@ -427,16 +432,18 @@ class Evaluator:
                     for model in self.values(made.args[0], home):
                         if isinstance(model, Object):
                             self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")
+        if call.func.__class__ is not ast.Attribute:
+            found |= {(value.function,): value for value in self._closures.of_methods(call, frame)}
         callees = tuple(found.values())
         if not self._busy or self.cuts == cuts:  # cut short inside a cycle, there may be more to it
             frame.callees[call] = callees
         return callees
 
-    def _add_method(self, found: dict[Function, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
+    def _add_method(self, found: dict[Hashable, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
         """Add the method of the first of these names that the class has."""
         methods = (base.methods.get(name) for name in names for base in self.linearised(made))
         if method := next(filter(None, methods), None):
-            found.setdefault(method, FunctionValue(method, receiver))
+            found.setdefault((method,), FunctionValue(method, receiver))
 
 
 def _distinct(found: Sequence[Value]) -> Values:

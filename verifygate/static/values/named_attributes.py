@@ -1,0 +1,54 @@
+"""Evaluate `getattr` with a name that the source tells: `getattr(callback, f"on_{event}")`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from verifygate.static.values.domain import UNKNOWN, Frame, FunctionValue, Literal, Object, Value
+
+if TYPE_CHECKING:
+    from verifygate.static.values.evaluation import Evaluation
+
+
+class NamedAttributes:
+    def __init__(self, evaluator: Evaluation) -> None:
+        self._evaluator = evaluator
+
+    def of(self, call: ast.Call, frame: Frame) -> list[Value]:
+        """What `getattr` gives where the source tells the names and the project the attributes; else nothing."""
+        evaluator = self._evaluator
+        names = {value.value for value in evaluator.values(call.args[1], frame) if isinstance(value, Literal)}
+        bases = [value for value in evaluator.values(call.args[0], frame) if isinstance(value, Object)] if names else []
+        default = [value for each in call.args[2:] for value in evaluator.values(each, frame)]
+        found: list[Value] = []
+        for base in bases:
+            for name in sorted(map(str, names)):
+                known = evaluator.attribute(base, name, call.args[0], frame)
+                found += default if default and UNKNOWN in known and self._is_without(base, name) else known
+        return found if not default or all(each.__class__ is FunctionValue for each in found) else [*found, *default]
+
+    def _is_without(self, value: Object, name: str) -> bool:
+        """Whether an object surely lacks an attribute: its classes are all in sight, and none has it or makes it."""
+        classes = self._evaluator.linearised(value.made)
+        own = any(name in each.methods or name in each.attributes or "__getattr__" in each.methods for each in classes)
+        return not own and self._evaluator.outside_bases(value.made) <= {"builtins.object", "abc.ABC"}
+
+
+def written_out(expr: ast.JoinedStr | ast.BinOp, frame: Frame, evaluator: Evaluation) -> str | None:
+    """The text of an f-string, or of texts joined by `+`, where each part of it is known."""
+    parts = expr.values if isinstance(expr, ast.JoinedStr) else [expr.left, expr.right]
+    found = ""
+    for part in parts:
+        if isinstance(part, ast.FormattedValue):
+            if part.conversion != -1 or part.format_spec is not None:
+                return None
+            part = part.value
+        match evaluator.values(part, frame):
+            case (Literal(value=str() as text),):
+                found += text
+            case (Literal(value=int() as number),) if isinstance(expr, ast.JoinedStr):
+                found += str(number)
+            case _:
+                return None
+    return found
