@@ -12,9 +12,9 @@ from verifygate.static.amp.roles import Roles
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.contents import Row
-from verifygate.static.values.domain import Bound, Frame, FunctionValue, Object
+from verifygate.static.values.domain import Bound, ClassValue, Frame, FunctionValue, Object
 
-_MAX_WRITTEN = 6
+_MAX_WRITTEN = 10
 _TAKING = frozenset({"popleft", "pop"})
 
 
@@ -58,26 +58,28 @@ def queue_iterations(loop: ast.While, frame: Frame, roles: Roles) -> list[Row]:
     is_last = call.func.attr == "pop" and not call.args  # type: ignore[attr-defined]
     elements = held.elements[::-1] if is_last else held.elements
     rows: list[Row] = [{call: each} for each in elements]
-    return rows if _act(list(elements), roles) or any(_parts_act(each, roles) for each in elements) else []
+    return rows if _act(list(elements), roles) else []
 
 
 def _act(elements: list[Bound], roles: Roles) -> bool:
-    """Whether all of them are optimizers, objects of the project, or can be called."""
+    """Whether all of them are optimizers, objects of the project, functions, or containers of such."""
     if all(roles.is_optimizer(each.expr, each.frame) for each in elements):
         return True
-    return all(_is_object_or_function(each, roles) for each in elements)
+    return all(_acts(each, roles) or _holds_what_acts(each, roles) for each in elements)
 
 
-def _is_object_or_function(each: Bound, roles: Roles) -> bool:
+def _acts(each: Bound, roles: Roles) -> bool:
     values = roles.evaluator.values(each.expr, each.frame)
-    if len(values) == 1 and isinstance(values[0], Object | FunctionValue):
+    if len(values) == 1 and isinstance(values[0], ClassValue | FunctionValue | Object):
         return True
     return roles.evaluator.is_method(each.expr, each.frame)
 
 
-def _parts_act(row: Bound, roles: Roles) -> bool:
-    held = roles.evaluator.containers.of(row.expr, row.frame)
-    return held is not None and any(_is_object_or_function(each, roles) for each in held.elements)
+def _holds_what_acts(container: Bound, roles: Roles) -> bool:
+    held = roles.evaluator.containers.of(container.expr, container.frame)
+    return held is not None and any(
+        roles.is_optimizer(each.expr, each.frame) or _acts(each, roles) for each in held.elements
+    )
 
 
 @lru_cache(maxsize=128)

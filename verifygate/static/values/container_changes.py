@@ -15,7 +15,7 @@ from verifygate.static.symbols.program import Function, Module
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.contents import joined, merged
+from verifygate.static.values.contents import joined, merged, placed
 from verifygate.static.values.domain import Bound, Contents, Frame, ModuleValue, Object, given_field
 from verifygate.static.values.registries import Registries
 
@@ -53,10 +53,13 @@ class Changes:
         use = _Use(expr, key, taken_by)
         match expr:
             case ast.Name():
-                return self._of_name(expr, frame, use)
+                found = self._of_name(expr, frame, use)
             case ast.Attribute():
-                return self._of_attribute(expr, frame, use)
-        return self._of_only(self._evaluator.sources(expr, frame))
+                found = self._of_attribute(expr, frame, use)
+            case _:
+                found = self._of_only(self._evaluator.sources(expr, frame))
+        named = isinstance(expr, ast.Name | ast.Attribute | ast.Subscript) and taken_by is None
+        return placed(found, expr, frame) if found is not None and named else found
 
     def _of_only(self, sources: Sequence[Bound]) -> Contents | None:
         return self._containers.of(sources[0].expr, sources[0].frame) if len(sources) == 1 else None

@@ -203,7 +203,7 @@ class Containers:
                 if found is None or found.keys is None:
                     return None
                 named = self._bind_all(key, keys_of(found, holder, frame).elements)
-                return side_by_side([named, self._bind_all(value, reads(found, holder, frame))])
+                return side_by_side([named, self._bind_all(value, reads(found))])
             case ast.Tuple(elts=[index, inner]), ast.Call(func=ast.Name(id="enumerate"), args=[counted]):
                 rows = self.iterations(inner, counted, frame)
                 numbers = [constant(number, source, frame) for number in range(len(rows or ()))]
@@ -215,7 +215,7 @@ class Containers:
         found = self._iterated(source, frame)
         if found is None:
             return None
-        return self._bind_all(target, reads(found, source, frame))
+        return self._bind_all(target, reads(found))
 
     def _bind_all(self, target: ast.expr, elements: list[Bound] | tuple[Bound, ...]) -> list[Row] | None:
         rows = [self._bind(target, each) for each in elements]
@@ -229,7 +229,7 @@ class Containers:
         if found is None or found.keys is not None or len(found.elements) != len(target.elts):  # type: ignore[attr-defined]
             return None
         row: Row = {}
-        for part, each in zip(target.elts, reads(found, element.expr, element.frame), strict=True):  # type: ignore[attr-defined]
+        for part, each in zip(target.elts, reads(found), strict=True):  # type: ignore[attr-defined]
             if (inner := self._bind(part, each)) is None:
                 return None
             row |= inner

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from verifygate.base.records import replace
 from verifygate.static.values.domain import Bound, Contents, Frame
 
 Row = dict[str | ast.expr, Bound]
 """The variables of a loop in one iteration."""
+_NAMED = ast.Name | ast.Attribute | ast.Subscript
 
 
 def keys_of(found: Contents, at: ast.expr, frame: Frame) -> Contents:
@@ -16,22 +18,24 @@ def keys_of(found: Contents, at: ast.expr, frame: Frame) -> Contents:
     return Contents(tuple(constant(key, at, frame) for key in found.keys or ()))
 
 
-def reads(found: Contents, holder: ast.expr, frame: Frame) -> list[Bound]:
-    """The elements of a container; those that only a call makes as if the source read them: `opts["actor"]`.
+def placed(found: Contents, holder: ast.expr, frame: Frame) -> Contents:
+    """The contents of what `holder` names: an element that a call made is read from there from now on.
 
-    So each has one access path, however it is reached.
+    So it has one access path, however the container is passed on.
     """
-    if isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute) and holder.func.attr == "values":
-        holder = holder.func.value
-    if not isinstance(holder, ast.Name | ast.Attribute | ast.Subscript) or isinstance(
-        getattr(holder, "slice", None), ast.Slice
-    ):
-        return list(found.elements)
     keys = found.keys if found.keys is not None else map(found.elements.index, found.elements)
-    return [
-        each if isinstance(each.expr, ast.Name | ast.Attribute | ast.Subscript) else _read(holder, key, frame)
+    elements = (
+        each
+        if each.place is not None or isinstance(each.expr, _NAMED)
+        else replace(each, place=_read(holder, key, frame))
         for key, each in zip(keys, found.elements, strict=True)
-    ]
+    )
+    return Contents(tuple(elements), found.keys)
+
+
+def reads(found: Contents) -> list[Bound]:
+    """The elements of a container, as the source reads them."""
+    return [each.place or each for each in found.elements]
 
 
 def _read(holder: ast.expr, key: object, frame: Frame) -> Bound:

@@ -122,6 +122,8 @@ class Bound:
 
     expr: ast.expr
     frame: Frame
+    place: Bound | None = None
+    """For an element that a call made, the read of it from the variable whose container it was put in: `opts["a"]`."""
 
 
 @record(eq=False)

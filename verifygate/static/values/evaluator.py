@@ -153,8 +153,7 @@ class Evaluator:
             case ast.Lambda():
                 return [self._closures.of_lambda(expr, frame)]
             case ast.JoinedStr() | ast.BinOp(op=ast.Add()):
-                text = written_out(expr, frame, self)
-                return [UNKNOWN if text is None else Literal(text)]
+                return written_out(expr, frame, self)
             case ast.NamedExpr() | ast.Await() | ast.Starred():
                 return self.values(expr.value, frame)
             case ast.Tuple() | ast.List():

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
 
 
+_MOST = 8
+"""Texts of which one expression may be any."""
+
+
 class NamedAttributes:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
@@ -35,20 +39,18 @@ class NamedAttributes:
         return not own and self._evaluator.outside_bases(value.made) <= {"builtins.object", "abc.ABC"}
 
 
-def written_out(expr: ast.JoinedStr | ast.BinOp, frame: Frame, evaluator: Evaluation) -> str | None:
-    """The text of an f-string, or of texts joined by `+`, where each part of it is known."""
+def written_out(expr: ast.JoinedStr | ast.BinOp, frame: Frame, evaluator: Evaluation) -> list[Value]:
+    """The texts that an f-string may be, or texts joined by `+`, as far as the parts of it are known."""
     parts = expr.values if isinstance(expr, ast.JoinedStr) else [expr.left, expr.right]
-    found = ""
+    found, unknown = [""], False
     for part in parts:
-        if isinstance(part, ast.FormattedValue):
-            if part.conversion != -1 or part.format_spec is not None:
-                return None
-            part = part.value
-        match evaluator.values(part, frame):
-            case (Literal(value=str() as text),):
-                found += text
-            case (Literal(value=int() as number),) if isinstance(expr, ast.JoinedStr):
-                found += str(number)
-            case _:
-                return None
-    return found
+        if isinstance(part, ast.FormattedValue) and (part.conversion != -1 or part.format_spec is not None):
+            return [UNKNOWN]
+        values = evaluator.values(part.value if isinstance(part, ast.FormattedValue) else part, frame)
+        known = [each.value for each in values if isinstance(each, Literal)]
+        shown = [str(each) for each in known if isinstance(each, str | int)]
+        if not shown or len(found) * len(shown) > _MOST or (isinstance(expr, ast.BinOp) and shown != known):
+            return [UNKNOWN]
+        unknown = unknown or len(shown) < len(values)
+        found = [text + more for text in found for more in shown]
+    return [*map(Literal, found), *([UNKNOWN] if unknown else [])]
