@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from verifygate import torch_names
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import ExternalName, Frame, FunctionValue
+from verifygate.static.values.domain import UNKNOWN, ExternalName, Frame, FunctionValue
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -25,6 +25,7 @@ class Closures:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
         self._functions: dict[Hashable, Function] = {}
+        self._busy: set[tuple[ast.expr, int]] = set()
 
     def of_lambda(self, expr: ast.Lambda, frame: Frame) -> FunctionValue:
         """The function that a lambda makes, with the variables of the function that it stands in."""
@@ -35,7 +36,7 @@ class Closures:
         count, names = len(call.args), tuple(word.arg for word in call.keywords if word.arg is not None)
         if len(names) < len(call.keywords) or any(isinstance(each, ast.Starred) for each in call.args):
             return
-        for method, home in self._methods(call.func, frame, _MAX_ALIASES):
+        for method, home in self._all_methods(call.func, frame):
             taken = [*(f"argument{at}" for at in range(count)), *names]
             positional = [ast.Name(name, ast.Load()) for name in taken[:count]]
             named = [ast.keyword(name, ast.Name(name, ast.Load())) for name in names]
@@ -47,7 +48,7 @@ class Closures:
 
     def is_method(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression is the method of a tool, perhaps with arguments bound."""
-        return any(True for _ in self._methods(expr, frame, _MAX_ALIASES - 1))
+        return any(True for _ in self._methods(expr, frame, _MAX_ALIASES))
 
     def _function(self, key: Hashable, at: ast.expr, takes: ast.arguments, gives: ast.expr, frame: Frame) -> Function:
         if (known := self._functions.get(key)) is None:
@@ -59,12 +60,24 @@ class Closures:
             self._functions[key] = known
         return known
 
+    def _all_methods(self, func: ast.expr, frame: Frame) -> list[tuple[ast.Call, Frame]]:
+        """The methods of tools that a call runs under another name: what is not known of it."""
+        key = (func, id(frame))
+        if key in self._busy or len(self._busy) > _MAX_ALIASES or UNKNOWN not in self._evaluator.values(func, frame):
+            return []
+        self._busy.add(key)
+        try:
+            sources = self._evaluator.sources(func, frame)
+            return [found for each in sources for found in self._methods(each.expr, each.frame, _MAX_ALIASES)]
+        finally:
+            self._busy.discard(key)
+
     def _methods(self, expr: ast.expr, frame: Frame, aliases: int) -> Iterator[tuple[ast.Call, Frame]]:
         """Calls of the methods of tools that an expression may be, with the arguments that are bound already."""
         if aliases == 0:
             return
         match expr:
-            case ast.Attribute() if aliases != _MAX_ALIASES and expr.attr in _EVENTS:
+            case ast.Attribute() if expr.attr in _EVENTS:
                 yield ast.copy_location(ast.Call(expr, [], []), expr), frame
             case ast.Call(args=[first, *rest]) if self._is_partial(expr, frame):
                 for inner, home in self._methods(first, frame, aliases - 1):

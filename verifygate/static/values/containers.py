@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 32
 """Elements; of a container that holds more, nobody wrote each one down."""
-_MAX_NESTED = 12
+_MAX_NESTED = 8
 _COPIES = frozenset({"builtins.list", "builtins.tuple", "builtins.iter", "builtins.set", "collections.deque"})
 _DICTS = frozenset({"builtins.dict", "collections.OrderedDict"})
 _COMPREHENSION = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -53,7 +53,11 @@ class Containers:
 
     def at(self, holder: ast.expr, key: object, frame: Frame) -> Bound | None:
         """The element of a container with a key, or at an index; stores under other keys do not matter to it."""
-        found = self.of(holder, frame) or self._changes.of(holder, frame, key=key)
+        found = self.of(holder, frame)
+        if found is None and (slot := (holder, id(frame))) not in self._busy and len(self._busy) <= _MAX_NESTED:
+            self._busy.add(slot)
+            found = self._changes.of(holder, frame, key=key)
+            self._busy.discard(slot)
         return found.at(key) if found is not None else None
 
     def before(self, source: ast.expr, frame: Frame, taken_by: ast.Call) -> Contents | None:
