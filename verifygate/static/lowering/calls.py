@@ -21,6 +21,7 @@ from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import ExternalName, ExternalResult, FunctionValue, Unknown, Value
 from verifygate.static.values.overrides import is_left_open
 
+_HOLDING = frozenset({"torch", "builtins", "copy", "typing", "collections", "functools", "itertools", "types"})
 _ADDING_METHODS = ("append", "extend", "add")
 
 
@@ -74,13 +75,8 @@ def _may_name_a_scaler(expr: ast.expr) -> bool:
 
 
 def _is_foreign(value: Value) -> bool:
-    """Whether a value is a function of a library other than torch and Python's own."""
-    return isinstance(value, ExternalName) and value.name.partition(".")[0] not in (
-        "torch",
-        "builtins",
-        "copy",
-        "typing",
-    )
+    """Whether a value is a function of a library other than torch and Python's own, which only hold what they get."""
+    return isinstance(value, ExternalName) and value.name.partition(".")[0] not in _HOLDING
 
 
 def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> None:
