@@ -12,7 +12,7 @@ from verifygate.static.amp.roles import Roles
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.contents import Row
-from verifygate.static.values.domain import Bound, ClassValue, Frame, FunctionValue, Object
+from verifygate.static.values.domain import Bound, ClassValue, Frame, FunctionValue, Literal, Object
 
 _MAX_WRITTEN = 10
 _TAKING = frozenset({"popleft", "pop"})
@@ -26,7 +26,8 @@ def explicit_iterations(loop: ast.For | ast.AsyncFor, frame: Frame, roles: Roles
     if any(_act([row[name] for row in rows], roles) for name in rows[0]):
         return rows
     first = frame.with_variables(rows[0])
-    return rows if any(_act([Bound(each, first)], roles) for each in _selected(loop)) else []
+    selected = (each for key, each in _selected(loop) if _is_constant(key, first, roles))
+    return rows if any(_act([Bound(each, first)], roles) for each in selected) else []
 
 
 def queue_iterations(loop: ast.While, frame: Frame, roles: Roles) -> list[Row]:
@@ -61,6 +62,11 @@ def queue_iterations(loop: ast.While, frame: Frame, roles: Roles) -> list[Row]:
     return rows if _act(list(elements), roles) else []
 
 
+def _is_constant(key: ast.expr, frame: Frame, roles: Roles) -> bool:
+    values = roles.evaluator.values(key, frame)
+    return len(values) == 1 and isinstance(values[0], Literal)
+
+
 def _act(elements: list[Bound], roles: Roles) -> bool:
     """Whether all of them are optimizers, objects of the project, functions, or containers of such."""
     if all(roles.is_optimizer(each.expr, each.frame) for each in elements):
@@ -70,7 +76,7 @@ def _act(elements: list[Bound], roles: Roles) -> bool:
 
 def _acts(each: Bound, roles: Roles) -> bool:
     values = roles.evaluator.values(each.expr, each.frame)
-    if len(values) == 1 and isinstance(values[0], ClassValue | FunctionValue | Object):
+    if values and all(isinstance(value, ClassValue | FunctionValue | Object) for value in values):
         return True
     return roles.evaluator.is_method(each.expr, each.frame)
 
@@ -83,10 +89,10 @@ def _holds_what_acts(container: Bound, roles: Roles) -> bool:
 
 
 @lru_cache(maxsize=128)
-def _selected(loop: ast.For | ast.AsyncFor) -> list[ast.expr]:
-    """What the body of a loop selects by its variables: `opts[name]`, `getattr(callback, f"on_{event}")`."""
+def _selected(loop: ast.For | ast.AsyncFor) -> list[tuple[ast.expr, ast.expr]]:
+    """What the body of a loop selects by its variables: `opts[name]`, `getattr(callback, f"on_{event}")`; each behind its key."""
     names = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
-    found: list[ast.expr] = []
+    found: list[tuple[ast.expr, ast.expr]] = []
     for statement in loop.body:
         for node in walk(statement):
             match node:
@@ -97,5 +103,5 @@ def _selected(loop: ast.For | ast.AsyncFor) -> list[ast.expr]:
                 case _:
                     continue
             if any(isinstance(part, ast.Name) and part.id in names for part in walk(key)):
-                found.append(node)
+                found.append((key, node))
     return found

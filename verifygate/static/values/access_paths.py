@@ -217,9 +217,11 @@ class AccessPaths:
         holder = self.of(expr.value, frame, aliases)
         if isinstance(expr.slice, ast.Constant):
             return self._element(expr.value, holder, expr.slice.value, frame, aliases)
-        if self._flow_sensitive and isinstance(expr.slice, ast.Name):
+        if self._flow_sensitive:
             match self._evaluator.values(expr.slice, frame):
-                case (Literal(value=str() as key),):  # `key` of a wrapper's `step(key)` that was passed "generator"
+                case (
+                    Literal(value=str() | int() as key),
+                ):  # `key` of a wrapper's `step(key)` that was passed "generator"
                     return holder.element(key)
         return holder.any_element()
 

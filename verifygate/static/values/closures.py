@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from verifygate import torch_names
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import UNKNOWN, ExternalName, Frame, FunctionValue
+from verifygate.static.values.domain import UNKNOWN, Bound, ExternalName, Frame, FunctionValue, Object, given_field
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -63,14 +63,23 @@ class Closures:
     def _all_methods(self, func: ast.expr, frame: Frame) -> list[tuple[ast.Call, Frame]]:
         """The methods of tools that a call runs under another name: what is not known of it."""
         key = (func, id(frame))
+        if isinstance(func, ast.Attribute) and not self._is_field(func, frame):
+            return []
         if key in self._busy or len(self._busy) > _MAX_ALIASES or UNKNOWN not in self._evaluator.values(func, frame):
             return []
         self._busy.add(key)
         try:
-            sources = self._evaluator.sources(func, frame)
+            sources = [Bound(func, frame)] if isinstance(func, ast.Call) else self._evaluator.sources(func, frame)
             return [found for each in sources for found in self._methods(each.expr, each.frame, _MAX_ALIASES)]
         finally:
             self._busy.discard(key)
+
+    def _is_field(self, func: ast.Attribute, frame: Frame) -> bool:
+        """Whether an attribute is one that an object of the project, or a namespace, was given."""
+        if func.attr in _EVENTS:
+            return False
+        values = self._evaluator.values(func.value, frame)
+        return any(isinstance(value, Object) or given_field(value, func.attr) is not None for value in values)
 
     def _methods(self, expr: ast.expr, frame: Frame, aliases: int) -> Iterator[tuple[ast.Call, Frame]]:
         """Calls of the methods of tools that an expression may be, with the arguments that are bound already."""

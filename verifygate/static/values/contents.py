@@ -10,7 +10,7 @@ from verifygate.static.values.domain import Bound, Contents, Frame
 
 Row = dict[str | ast.expr, Bound]
 """The variables of a loop in one iteration."""
-_NAMED = ast.Name | ast.Attribute | ast.Subscript
+_NAMED = ast.Name | ast.Attribute | ast.Subscript | ast.Constant
 
 
 def keys_of(found: Contents, at: ast.expr, frame: Frame) -> Contents:

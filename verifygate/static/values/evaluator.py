@@ -374,6 +374,9 @@ class Evaluator:
                 ]
             case ExternalName(name="builtins.dict"):
                 return [DictLiteral(call, frame)]
+            case ExternalName(name="builtins.str") if len(call.args) == 1:
+                values = self.values(call.args[0], frame)
+                return [Literal(str(each.value)) if isinstance(each, Literal) else UNKNOWN for each in values]
             case ExternalName(name="builtins.getattr") if len(call.args) > 1:
                 return self._named.of(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
             case ExternalName():
@@ -431,7 +434,7 @@ class Evaluator:
                     for model in self.values(made.args[0], home):
                         if isinstance(model, Object):
                             self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")
-        if call.func.__class__ is not ast.Attribute:
+        if call.func.__class__ is not ast.Attribute or not found:
             found |= {(value.function,): value for value in self._closures.of_methods(call, frame)}
         callees = tuple(found.values())
         if not self._busy or self.cuts == cuts:  # cut short inside a cycle, there may be more to it
