@@ -90,7 +90,10 @@ def _holds_what_acts(container: Bound, roles: Roles) -> bool:
 
 @lru_cache(maxsize=128)
 def _selected(loop: ast.For | ast.AsyncFor) -> list[tuple[ast.expr, ast.expr]]:
-    """What the body of a loop selects by its variables: `opts[name]`, `getattr(callback, f"on_{event}")`; each behind its key."""
+    """Key, and what the body of a loop selects by it, where its variables are in the key.
+
+    `opts[name]`, `getattr(callback, f"on_{event}")`.
+    """
     names = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
     found: list[tuple[ast.expr, ast.expr]] = []
     for statement in loop.body:

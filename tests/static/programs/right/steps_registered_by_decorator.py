@@ -6,36 +6,36 @@ from torch import nn
 STEPS = {}
 
 
-def step_for(kind):
+def step_for(kind, verb):
     def keep(function):
-        STEPS[f"{kind}_{function.__name__}"] = function
+        STEPS[f"{kind}_{verb}"] = function
         return function
 
     return keep
 
 
-@step_for("amp")
-def backward(loss, amp, sgd, net):
+@step_for("amp", "backward")
+def amp_backward(loss, amp, sgd, net):
     sgd.zero_grad()
     amp.scale(loss).backward()
 
 
-@step_for("amp")
-def update(loss, amp, sgd, net):
+@step_for("amp", "update")
+def amp_update(loss, amp, sgd, net):
     amp.unscale_(sgd)
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     amp.step(sgd)
     amp.update()
 
 
-@step_for("plain")
-def backward(loss, sgd, net):
+@step_for("plain", "backward")
+def plain_backward(loss, sgd, net):
     sgd.zero_grad()
     loss.backward()
 
 
-@step_for("plain")
-def update(loss, sgd, net):
+@step_for("plain", "update")
+def plain_update(loss, sgd, net):
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     sgd.step()
 
