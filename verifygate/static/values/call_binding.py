@@ -121,6 +121,10 @@ def _spread(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Iterator[tup
     for value in evaluator.values(expr, frame):
         if isinstance(value, DictLiteral):
             yield from ((name, Bound(item, value.frame)) for name, item in dict_items(value.node).items())
+            continue
+        held = evaluator.containers.of(expr, frame)
+        if held is not None and held.keys is not None:
+            yield from ((str(name), each) for name, each in zip(held.keys, held.elements, strict=True))
 
 
 def _own_star(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Frame | None:
