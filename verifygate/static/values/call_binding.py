@@ -65,6 +65,16 @@ def _hand_over_named(call: ast.Call, entered: Frame, frame: Frame, takes: ast.ar
                 found.setdefault(name, bound)
 
 
+def bind_defaults(entered: Frame, home: Frame) -> None:
+    """Bind the parameters that a call leaves out to their defaults, which were evaluated where the function was made.
+
+    `lambda each=each: scaler.step(each)`, in a loop.
+    """
+    for each in entered.function.parameters:
+        if (default := entered.function.default(each.arg)) is not None:
+            entered.arguments.setdefault(each.arg, Bound(default, home))
+
+
 def partially(value: Value, bound: ast.Call, frame: Frame) -> Value:
     """What `functools.partial` makes of a callable; `bound` is the call that gives it its first arguments."""
     match value:

@@ -9,7 +9,7 @@ nothing is evaluated until something asks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from verifygate.base.records import field, record, replace
 from verifygate.static.symbols.program import Class, Function, Module
@@ -169,6 +169,11 @@ class Frame:
     """Allocation site in this frame, and its constructor -> the frame of the constructor as entered from there."""
 
     @property
+    def after_loops(self) -> Frame:
+        """The frame as a function sees it that runs later: no loop of it is in an iteration that is known."""
+        return self._fresh({}, "") if self.fixed else self
+
+    @property
     def depth(self) -> int:
         return 1 + self.caller.depth if self.caller else 0
 
@@ -181,7 +186,11 @@ class Frame:
 
     def with_variables(self, variables: Mapping[str | ast.expr, Bound], iteration: str = "") -> Frame:
         """The frame in one iteration of a loop, or of a comprehension."""
-        fresh = replace(self, fixed={**self.fixed, **variables}, iteration=self.iteration + iteration)
+        return self._fresh({**self.fixed, **variables}, self.iteration + iteration)
+
+    def _fresh(self, fixed: dict[str | ast.expr, Bound], iteration: str) -> Frame:
+        """The frame with other loop variables, and nothing known yet."""
+        fresh = replace(self, fixed=fixed, iteration=iteration)
         fresh.memo, fresh.callees, fresh.contents, fresh.constructed = {}, {}, {}, {}
         return fresh
 
@@ -322,3 +331,13 @@ def same(expr: ast.expr) -> Hashable:
     if expr.__class__ is ast.Attribute and expr.value.__class__ is ast.Name:
         return expr.value.id, expr.attr
     return expr
+
+
+def distinct(found: Iterable[Value]) -> Values:
+    """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
+    first: dict[Value, Value] = {}
+    for value in found:
+        known = first.setdefault(value, value)
+        if isinstance(known, Object) and isinstance(value, Object) and known.call is not value.call:
+            first[value] = Object(value.made)
+    return tuple(first.values())

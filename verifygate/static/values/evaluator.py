@@ -13,7 +13,7 @@ from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding, Scope
 from verifygate.static.symbols.star_imports import StarImports
-from verifygate.static.values.call_binding import hand_over, partially
+from verifygate.static.values.call_binding import bind_defaults, hand_over, partially
 from verifygate.static.values.closures import Closures
 from verifygate.static.values.containers import Containers
 from verifygate.static.values.domain import (
@@ -35,6 +35,7 @@ from verifygate.static.values.domain import (
     Values,
     called,
     compared,
+    distinct,
     elements_of,
     given_field,
     is_switch,
@@ -43,7 +44,7 @@ from verifygate.static.values.domain import (
     truth_of,
 )
 from verifygate.static.values.frames import Frames
-from verifygate.static.values.named_attributes import NamedAttributes, written_out
+from verifygate.static.values.named_attributes import NamedAttributes, as_text, written_out
 from verifygate.static.values.overrides import Overrides, runs_only_by_super
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.replaced_functions import ReplacedFunctions
@@ -85,8 +86,8 @@ class Evaluator:
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
         self._named, self._closures, self.containers = NamedAttributes(self), Closures(self), Containers(self)
         self.sources, self.bound_to = (origins := Sources(self)).of, origins.of_binding
-        self.is_method = self._closures.is_method
-        self.passed, self.entries = self._parameters.passed, self._parameters.entries
+        self.is_method, self.passed = self._closures.is_method, self._parameters.passed
+        self.entries = self._parameters.entries
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
@@ -114,7 +115,7 @@ class Evaluator:
             found = self._evaluate(expr, frame)
         finally:
             self._busy.discard(key)
-        result = tuple(found) if len(found) == 1 else _distinct(found) or _NOTHING_KNOWN
+        result = tuple(found) if len(found) == 1 else distinct(found) or _NOTHING_KNOWN
         if self.cuts == cuts or not self._busy or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
         return result
@@ -239,7 +240,7 @@ class Evaluator:
                 elements: list[Value] = []
                 for value in self.values(binding.expr, frame):
                     if not isinstance(value, Items | DictLiteral):
-                        elements += self._at(*self.bound_to(binding, frame)) or (UNKNOWN,)
+                        elements += self._at(*self.bound_to(binding, frame)) or _NOTHING_KNOWN
                     for element in elements_of(value, binding.kind == "entry"):
                         elements += self.values(element, value.frame)  # type: ignore[union-attr]
                 return elements
@@ -375,8 +376,7 @@ class Evaluator:
             case ExternalName(name="builtins.dict"):
                 return [DictLiteral(call, frame)]
             case ExternalName(name="builtins.str") if len(call.args) == 1:
-                values = self.values(call.args[0], frame)
-                return [Literal(str(each.value)) if isinstance(each, Literal) else UNKNOWN for each in values]
+                return as_text(self.values(call.args[0], frame))
             case ExternalName(name="builtins.getattr") if len(call.args) > 1:
                 return self._named.of(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
             case ExternalName():
@@ -399,8 +399,8 @@ class Evaluator:
             return None
         entered = Frame(function, caller=frame, call=call)
         if function.enclosing is not None and function.enclosing.symbol:
-            home = callee.home.with_variables({}) if callee.home is not None and callee.home.fixed else callee.home
-            entered.enclosing = frame.running(function.enclosing) or home or self.root_frame(function.enclosing)
+            home = frame.running(function.enclosing) or (callee.home and callee.home.after_loops)
+            entered.enclosing = home or self.root_frame(function.enclosing)
         receiver = callee.receiver if function.owner is not None and not function.is_static else None
         if receiver is not None and function.parameters:
             entered.receiver = receiver
@@ -409,11 +409,8 @@ class Evaluator:
             heirs = [each for each in made if function.owner in self.linearised(each)]  # the others have their own
             entered.receiver_class = heirs[0] if len(heirs) == 1 else function.owner
         hand_over((*callee.partials, (call, frame)), entered, self)
-        if callee.home is not None and function.node.args.defaults:  # type: ignore[union-attr]
-            defaults = ((each.arg, function.default(each.arg)) for each in function.parameters)
-            for name, default in defaults:
-                if default is not None:
-                    entered.arguments.setdefault(name, Bound(default, callee.home))
+        if callee.home is not None:
+            bind_defaults(entered, callee.home)
         return entered
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
@@ -443,16 +440,7 @@ class Evaluator:
 
     def _add_method(self, found: dict[Hashable, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
         """Add the method of the first of these names that the class has."""
-        methods = (base.methods.get(name) for name in names for base in self.linearised(made))
-        if method := next(filter(None, methods), None):
+        if method := next(
+            (base.methods[n] for n in names for base in self.linearised(made) if n in base.methods), None
+        ):
             found.setdefault((method,), FunctionValue(method, receiver))
-
-
-def _distinct(found: Sequence[Value]) -> Values:
-    """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
-    first: dict[Value, Value] = {}
-    for value in found:
-        known = first.setdefault(value, value)
-        if isinstance(known, Object) and isinstance(value, Object) and known.call is not value.call:
-            first[value] = Object(value.made)
-    return tuple(first.values())

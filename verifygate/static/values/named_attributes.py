@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from verifygate.static.values.domain import UNKNOWN, Frame, FunctionValue, Literal, Object, Value
+from verifygate.static.values.domain import UNKNOWN, Frame, FunctionValue, Literal, Object, Value, Values
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -37,6 +37,11 @@ class NamedAttributes:
         classes = self._evaluator.linearised(value.made)
         own = any(name in each.methods or name in each.attributes or "__getattr__" in each.methods for each in classes)
         return not own and self._evaluator.outside_bases(value.made) <= {"builtins.object", "abc.ABC"}
+
+
+def as_text(values: Values) -> list[Value]:
+    """What `str` gives of values."""
+    return [Literal(str(each.value)) if isinstance(each, Literal) else UNKNOWN for each in values]
 
 
 def written_out(expr: ast.JoinedStr | ast.BinOp, frame: Frame, evaluator: Evaluation) -> list[Value]:
