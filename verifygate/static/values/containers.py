@@ -149,9 +149,13 @@ class Containers:
     def _sliced(self, listed: ast.expr, part: ast.Slice, frame: Frame) -> Contents | None:
         bounds: list[int | None] = []
         for each in (part.lower, part.upper, part.step):
+            if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.USub):
+                sign, each = -1, each.operand
+            else:
+                sign = 1
             match self._evaluator.values(each, frame) if each is not None else (Literal(None),):
                 case (Literal(value=int() | None as bound),):
-                    bounds.append(bound)
+                    bounds.append(bound and sign * bound)
         found = self.of(listed, frame)
         if found is None or found.keys is not None or len(bounds) < 3 or bounds[2] == 0:
             return None
