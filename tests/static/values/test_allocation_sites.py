@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from verifygate.static.analysis import Analysis
-from verifygate.static.lowering.container_elements import mapping_elements, sequence_elements
 from verifygate.static.values.access_paths import AccessPath
+from verifygate.static.values.contents import reads
 from verifygate.static.values.domain import Frame, Literal
 
 PROGRAM = """
@@ -82,7 +82,8 @@ def test_a_variable_is_what_reaches_its_use(home: tuple[Analysis, Frame]) -> Non
 
 def elements(text: str, home: tuple[Analysis, Frame]) -> list[str]:
     analysis, frame = home
-    return [ast.unparse(each.expr) for each in sequence_elements(parsed(text), frame, analysis.roles)]
+    held = analysis.evaluator.containers.of(parsed(text), frame)
+    return [ast.unparse(each.expr) for each in reads(held)] if held is not None else []
 
 
 @pytest.mark.parametrize(
@@ -92,9 +93,9 @@ def elements(text: str, home: tuple[Analysis, Frame]) -> list[str]:
         ("reversed(listed)", ["of_b", "of_a"]),
         ("tools.values()", ["of_a", "of_b"]),
         ("made", ["made[0]", "made[1]"]),
-        ("grown", []),
+        ("grown", ["of_a", "of_b"]),
         ("unknown", []),
-        ("[of_a, *listed]", []),
+        ("[of_a, *listed]", ["of_a", "of_a", "of_b"]),
     ],
 )
 def test_elements_of_a_sequence(text: str, expected: list[str], home: tuple[Analysis, Frame]) -> None:
@@ -103,8 +104,7 @@ def test_elements_of_a_sequence(text: str, expected: list[str], home: tuple[Anal
 
 def test_elements_of_a_mapping(home: tuple[Analysis, Frame]) -> None:
     analysis, frame = home
-    pairs = mapping_elements(parsed("tools"), frame, analysis.roles)
-    assert [(ast.unparse(key.expr), ast.unparse(each.expr)) for key, each in pairs] == [
-        ("'a'", "of_a"),
-        ("'b'", "of_b"),
-    ]
+    held = analysis.evaluator.containers.of(parsed("tools"), frame)
+    assert held is not None
+    assert held.keys == ("a", "b")
+    assert [ast.unparse(each.expr) for each in held.elements] == ["of_a", "of_b"]

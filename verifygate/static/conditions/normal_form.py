@@ -11,7 +11,7 @@ from verifygate.static.conditions.purity import answer, gives_the_same, question
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath, Root
-from verifygate.static.values.domain import Frame, FunctionValue, Object
+from verifygate.static.values.domain import Bound, Frame, FunctionValue, Object
 
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
 _MAX_EXPANSIONS = 6
@@ -122,6 +122,23 @@ def definition_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles
                 atom, wanted = fact_of(branch.test, frame, roles)
                 return atom, wanted is truth
     return None
+
+
+def operand_chosen(callee: FunctionValue, call: ast.Call, frame: Frame, roles: Roles) -> Fact | None:
+    """What was asked where a name was bound to this function or another: `step = amp_step if use_amp else step`."""
+    match roles.evaluator.sources(call.func, frame):
+        case [Bound(expr=ast.IfExp() as choice, frame=home)]:
+            pass
+        case _:
+            return None
+    runs = []
+    for operand in (choice.body, choice.orelse):
+        called = ast.copy_location(ast.Call(operand, call.args, call.keywords), call)
+        runs.append(any(each.function is callee.function for each in roles.evaluator.callees(called, home)))
+    if runs[0] == runs[1] or isinstance(choice.test, ast.BoolOp):
+        return None
+    atom, wanted = fact_of(choice.test, home, roles)
+    return atom, wanted is runs[0]
 
 
 def _defines(name: str, statements: list[ast.stmt]) -> bool:

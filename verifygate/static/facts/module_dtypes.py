@@ -178,7 +178,7 @@ class ModuleDtypes:
             return tuple(
                 each for bound in self._passed(name, home) for each in self.of(bound.expr, bound.frame, steps + 1)
             )
-        if binding.kind == "opaque" and isinstance(
+        if binding.kind in ("opaque", "part") and isinstance(
             binding.node, ast.For
         ):  # `for name, layer in model.named_children()`
             return self.of(binding.node.iter, home, steps + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from verifygate.base.records import replace
-from verifygate.static.conditions.normal_form import class_chosen, definition_chosen
+from verifygate.static.conditions.normal_form import class_chosen, definition_chosen, operand_chosen
 from verifygate.static.conditions.optional_objects import perhaps_none
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.assignments import assign_value, returned_in, store_element
@@ -14,13 +14,14 @@ from verifygate.static.lowering.conditionals import branch_on_enabled, lower_con
 from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
 from verifygate.static.lowering.event_emission import emit_event
-from verifygate.static.lowering.event_graph import Backward, Escape
+from verifygate.static.lowering.event_graph import Backward, Branch, Escape
 from verifygate.static.lowering.inlining import inline
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import ExternalName, ExternalResult, FunctionValue, Unknown, Value
 from verifygate.static.values.overrides import is_left_open
 
+_HOLDING = frozenset({"torch", "builtins", "copy", "typing", "collections", "functools", "itertools", "types"})
 _ADDING_METHODS = ("append", "extend", "add")
 
 
@@ -46,7 +47,7 @@ def lower_call(call: ast.Call, here: Activation) -> None:
     callees = [
         callee
         for callee in here.roles.evaluator.callees(call, here.frame)
-        if context.reach.has_events(callee.function) and not callee.function.is_generator
+        if not callee.function.is_generator and context.reach.runs_events(callee, call, here.frame)
     ]
     if callees:
         _inline_one_of(callees, call, here)
@@ -74,13 +75,8 @@ def _may_name_a_scaler(expr: ast.expr) -> bool:
 
 
 def _is_foreign(value: Value) -> bool:
-    """Whether a value is a function of a library other than torch and Python's own."""
-    return isinstance(value, ExternalName) and value.name.partition(".")[0] not in (
-        "torch",
-        "builtins",
-        "copy",
-        "typing",
-    )
+    """Whether a value is a function of a library other than torch and Python's own, which only hold what they get."""
+    return isinstance(value, ExternalName) and value.name.partition(".")[0] not in _HOLDING
 
 
 def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> None:
@@ -138,7 +134,10 @@ def _inline_one_of(callees: list[FunctionValue], call: ast.Call, here: Activatio
         for index, (callee, chosen) in enumerate(paths):
             fact = chosen or (Predicate(f"callee {index} @{call.lineno}:{call.col_offset}", opaque=True), True)
             builder.pending = start
+            number = len(builder.graph.nodes)
             runs, _ = builder.branch(*fact, call, here.frame)
+            node = builder.graph.nodes[number]
+            node.payload = Branch(fact[0], is_dispatch=chosen is None)
             with join.path(runs):
                 if callee in callees:
                     inline(callee, call, here)
@@ -147,4 +146,7 @@ def _inline_one_of(callees: list[FunctionValue], call: ast.Call, here: Activatio
 def _choice_of(callee: FunctionValue, call: ast.Call, here: Activation) -> Fact | None:
     """What is known where a call runs one function and no other: the class of an object, or the outcome of a test."""
     of_class = class_chosen(callee, call, here.frame, here.roles)
-    return (of_class, True) if of_class is not None else definition_chosen(callee, call, here.frame, here.roles)
+    if of_class is not None:
+        return of_class, True
+    found = definition_chosen(callee, call, here.frame, here.roles)
+    return found if found is not None else operand_chosen(callee, call, here.frame, here.roles)

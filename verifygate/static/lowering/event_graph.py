@@ -105,6 +105,8 @@ class Branch:
     atom: Predicate
     is_loop_test: bool = False
     """It is the test of a `while`."""
+    is_dispatch: bool = False
+    """It tells which of several functions a call runs, and nothing in the source says on what that depends."""
 
 
 class Sources:

@@ -17,11 +17,13 @@ from verifygate.static.lowering.conditionals import lower_condition
 from verifygate.static.lowering.context import Activation, Loop
 from verifygate.static.lowering.dispatch import lower_body, lower_expression
 from verifygate.static.lowering.event_graph import Assign, Branch, Iterate, IterationPart, Pass
+from verifygate.static.lowering.explicit_iterations import explicit_iterations, queue_iterations
 from verifygate.static.lowering.generators import generator_call, lower_generator_loop
-from verifygate.static.lowering.optimizer_loops import explicit_iterations, is_keyed_by, iterated_collections, selection
+from verifygate.static.lowering.optimizer_loops import is_keyed_by, iterated_collections, selection
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
-from verifygate.static.values.domain import Bound, Literal
+from verifygate.static.values.contents import Row
+from verifygate.static.values.domain import Literal
 
 _LEAVING = ast.Return | ast.Raise
 _For = ast.For | ast.AsyncFor
@@ -43,7 +45,10 @@ def lower_for(node: _For, here: Activation) -> None:
 
 
 def lower_while(node: ast.While, here: Activation) -> None:
-    """Lower a `while`: its test is the head of the cycle, and the way out."""
+    """Lower a `while`: unrolled where it empties a queue; else its test is the head of the cycle, and the way out."""
+    if iterations := queue_iterations(node, here.frame, here.roles):
+        _lower_unrolled(node, iterations, here)
+        return
     builder = here.builder
     with builder.collapsible():
         jumps, loop = builder.jumps, Loop()
@@ -69,7 +74,7 @@ def _forget_own_jumps(node: _For | ast.While, before: int, here: Activation) -> 
         here.builder.jumps = before
 
 
-def _single_iteration(node: _For, here: Activation) -> list[dict[str, Bound]]:
+def _single_iteration(node: _For, here: Activation) -> list[Row]:
     """The iteration of a loop within a loop that has one, by a constant: `for _ in range(D_STEPS)`."""
     match node.iter:
         case ast.Call(func=ast.Name(id="range"), args=[count]) if here.builder.loops:
@@ -79,16 +84,23 @@ def _single_iteration(node: _For, here: Activation) -> list[dict[str, Bound]]:
     return []
 
 
-def _lower_unrolled(node: _For, iterations: list[dict[str, Bound]], here: Activation) -> None:
+def _lower_unrolled(node: _For | ast.While, iterations: list[Row], here: Activation) -> None:
     """Lower iterations one after the other: over a few optimizers that are written out, or a single one."""
     builder, loop = here.builder, Loop()
-    lower_expression(node.iter, here)
-    if not any(iterations):
-        assign(node.target, None, node, here)
+    if not isinstance(node, ast.While):
+        lower_expression(node.iter, here)
+        if not any(iterations):
+            assign(node.target, None, node, here)
     with builder.loop(), here.inside(loop):
         for variables in iterations:
-            frame = replace(here.frame, memo={}, callees={}, constructed={}, fixed=here.frame.fixed | variables)
-            inside = Activation(frame, here.context, here.returns, here.loops, here.finite_checks, here.result)
+            inside = Activation(
+                here.frame.with_variables(variables),
+                here.context,
+                here.returns,
+                here.loops,
+                here.finite_checks,
+                here.result,
+            )
             lower_body(node.body, inside)
             builder.pending, loop.continues = builder.pending + loop.continues, []
     lower_body(node.orelse, here)

@@ -7,16 +7,14 @@ from functools import lru_cache
 
 from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.predicates import Fact, Predicate
-from verifygate.static.lowering.container_elements import mapping_elements, sequence_elements
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath, Root
-from verifygate.static.values.domain import Bound, Frame, Literal, Object
+from verifygate.static.values.domain import Frame, Literal
 
 _MAX_NAMES = 8
 Loop = ast.For | ast.AsyncFor
-_MAX_WRITTEN = 6
 _FILTERED = ast.ListComp | ast.SetComp | ast.GeneratorExp
 
 
@@ -115,68 +113,6 @@ def _only_binding(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[Binding |
 
 def _holds(loop: Loop, expr: ast.expr) -> bool:
     return loop.lineno <= expr.lineno <= (loop.end_lineno or 0)
-
-
-def explicit_iterations(loop: Loop, frame: Frame, roles: Roles) -> list[dict[str, Bound]]:
-    """The variables of a loop in each iteration, where it is over a few optimizers, or objects, that are written out.
-
-    Objects of the project count as they may hold what trains: callbacks in a list, trainers in a dict.
-    """
-    columns = _columns(loop.target, loop.iter, frame, roles)
-    lengths = {len(elements) for elements in columns.values()}
-    if len(lengths) != 1 or not 1 <= (length := lengths.pop()) <= _MAX_WRITTEN:
-        return []
-    if not any(_are_optimizers(elements, roles) or _are_objects(elements, roles) for elements in columns.values()):
-        return []
-    return [{name: elements[index] for name, elements in columns.items()} for index in range(length)]
-
-
-def _columns(target: ast.expr, source: ast.expr, frame: Frame, roles: Roles) -> dict[str, list[Bound]]:
-    """Each variable of a loop, and what it is in each iteration; empty where one of them is not known.
-
-    Beside the keys of a mapping stand the values, without a name.
-    """
-    match target, source:
-        case ast.Tuple(elts=[ast.Name(id=key), inner]), ast.Call(func=ast.Attribute(value=holder, attr="items")):
-            pairs = mapping_elements(holder, frame, roles)
-            found = {key: [each for each, _ in pairs]}
-            return found | {inner.id: [each for _, each in pairs]} if isinstance(inner, ast.Name) else {}
-        case ast.Tuple(elts=[ast.Name(id=index), inner]), ast.Call(func=ast.Name(id="enumerate"), args=[counted]):
-            found = _columns(inner, counted, frame, roles)
-            count = max(map(len, found.values()), default=0)
-            numbers = [Bound(ast.copy_location(ast.Constant(n), source), frame) for n in range(count)]
-            return {index: numbers} | found
-        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=args) if len(parts) == len(args):
-            columns = [_columns(part, each, frame, roles) for part, each in zip(parts, args, strict=True)]
-            return {name: elements for column in columns for name, elements in column.items()} if all(columns) else {}
-        case ast.Tuple(elts=parts), _ if all(isinstance(part, ast.Name) for part in parts):
-            rows = sequence_elements(source, frame, roles)
-            cells = [(each.expr, each.frame) for each in rows]
-            if not all(isinstance(row, ast.Tuple | ast.List) and len(row.elts) == len(parts) for row, _ in cells):
-                return {}
-            return {
-                part.id: [Bound(row.elts[at], home) for row, home in cells]  # type: ignore[attr-defined]
-                for at, part in enumerate(parts)
-            }
-        case ast.Name(id=name), _:
-            keys = source.func.value if _is_keys(source) else source  # type: ignore[attr-defined]
-            if pairs := mapping_elements(keys, frame, roles):
-                return {name: [key for key, _ in pairs], "": [each for _, each in pairs]}
-            return {name: sequence_elements(source, frame, roles)}
-    return {}
-
-
-def _is_keys(source: ast.expr) -> bool:
-    return isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "keys"
-
-
-def _are_optimizers(elements: list[Bound], roles: Roles) -> bool:
-    return all(roles.is_optimizer(each.expr, each.frame) for each in elements)
-
-
-def _are_objects(elements: list[Bound], roles: Roles) -> bool:
-    values = [roles.evaluator.values(each.expr, each.frame) for each in elements]
-    return all(len(each) == 1 and isinstance(each[0], Object) for each in values)
 
 
 # -- first and last iteration --------------------------------------------------------------------------------------

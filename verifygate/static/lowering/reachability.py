@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TypeGuard
 
 from verifygate import torch_names
 from verifygate.base.fixpoint import fixpoint
@@ -15,7 +16,7 @@ from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_script, walk
 from verifygate.static.values.call_filter import CallFilter
-from verifygate.static.values.domain import UNKNOWN, Frame
+from verifygate.static.values.domain import UNKNOWN, Frame, FunctionValue
 
 _EVENT = Alternatives(r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
 
@@ -50,6 +51,20 @@ class Reachability:
             self._known[function] = own or bool(leads)
         return self._known[function]
 
+    def runs_events(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> bool:
+        """Whether a call that runs the function can meet an event.
+
+        Where it is called by another name (`each(trainer)`), what it is passed is known only here.
+        """
+        function = callee.function
+        if self.has_events(function):
+            return True
+        if last_name(call.func) in (function.name, function.owner.node.name if function.owner is not None else ""):
+            return False
+        steps = [each.func.value for each in function.calls if _is_common(each.func)]
+        entered = self.roles.evaluator.enter(callee, call, frame) if steps else None
+        return entered is not None and any(self._plays_a_part(each, entered) for each in steps)
+
     def has_own_events(self, function: Function) -> bool:
         """Whether the function's own body, without what it calls, may hold an event."""
         aliases = self._aliases.get(function.module)
@@ -63,10 +78,10 @@ class Reachability:
             name = last_name(node.func)
             if name in torch_names.EVENT_WORDS or name in aliases:
                 return True
-            common = name in torch_names.COMMON_WORDS and isinstance(node.func, ast.Attribute)
-            if common and self._plays_a_part(node.func.value, frame):  # type: ignore[attr-defined]
+            if _is_common(node.func) and self._plays_a_part(node.func.value, frame):
                 return True
-        return False
+        inside = (node for each in function.of_kind(ast.Lambda) for node in walk(each.body))
+        return any(isinstance(node, ast.Attribute) and node.attr in torch_names.EVENT_WORDS for node in inside)
 
     def hold_events(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:
         """Whether statements, or what they call, may hold an event."""
@@ -191,6 +206,10 @@ class Reachability:
             self.names.learn(program.parsed)
             if not self.names.has_passed_over_bound_ones():
                 return found
+
+
+def _is_common(func: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(func, ast.Attribute) and func.attr in torch_names.COMMON_WORDS
 
 
 def _callers_within(

@@ -7,14 +7,14 @@ what a loop goes through, and nothing that the analysis cannot follow was given 
 from __future__ import annotations
 
 from verifygate.protocol import Event
-from verifygate.static.lowering.event_graph import Backward, Escape
+from verifygate.static.lowering.event_graph import Backward, Branch, Escape
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.values.access_paths import AccessPath
 
 
 def rests_on_an_assumption(path: ErrorPath, optimizer: AccessPath | None) -> bool:
     """Whether a violation on this path, about this optimizer, is one only if something holds that nobody has seen."""
-    return _escapes(path) or (optimizer is not None and _is_presumed(optimizer, path))
+    return _escapes(path) or _dispatches(path) or (optimizer is not None and _is_presumed(optimizer, path))
 
 
 def _is_presumed(optimizer: AccessPath, path: ErrorPath) -> bool:
@@ -41,6 +41,14 @@ def _may_be_one(other: AccessPath, optimizer: AccessPath) -> bool:
     return other.root == optimizer.root and all(
         one == another or (one.kind in kinds and another.kind in kinds)
         for one, another in zip(other.steps, optimizer.steps, strict=True)
+    )
+
+
+def _dispatches(path: ErrorPath) -> bool:
+    """Whether the path runs one of several functions, and nothing says which of them it is there."""
+    return any(
+        isinstance(payload := path.graph.nodes[number].payload, Branch) and payload.is_dispatch
+        for number in path.numbers
     )
 
 

@@ -82,3 +82,10 @@ def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, tuple[ast.AST, str]]]:
                     yield child, (node, part)
                     if child.__class__ not in CLOSED:
                         stack.append(child)
+
+
+def deferring(call: ast.Call, function: Function) -> tuple[ast.expr, Function]:
+    """The lambda that makes a call, where one does, and the function it stands in: what stands around it decides."""
+    homes = (function, function.enclosing or function)
+    lambdas = ((each, home) for home in homes for each in home.of_kind(ast.Lambda) if each.body is call)
+    return next(lambdas, (call, function))

@@ -140,6 +140,11 @@ class Class:
         """Every node of the class body but for the bodies of its methods and nested classes."""
         return tuple(own_nodes(self.node))
 
+    @property
+    def is_named_tuple(self) -> bool:
+        """Whether its objects are tuples with names for the elements."""
+        return bool(self.fields) and any(simple_name(base) == "NamedTuple" for base in self.node.bases)
+
     @cached_property
     def fields(self) -> list[str]:
         """The fields of a dataclass or named tuple, in order; none for any other class."""
@@ -236,7 +241,7 @@ class Module:
     def beside(self, function: Function) -> list[Function]:
         """The functions of the definition at the top level that a function is, or stands in."""
         head = function.symbol.partition(".")[0]
-        return next(each.functions for top, each in self.members.items() if self._symbols[top] == head)
+        return next((each.functions for top, each in self.members.items() if self._symbols[top] == head), [])
 
     def span_of(self, function: Function) -> Span | None:
         """The definition that a function is or stands in, where rules look only at some of the file's."""

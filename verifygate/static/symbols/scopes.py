@@ -27,13 +27,14 @@ class Binding:
 
     kind: str
     """`value`, `item` (of a tuple), `iteration`, `entry` (iteration over the values of a mapping), `index` (of an
-    `enumerate`), `context` (with ... as), `parameter`, `function`, `class`, `module` (import x), `member` (from x
-    import y), `changed` (augmented), `elsewhere` (by a function inside, which declares the name global or nonlocal),
+    `enumerate`), `part` (of a tuple in an iteration), `context` (with ... as), `parameter`, `function`, `class`,
+    `module` (import x), `member` (from x import y), `changed` (augmented), `elsewhere` (by a function inside, which
+    declares the name global or nonlocal),
     `opaque`."""
     node: ast.AST
     expr: ast.expr | None = None
     position: int = 0
-    """Index in the tuple of an `item`."""
+    """Index in the tuple of an `item` or a `part`."""
     target: str = ""
     """Dotted name of a `module`, or `module:name` of a `member`."""
 
@@ -180,8 +181,10 @@ def _drawn(target: ast.expr, source: ast.expr, node: ast.AST) -> Iterator[tuple[
 
 def _each(target: ast.expr, binding: Binding) -> Iterator[tuple[ast.expr, Binding]]:
     if isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _each(part, Binding("opaque", binding.node))
+        for index, part in enumerate(target.elts):
+            is_part = binding.kind == "iteration" and isinstance(part, ast.Name)
+            own = Binding("part", binding.node, binding.expr, index) if is_part else Binding("opaque", binding.node)
+            yield from _each(part, own)
     elif isinstance(target, ast.Starred):
         yield target.value, Binding("opaque", binding.node)
     else:

@@ -176,6 +176,8 @@ class AccessPaths:
                 return self._of_attribute(expr, frame, aliases)
             case ast.Subscript():
                 return self._of_subscript(expr, frame, aliases)
+            case ast.Call() if expr in frame.fixed:
+                return self.of(frame.fixed[expr].expr, frame.fixed[expr].frame, aliases + 1)
             case ast.Call() if self._is_allocation(expr, frame) or self._makes_a_tool(expr, frame):
                 return _allocated(expr, frame)
             case ast.Call():
@@ -214,10 +216,12 @@ class AccessPaths:
     def _of_subscript(self, expr: ast.Subscript, frame: Frame, aliases: int) -> AccessPath:
         holder = self.of(expr.value, frame, aliases)
         if isinstance(expr.slice, ast.Constant):
-            return holder.element(expr.slice.value)
-        if self._flow_sensitive and isinstance(expr.slice, ast.Name):
+            return self._element(expr.value, holder, expr.slice.value, frame, aliases)
+        if self._flow_sensitive:
             match self._evaluator.values(expr.slice, frame):
-                case (Literal(value=str() as key),):  # `key` of a wrapper's `step(key)` that was passed "generator"
+                case (
+                    Literal(value=str() | int() as key),
+                ):  # `key` of a wrapper's `step(key)` that was passed "generator"
                     return holder.element(key)
         return holder.any_element()
 
@@ -264,8 +268,21 @@ class AccessPaths:
         if given:
             return given.pop() if len(given) == 1 else own  # one of several: which, depends
         if isinstance(unpacked, _PURE):
-            return self.of(unpacked, home, aliases + 1).element(binding.position)
+            holder = self.of(unpacked, home, aliases + 1)
+            return self._element(unpacked, holder, binding.position, home, aliases)
         return own
+
+    def _element(self, expr: ast.expr, holder: AccessPath, key: object, frame: Frame, aliases: int) -> AccessPath:
+        """The path of an element of what `expr` names: of a named tuple, its field."""
+        match self._evaluator.values(expr, frame):
+            case (Object(made=made) as value,) if (
+                made.is_named_tuple and isinstance(key, int) and key < len(made.fields)
+            ):
+                given = given_field(value, made.fields[key])
+                if given is not None and isinstance(given.expr, _PURE):
+                    return self.of(given.expr, given.frame, aliases + 1)
+                return holder.attribute(made.fields[key])
+        return holder.element(key)
 
     def _of_parameter(self, binding: Binding, home: Frame, own: AccessPath, aliases: int) -> AccessPath:
         name = binding.node.arg  # type: ignore[attr-defined]
@@ -331,7 +348,7 @@ def _outlives_its_call(frame: Frame) -> bool:
 
 def _allocated(call: ast.Call, frame: Frame) -> AccessPath:
     """The path of an object by its allocation site, in its calling context: the calls that lead to its function."""
-    sites = [f"{frame.function.key}:{call.lineno}:{call.col_offset}"]
+    sites = [f"{frame.function.key}:{call.lineno}:{call.col_offset}{frame.iteration}"]
     caller: Frame | None = frame
     while caller is not None and caller.call is not None and len(sites) < _MAX_CONTEXT:
         sites.append(f"{caller.call.lineno}:{caller.call.col_offset}")

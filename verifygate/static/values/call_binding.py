@@ -7,15 +7,16 @@ positions: neither can be the name of a parameter, so both lie beside the parame
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from verifygate.base.records import replace
 from verifygate.static.values.domain import (
-    UNKNOWN,
     Bound,
     DictLiteral,
     ExternalName,
     Frame,
+    FunctionValue,
     Items,
     Partial,
     Value,
@@ -28,26 +29,30 @@ if TYPE_CHECKING:
 _POSITION = "*{}"
 
 
-def hand_over(call: ast.Call, entered: Frame, frame: Frame, evaluator: Evaluation) -> None:
-    """Bind the parameters of the function that is entered to what a call in `frame` gives them."""
+def hand_over(calls: Sequence[tuple[ast.Call, Frame]], entered: Frame, evaluator: Evaluation) -> None:
+    """Bind the parameters of the function that is entered to what calls give them, each with its frame.
+
+    Several are those of `functools.partial`, innermost first, and the call of what they made.
+    """
     function, found = entered.function, entered.arguments
     if isinstance(function.node, ast.Module):
         return
     takes = function.node.args
     by_position = takes.posonlyargs + takes.args
     first = 1 if entered.receiver is not None else 0
-    if any(map(_is_star, call.args)):
-        positional = list(_positional(call, frame, evaluator))
-    else:
-        positional = [Bound(argument, frame) for argument in call.args]
-    for number, bound in enumerate(positional, first):
+    for number, bound in enumerate(_all_positional(calls, evaluator), first):
         if number < len(by_position):
             found[by_position[number].arg] = bound
         elif takes.vararg is not None:
             found[_POSITION.format(number - len(by_position))] = bound
-    if not call.keywords:
-        return
-    names = None if takes.kwarg is not None else {argument.arg for argument in function.parameters}
+    for call, frame in calls:
+        if call.keywords:
+            _hand_over_named(call, entered, frame, takes, evaluator)
+
+
+def _hand_over_named(call: ast.Call, entered: Frame, frame: Frame, takes: ast.arguments, evaluator: Evaluation) -> None:
+    found = entered.arguments
+    names = None if takes.kwarg is not None else {argument.arg for argument in entered.function.parameters}
     spread = []
     for keyword in call.keywords:
         if keyword.arg is None:
@@ -60,13 +65,24 @@ def hand_over(call: ast.Call, entered: Frame, frame: Frame, evaluator: Evaluatio
                 found.setdefault(name, bound)
 
 
-def deferred(expr: ast.Lambda, frame: Frame, evaluator: Evaluation) -> list[Value]:
-    """What a lambda without parameters is: `lambda: torch.autocast("cuda")` is a partial of that call."""
-    call = expr.body
-    if not isinstance(call, ast.Call) or ast.unparse(expr.args):
-        return [UNKNOWN]
-    names = evaluator.values(call.func, frame)
-    return [Partial(each.name, ((call, frame),)) if isinstance(each, ExternalName) else UNKNOWN for each in names]
+def bind_defaults(entered: Frame, home: Frame) -> None:
+    """Bind the parameters that a call leaves out to their defaults, which were evaluated where the function was made.
+
+    `lambda each=each: scaler.step(each)`, in a loop.
+    """
+    for each in entered.function.parameters:
+        if (default := entered.function.default(each.arg)) is not None:
+            entered.arguments.setdefault(each.arg, Bound(default, home))
+
+
+def partially(value: Value, bound: ast.Call, frame: Frame) -> Value:
+    """What `functools.partial` makes of a callable; `bound` is the call that gives it its first arguments."""
+    match value:
+        case ExternalName():
+            return Partial(value.name, ((bound, frame),))
+        case FunctionValue():
+            return replace(value, partials=(*value.partials, (bound, frame)))
+    return value
 
 
 def passes_on(call: ast.Call) -> bool:
@@ -76,6 +92,15 @@ def passes_on(call: ast.Call) -> bool:
 
 def _is_star(expr: ast.expr) -> bool:
     return isinstance(expr, ast.Starred)
+
+
+def _all_positional(calls: Sequence[tuple[ast.Call, Frame]], evaluator: Evaluation) -> Iterator[Bound]:
+    """The positional arguments of several calls, up to the first that may stand for any number of them."""
+    for call, frame in calls:
+        if any(map(_is_star, call.args)):
+            yield from _positional(call, frame, evaluator)
+            return
+        yield from (Bound(argument, frame) for argument in call.args)
 
 
 def _positional(call: ast.Call, frame: Frame, evaluator: Evaluation) -> Iterator[Bound]:
@@ -106,6 +131,10 @@ def _spread(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Iterator[tup
     for value in evaluator.values(expr, frame):
         if isinstance(value, DictLiteral):
             yield from ((name, Bound(item, value.frame)) for name, item in dict_items(value.node).items())
+            continue
+        held = evaluator.containers.of(expr, frame)
+        if held is not None and held.keys is not None:
+            yield from ((str(name), each) for name, each in zip(held.keys, held.elements, strict=True))
 
 
 def _own_star(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Frame | None:

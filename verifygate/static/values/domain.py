@@ -9,9 +9,9 @@ nothing is evaluated until something asks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 
-from verifygate.base.records import field, record
+from verifygate.base.records import field, record, replace
 from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.torch_names import DTYPES
 
@@ -67,7 +67,9 @@ class FunctionValue:
     function: Function
     receiver: Bound | None = None
     home: Frame | None = field(default=None, compare=False)
-    """The frame around a nested function, where that is known: a factory as it was called."""
+    """The frame around a nested function or a lambda, where that is known: a factory as it was called."""
+    partials: tuple[tuple[ast.Call, Frame], ...] = ()
+    """The calls that bind its first arguments already, innermost first: those of `functools.partial`."""
 
 
 @record
@@ -120,6 +122,24 @@ class Bound:
 
     expr: ast.expr
     frame: Frame
+    place: Bound | None = None
+    """For an element that a call made, the read of it from the variable whose container it was put in: `opts["a"]`."""
+
+
+@record(eq=False)
+class Contents:
+    """The elements of a container, in order, where all of them are known; of a dict the keys as well."""
+
+    elements: tuple[Bound, ...]
+    keys: tuple[object, ...] | None = None
+
+    def at(self, key: object) -> Bound | None:
+        """The element with a key, or at an index."""
+        if self.keys is not None:
+            return next((each for own, each in zip(self.keys, self.elements, strict=True) if own == key), None)
+        if not isinstance(key, int) or not -len(self.elements) <= key < len(self.elements):
+            return None
+        return self.elements[key]
 
 
 @record(eq=False, frozen=False)
@@ -136,13 +156,22 @@ class Frame:
     """The caller's call by which it was entered."""
     enclosing: Frame | None = None
     """Frame of the function around a nested function, where that is being walked."""
-    fixed: dict[str, Bound] = field(default_factory=dict)
-    """What the variables of a loop are in the iteration at hand, where its iterations are told apart."""
+    fixed: dict[str | ast.expr, Bound] = field(default_factory=dict)
+    """What the variables of a loop are in the iteration at hand, where its iterations are told apart; and what the
+    call gives that takes the element of this iteration out of a queue."""
+    iteration: str = ""
+    """Tells the iterations of a comprehension apart, each of which makes objects of its own."""
     memo: dict[Hashable, Values] = field(default_factory=dict)
     callees: dict[ast.Call, tuple[FunctionValue, ...]] = field(default_factory=dict)
-    """What is known of values, and of the functions that calls run, in this frame."""
+    contents: dict[ast.expr, Contents | None] = field(default_factory=dict)
+    """What is known of values, of the functions that calls run, and of what containers hold, in this frame."""
     constructed: dict[tuple[ast.Call, Function], Frame] = field(default_factory=dict)
     """Allocation site in this frame, and its constructor -> the frame of the constructor as entered from there."""
+
+    @property
+    def after_loops(self) -> Frame:
+        """The frame as a function sees it that runs later: no loop of it is in an iteration that is known."""
+        return self._fresh({}, "") if self.fixed else self
 
     @property
     def depth(self) -> int:
@@ -152,7 +181,18 @@ class Frame:
         """Let go of what is known: values hold frames, and those what they know."""
         self.memo.clear()
         self.callees.clear()
+        self.contents.clear()
         self.constructed.clear()
+
+    def with_variables(self, variables: Mapping[str | ast.expr, Bound], iteration: str = "") -> Frame:
+        """The frame in one iteration of a loop, or of a comprehension."""
+        return self._fresh({**self.fixed, **variables}, self.iteration + iteration)
+
+    def _fresh(self, fixed: dict[str | ast.expr, Bound], iteration: str) -> Frame:
+        """The frame with other loop variables, and nothing known yet."""
+        fresh = replace(self, fixed=fixed, iteration=iteration)
+        fresh.memo, fresh.callees, fresh.contents, fresh.constructed = {}, {}, {}, {}
+        return fresh
 
     def entered(self, function: Function) -> bool:
         """Whether the function is already being walked, here or in a caller."""
@@ -293,7 +333,7 @@ def same(expr: ast.expr) -> Hashable:
     return expr
 
 
-def distinct(found: Sequence[Value]) -> Values:
+def distinct(found: Iterable[Value]) -> Values:
     """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
     first: dict[Value, Value] = {}
     for value in found:

@@ -8,7 +8,29 @@ from typing import Protocol
 
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding
-from verifygate.static.values.domain import Bound, Frame, FunctionValue, Value, Values
+from verifygate.static.values.contents import Row
+from verifygate.static.values.domain import (
+    Bound,
+    Contents,
+    ExternalResult,
+    Frame,
+    FunctionValue,
+    Object,
+    Value,
+    Values,
+)
+
+
+class ContainerContents(Protocol):
+    """What containers hold. `values.containers.Containers` is the one that answers."""
+
+    def of(self, expr: ast.expr, frame: Frame) -> Contents | None: ...
+
+    def at(self, holder: ast.expr, key: object, frame: Frame) -> Bound | None: ...
+
+    def entry(self, key: ast.expr, value: Bound, frame: Frame) -> Contents | None: ...
+
+    def iterations(self, target: ast.expr, source: ast.expr, frame: Frame) -> list[Row] | None: ...
 
 
 class Evaluation(Protocol):
@@ -16,10 +38,26 @@ class Evaluation(Protocol):
 
     program: Program
     modules: Sequence[Module]
+
+    @property
+    def containers(self) -> ContainerContents: ...
+
     cuts: int
     """Number of depth cut-offs so far: an UNKNOWN that one of them caused must not be cached."""
 
     def values(self, expr: ast.expr, frame: Frame) -> Values: ...
+
+    def truth(self, test: ast.expr, frame: Frame) -> bool | None: ...
+
+    def sources(self, expr: ast.expr, frame: Frame) -> list[Bound]: ...
+
+    def bound_to(self, binding: Binding, frame: Frame) -> list[Bound]: ...
+
+    def passed(self, name: str, frame: Frame) -> list[Bound]: ...
+
+    def entries(self, function: Function) -> list[Frame]: ...
+
+    def outside_bases(self, made: Class) -> frozenset[str]: ...
 
     def attribute(self, base: Value, name: str, base_expr: ast.expr, frame: Frame) -> Sequence[Value]: ...
 
@@ -36,3 +74,14 @@ class Evaluation(Protocol):
     def defining_frame(self, method: Function, made: Class | None, call: Bound | None) -> Frame: ...
 
     def module_frame(self, module: Module) -> Frame: ...
+
+
+def is_module_without(value: Value, name: str, evaluator: Evaluation) -> bool:
+    """Whether a value is a module of torch, or one of the project that has torch's method of a name."""
+    match value:
+        case ExternalResult():
+            return value.name.startswith("torch.nn.") and value.name.rpartition(".")[2][:1].isupper()
+        case Object():
+            own = any(name in each.methods for each in evaluator.linearised(value.made))
+            return not own and any(base.startswith("torch.nn.") for base in evaluator.outside_bases(value.made))
+    return False

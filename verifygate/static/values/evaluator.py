@@ -13,7 +13,9 @@ from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding, Scope
 from verifygate.static.symbols.star_imports import StarImports
-from verifygate.static.values.call_binding import deferred, hand_over
+from verifygate.static.values.call_binding import bind_defaults, hand_over, partially
+from verifygate.static.values.closures import Closures
+from verifygate.static.values.containers import Containers
 from verifygate.static.values.domain import (
     READ,
     UNKNOWN,
@@ -41,11 +43,14 @@ from verifygate.static.values.domain import (
     same,
     truth_of,
 )
+from verifygate.static.values.evaluation import is_module_without
 from verifygate.static.values.frames import Frames
 from verifygate.static.values.framework_results import FORWARDS, WRAPPERS, made_part
+from verifygate.static.values.named_attributes import NamedAttributes, as_text, written_out
 from verifygate.static.values.overrides import Overrides, runs_only_by_super
 from verifygate.static.values.parameters import Parameters
 from verifygate.static.values.replaced_functions import ReplacedFunctions
+from verifygate.static.values.sources import Sources
 from verifygate.static.values.subscripts import Subscripts
 from verifygate.static.values.super_lookup import SuperLookup, merged
 
@@ -84,6 +89,10 @@ class Evaluator:
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
         self.sets_by_name = self._overrides.sets_by_name
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
+        self._named, self._closures, self.containers = NamedAttributes(self), Closures(self), Containers(self)
+        self.sources, self.bound_to = (origins := Sources(self)).of, origins.of_binding
+        self.is_method, self.passed = self._closures.is_method, self._parameters.passed
+        self.entries = self._parameters.entries
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
@@ -134,12 +143,14 @@ class Evaluator:
             case ast.Call(func=ast.Attribute(attr=name) as func) if name in _GIVE_THE_MODULE:
                 found: list[Value] = []
                 for base in self.values(func.value, frame):
-                    if self._is_module_without(base, name):
+                    if is_module_without(base, name, self):
                         found.append(base)
                     else:
                         callees = self.attribute(base, name, func.value, frame)
                         found += [value for callee in callees for value in self._called(callee, expr, frame)]
                 return found
+            case ast.Call() if expr in frame.fixed:
+                return self._at(frame.fixed[expr])
             case ast.Call():
                 called = self.values(expr.func, frame)
                 return [value for callee in called for value in self._called(callee, expr, frame)]
@@ -153,7 +164,9 @@ class Evaluator:
                 each = ((part, value) for part in expr.values for value in self.values(part, frame))
                 return [value for part, value in each if part is expr.values[-1] or may_end(expr.op, value)]
             case ast.Lambda():
-                return deferred(expr, frame, self)
+                return [self._closures.of_lambda(expr, frame)]
+            case ast.JoinedStr() | ast.BinOp(op=ast.Add()):
+                return written_out(expr, frame, self)
             case ast.NamedExpr() | ast.Await() | ast.Starred():
                 return self.values(expr.value, frame)
             case ast.Tuple() | ast.List():
@@ -231,18 +244,24 @@ class Evaluator:
                 inside = self.program.imported(binding.target, module)
                 return [ModuleValue(inside) if inside else ExternalName(binding.target)]
             case "context" if binding.expr is not None:
-                return [value for value in self.values(binding.expr, frame) if isinstance(value, Object)]
+                objects = [value for value in self.values(binding.expr, frame) if isinstance(value, Object)]
+                return [*objects, *self._at(*self.bound_to(binding, frame))]
+            case "part":
+                return self._at(*self.bound_to(binding, frame))
             case "iteration" | "entry" if binding.expr is not None:
                 elements: list[Value] = []
                 for value in self.values(binding.expr, frame):
                     if not isinstance(value, Items | DictLiteral):
-                        elements.append(UNKNOWN)
+                        elements += self._at(*self.bound_to(binding, frame)) or _NOTHING_KNOWN
                     for element in elements_of(value, binding.kind == "entry"):
                         elements += self.values(element, value.frame)  # type: ignore[union-attr]
                 return elements
             case "index":
                 return [ExternalResult("builtins.int", ())]
         return _NOTHING_KNOWN
+
+    def _at(self, *places: Bound) -> list[Value]:
+        return [value for each in places for value in self.values(each.expr, each.frame)]
 
     def _imported_member(self, target: str, importer: Module) -> Sequence[Value]:
         source, name = target.split(":")
@@ -272,6 +291,8 @@ class Evaluator:
         match base:
             case ExternalName():
                 return [ExternalName(f"{base.name}.{name}")]
+            case ClassValue() | FunctionValue() if name == "__name__":
+                return [Literal(base.made.node.name if isinstance(base, ClassValue) else base.function.name)]
             case Object() | ClassValue():
                 made = base.made if isinstance(base, Object) else None
                 call = base.call if isinstance(base, Object) else None
@@ -341,16 +362,6 @@ class Evaluator:
         values = (value for base, home in bases for value in self.values(base, home))
         return frozenset(value.name for value in values if isinstance(value, ExternalName))
 
-    def _is_module_without(self, value: Value, name: str) -> bool:
-        """Whether a value is a module of torch, or one of the project that has torch's method of a name."""
-        match value:
-            case ExternalResult():
-                return value.name.startswith("torch.nn.") and value.name.rpartition(".")[2][:1].isupper()
-            case Object():
-                own = any(name in each.methods for each in self.linearised(value.made))
-                return not own and any(base.startswith("torch.nn.") for base in self.outside_bases(value.made))
-        return False
-
     def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
         if callee is UNKNOWN or self._replaced.holds(callee, frame) or runs_only_by_super(callee, call):
             return _NOTHING_KNOWN
@@ -358,10 +369,7 @@ class Evaluator:
             case ExternalName(name="functools.partial") if call.args:
                 inner = ast.Call(func=call.args[0], args=call.args[1:], keywords=call.keywords)
                 ast.copy_location(inner, call)
-                return [
-                    Partial(value.name, ((inner, frame),)) if isinstance(value, ExternalName) else value
-                    for value in self.values(call.args[0], frame)
-                ]
+                return [partially(value, inner, frame) for value in self.values(call.args[0], frame)]
             case ExternalName(name="dataclasses.field"):
                 made = [word.value for word in call.keywords if word.arg == "default_factory"]
                 return [
@@ -371,8 +379,10 @@ class Evaluator:
                 ]
             case ExternalName(name="builtins.dict"):
                 return [DictLiteral(call, frame)]
+            case ExternalName(name="builtins.str") if len(call.args) == 1:
+                return as_text(self.values(call.args[0], frame))
             case ExternalName(name="builtins.getattr") if len(call.args) > 1:
-                return self._by_name(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
+                return self._named.of(call, frame) or [ExternalResult(callee.name, ((call, frame),))]
             case ExternalName(name=name) if name in WRAPPERS:
                 return made_part(name, call, frame, self)
             case ExternalName():
@@ -388,24 +398,6 @@ class Evaluator:
                 return [ExternalResult(callee.name, (*callee.calls, (call, frame)))]
         return _NOTHING_KNOWN
 
-    def _by_name(self, call: ast.Call, frame: Frame) -> list[Value]:
-        """What `getattr` gives where the source tells the names and the project the attributes; else nothing."""
-        names = {value.value for value in self.values(call.args[1], frame) if isinstance(value, Literal)}
-        bases = [value for value in self.values(call.args[0], frame) if isinstance(value, Object)] if names else []
-        default = [value for each in call.args[2:] for value in self.values(each, frame)]
-        found: list[Value] = []
-        for base in bases:
-            for name in sorted(map(str, names)):
-                known = self.attribute(base, name, call.args[0], frame)
-                found += default if default and UNKNOWN in known and self._is_without(base, name) else known
-        return found if not default or all(each.__class__ is FunctionValue for each in found) else [*found, *default]
-
-    def _is_without(self, value: Object, name: str) -> bool:
-        """Whether an object surely lacks an attribute: its classes are all in sight, and none has it or makes it."""
-        classes = self.linearised(value.made)
-        own = any(name in each.methods or name in each.attributes or "__getattr__" in each.methods for each in classes)
-        return not own and self.outside_bases(value.made) <= {"builtins.object", "abc.ABC"}
-
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
         """A frame for the function as this call enters it; None where it is being walked already (recursion)."""
         function = callee.function
@@ -413,7 +405,7 @@ class Evaluator:
             return None
         entered = Frame(function, caller=frame, call=call)
         if function.enclosing is not None and function.enclosing.symbol:
-            home = frame.running(function.enclosing) or callee.home
+            home = frame.running(function.enclosing) or (callee.home and callee.home.after_loops)
             entered.enclosing = home or self.root_frame(function.enclosing)
         receiver = callee.receiver if function.owner is not None and not function.is_static else None
         if receiver is not None and function.parameters:
@@ -422,19 +414,21 @@ class Evaluator:
             made = {value.made: None for value in receivers if isinstance(value, Object)}
             heirs = [each for each in made if function.owner in self.linearised(each)]  # the others have their own
             entered.receiver_class = heirs[0] if len(heirs) == 1 else function.owner
-        hand_over(call, entered, frame, self)
+        hand_over((*callee.partials, (call, frame)), entered, self)
+        if callee.home is not None:
+            bind_defaults(entered, callee.home)
         return entered
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
         if (known := frame.callees.get(call)) is not None:
             return known
-        found: dict[Function, FunctionValue] = {}
+        found: dict[Hashable, FunctionValue] = {}
         cuts = self.cuts
         for value in self.values(call.func, frame):
             match value:
                 case FunctionValue():
-                    found.setdefault(value.function, value)
+                    found.setdefault((value.function, *(made for made, _ in value.partials)), value)
                 case ClassValue():
                     self._add_method(found, value.made, Bound(call, frame), "__init__")
                 case Object():
@@ -443,13 +437,15 @@ class Evaluator:
                     for model in self.values(made.args[0], home):
                         if isinstance(model, Object):
                             self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")
+        if call.func.__class__ is not ast.Attribute or not found:
+            found |= {(value.function,): value for value in self._closures.of_methods(call, frame)}
         callees = tuple(found.values())
         if not self._busy or self.cuts == cuts:  # cut short inside a cycle, there may be more to it
             frame.callees[call] = callees
         return callees
 
-    def _add_method(self, found: dict[Function, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
+    def _add_method(self, found: dict[Hashable, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
         """Add the method of the first of these names that the class has."""
         methods = (base.methods.get(name) for name in names for base in self.linearised(made))
         if method := next(filter(None, methods), None):
-            found.setdefault(method, FunctionValue(method, receiver))
+            found.setdefault((method,), FunctionValue(method, receiver))

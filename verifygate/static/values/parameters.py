@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from verifygate.static.symbols.program import Class
+from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.values.call_contexts import CallContexts
 from verifygate.static.values.domain import (
     UNKNOWN,
+    Bound,
     ClassValue,
     ExternalName,
     ExternalResult,
@@ -35,6 +36,19 @@ class Parameters:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
         self._entries = CallContexts(evaluator)
+
+    def entries(self, function: Function) -> list[Frame]:
+        """The function as each of the calls that pass it something enters it."""
+        return self._entries.of(function)
+
+    def passed(self, name: str, frame: Frame) -> list[Bound]:
+        """What a parameter is given: by the call at hand, by its default, or by the project's own calls."""
+        if bound := frame.arguments.get(name):
+            return [bound]
+        default = frame.function.default(name) if frame.caller is not None else None
+        if default is not None:
+            return [Bound(default, self._evaluator.module_frame(frame.function.module))]
+        return list(self._given(name, frame)) if frame.caller is None else []
 
     def of(self, name: str, frame: Frame) -> Sequence[Value]:
         """All that a parameter can be in a frame of its function."""
@@ -68,6 +82,10 @@ class Parameters:
         return Object(made)
 
     def _passed(self, name: str, frame: Frame) -> Iterator[Value]:
+        for bound in self._given(name, frame):
+            yield from self._evaluator.values(bound.expr, bound.frame)
+
+    def _given(self, name: str, frame: Frame) -> Iterator[Bound]:
         """What the project's own calls pass as a parameter, for a function entered from nowhere in particular."""
         made, function = frame.receiver_class, frame.function
         for entered in self._entries.of(function):
@@ -75,7 +93,7 @@ class Parameters:
             if made is not function.owner and of is not None and made not in self._evaluator.linearised(of):
                 continue  # that is an object of another class with the same base
             if bound := entered.arguments.get(name):
-                yield from self._evaluator.values(bound.expr, bound.frame)
+                yield bound
 
     def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Sequence[Value]:
         """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""

@@ -13,6 +13,7 @@ from verifygate.static.values.domain import (
     DictLiteral,
     ExternalResult,
     Frame,
+    FunctionValue,
     Items,
     Literal,
     Value,
@@ -38,7 +39,7 @@ class Subscripts:
             elif isinstance(value, ExternalResult) and position < len(parts := UNPACKED.get(value.name, ())):
                 found.append(ExternalResult(parts[position], value.calls))
             else:
-                found.append(UNKNOWN)
+                found += self._held(expr, position, frame)
         return found
 
     def of(self, expr: ast.Subscript, frame: Frame) -> Sequence[Value]:
@@ -54,10 +55,15 @@ class Subscripts:
                 found += values(value.elements[key], value.frame)
             elif isinstance(value, DictLiteral) and isinstance(key, str):
                 item = dict_items(value.node).get(key)
-                found += values(item, value.frame) if item is not None else (UNKNOWN,)
+                found += values(item, value.frame) if item is not None else self._held(expr.value, key, frame)
             else:
-                found.append(UNKNOWN)
+                found += self._held(expr.value, key, frame)
         return found
+
+    def _held(self, holder: ast.expr, key: object, frame: Frame) -> Values:
+        """What a container that is not written out holds under a key."""
+        element = self._evaluator.containers.at(holder, key, frame)
+        return self._evaluator.values(element.expr, element.frame) if element is not None else (UNKNOWN,)
 
     def _by_any_key(self, table: ast.expr, frame: Frame) -> Sequence[Value]:
         """What a key that nobody knows may pick from a dict written out.
@@ -67,5 +73,9 @@ class Subscripts:
         values = self._evaluator.values
         written = isinstance(table, ast.Dict)
         tables: Values = (DictLiteral(table, frame),) if isinstance(table, ast.Dict) else values(table, frame)
-        found = [value for each in tables for item in whole(each) for value in values(item.expr, item.frame)]
-        return found if written or all(isinstance(value, ClassValue | Items) for value in found) else [UNKNOWN]
+        items = [item for each in tables for item in whole(each)]
+        if not items and (filled := self._evaluator.containers.of(table, frame)) is not None and filled.keys:
+            items = list(filled.elements)
+        found = [value for item in items for value in values(item.expr, item.frame)]
+        chosen = written or all(isinstance(value, ClassValue | FunctionValue | Items) for value in found)
+        return found if chosen else [UNKNOWN]

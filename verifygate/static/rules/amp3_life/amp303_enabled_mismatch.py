@@ -86,6 +86,7 @@ from verifygate.static.idioms.amp_switches import (
 from verifygate.static.idioms.float32_islands import is_scaled_alone
 from verifygate.static.idioms.third_words import word_without_scaler
 from verifygate.static.rule import Match, Rule
+from verifygate.static.symbols.enclosing import deferring
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
@@ -207,7 +208,7 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     if (enabled := region.region.enabled) is not None:
         asked.add((analysis.condition_texts.with_copies_propagated(enabled.expr, enabled.frame), True))
     for made, frame in region.region.made.calls if region.region.made is not None else ():
-        asked.update(_spelled_out(_deferring(made, frame.function), frame.function, analysis))
+        asked.update(_spelled_out(*deferring(made, frame.function), analysis))
     places = dict.fromkeys(((use.call, use.function), _made_at(use)))
     own = [each for place in places for each in _conditions(*place, analysis)]
     spelled = [each for place in places for each in _spelled_out(*place, analysis)]
@@ -230,11 +231,6 @@ def _off(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
         certain=always and use.function is region.function and not alone,
         steps=((place, "the scaler"), (region.place, "the region")),
     )
-
-
-def _deferring(call: ast.Call, function: Function) -> ast.expr:
-    """The lambda that makes a call, where one does: what stands around it decides."""
-    return next((each for each in function.of_kind(ast.Lambda) if each.body is call), call)
 
 
 def _conditions(node: ast.AST, function: Function, analysis: Analysis) -> list[tuple[str, bool]]:
