@@ -115,11 +115,14 @@ def test_an_optimizer_that_a_framework_may_hold():
     assert reason.startswith("whether `parts.optimizer` is an optimizer that `Accelerator` (main.py:6) leads to")
 
 
-def test_a_state_under_the_scalers_key():
+@pytest.mark.parametrize(
+    ("entry", "what"), [('"scaler": states.last', "`states.last`"), ('"amp": scaler_state', "`scaler_state`")]
+)
+def test_a_state_that_may_be_the_scalers(entry: str, what: str):
     text = """
         import torch
 
-        def train(model, batches, path, states):
+        def train(model, batches, path, states, scaler_state):
             optimizer = torch.optim.AdamW(model.parameters())
             scaler = torch.amp.GradScaler("cuda")
             optimizer.load_state_dict(torch.load(path)["optimizer"])
@@ -128,12 +131,12 @@ def test_a_state_under_the_scalers_key():
                 scaler.scale(model(batch)).backward()
                 scaler.step(optimizer)
                 scaler.update()
-            torch.save({"optimizer": optimizer.state_dict(), "scaler": states.last}, path)
+            torch.save({"optimizer": optimizer.state_dict(), ENTRY}, path)
         """
-    ((rule, reason),) = gaps(textwrap.dedent(text))
+    ((rule, reason),) = gaps(textwrap.dedent(text).replace("ENTRY", entry))
 
     assert rule == "AMP302"
-    assert "`states.last` (train.py:13)" in reason
+    assert f"{what} (train.py:13)" in reason
 
 
 def test_one_reason_is_listed_once_a_file():

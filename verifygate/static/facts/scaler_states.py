@@ -97,8 +97,8 @@ class ScalerStates:
                     yield self._holds_scaler(node.value, function), node
             elif re.search(_STATE, node.attr) and isinstance(node.ctx, ast.Load):
                 yield None, node
-        for name in function.of_kind(ast.Name):
-            if re.search(_STATE, name.id) and isinstance(name.ctx, ast.Load):
+        for name in function.own_nodes:
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load) and re.search(_STATE, name.id):
                 yield None, name
 
     def _stored(self, function: Function) -> Iterator[tuple[bool | None, ast.AST]]:

@@ -107,6 +107,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for report in reports:
         if report.place.node in inner:
             continue  # the norm of norms is reported once
+        if _is_only_tested(report.place, analysis):
+            continue
         if not meets_the_scale(report.place.node, report.place.function) and not _is_of_an_optimizer(
             report.place.function, analysis
         ):
@@ -118,6 +120,21 @@ def check(analysis: Analysis) -> Iterator[Match]:
             yield from late or _scaled_losses(call, analysis)
     yield from _watched(analysis)
     yield from framework_scalers.matches(Event.READ, "reads gradients", analysis)
+
+
+def _is_only_tested(place: Location, analysis: Analysis) -> bool:
+    """Whether what is read gets a name that is asked for inf and NaN alone: the scale does not change the answer."""
+    outer = analysis.enclosing.parent(place.node, place.function)
+    match outer:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            names = [each for each in place.function.own_nodes if isinstance(each, ast.Name) and each.id == name]
+        case _:
+            return False
+    read = [each for each in names if isinstance(each.ctx, ast.Load)]
+    asked = [analysis.enclosing.parent(each, place.function) for each in read]
+    return bool(asked) and all(
+        isinstance(each, ast.Call) and last_name(each.func) in ("isfinite", "isnan", "isinf") for each in asked
+    )
 
 
 def _is_of_an_optimizer(function: Function, analysis: Analysis) -> bool:
