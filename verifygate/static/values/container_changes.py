@@ -20,7 +20,7 @@ from verifygate.static.values.domain import Bound, Contents, Frame, ModuleValue,
 from verifygate.static.values.registries import Registries
 
 if TYPE_CHECKING:
-    from verifygate.static.values.evaluation import ContainerContents, Evaluation
+    from verifygate.static.values.evaluation import Evaluation
 
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "popitem", "reverse", "sort"}
@@ -41,9 +41,8 @@ class _Use(NamedTuple):
 
 
 class Changes:
-    def __init__(self, evaluator: Evaluation, containers: ContainerContents) -> None:
+    def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
-        self._containers = containers
         self._registries = Registries(evaluator)
 
     def of(
@@ -62,7 +61,7 @@ class Changes:
         return placed(found, expr, frame) if found is not None and named else found
 
     def _of_only(self, sources: Sequence[Bound]) -> Contents | None:
-        return self._containers.of(sources[0].expr, sources[0].frame) if len(sources) == 1 else None
+        return self._evaluator.containers.of(sources[0].expr, sources[0].frame) if len(sources) == 1 else None
 
     def _of_name(self, expr: ast.Name, frame: Frame, use: _Use) -> Contents | None:
         found = self._evaluator.lookup(expr.id, frame)
@@ -101,7 +100,7 @@ class Changes:
         if isinstance(value, ModuleValue):
             return self._of_global(expr.attr, value.module, use)
         if (given := given_field(value, expr.attr)) is not None:
-            return self._containers.of(given.expr, given.frame)
+            return self._evaluator.containers.of(given.expr, given.frame)
         if not isinstance(value, Object):
             return None
         classes = self._evaluator.linearised(value.made)
@@ -178,19 +177,19 @@ class Changes:
                     return joined(held, added)
                 if method == "appendleft":
                     return joined(added, held)
-                more = self._containers.of(given, frame) if method in ("extend", "update") else None
+                more = self._evaluator.containers.of(given, frame) if method in ("extend", "update") else None
                 return joined(held, more) if method == "extend" else merged(held, more)
             case ast.Assign(targets=[ast.Subscript(slice=key)], value=value):
-                return merged(held, self._containers.entry(key, Bound(value, frame), frame))
+                return merged(held, self._evaluator.containers.entry(key, Bound(value, frame), frame))
             case ast.AugAssign(op=ast.Add(), value=value):
-                return joined(held, self._containers.of(value, frame))
+                return joined(held, self._evaluator.containers.of(value, frame))
             case ast.AugAssign(op=ast.BitOr(), value=value):
-                return merged(held, self._containers.of(value, frame))
+                return merged(held, self._evaluator.containers.of(value, frame))
             case ast.If(test=test, body=body, orelse=orelse):
                 truth = self._evaluator.truth(test, frame)
                 return None if truth is None else self._after(held, body if truth else orelse, name, frame)
             case ast.For(target=target, iter=source, body=body):
-                rows = self._containers.iterations(target, source, frame)
+                rows = self._evaluator.containers.iterations(target, source, frame)
                 if rows is None or any(isinstance(each, _LEAVING) for each in walk(statement)):
                     return None
                 found: Contents | None = held

@@ -29,7 +29,7 @@ _COMPREHENSION = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 class Containers:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
-        self._changes = Changes(evaluator, self)
+        self._changes = Changes(evaluator)
         self._busy: set[tuple[ast.expr, int]] = set()
 
     def of(self, expr: ast.expr, frame: Frame) -> Contents | None:
