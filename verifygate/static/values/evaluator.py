@@ -82,8 +82,7 @@ class Evaluator:
         self._rests_on = MAX_DEPTH
         """The outermost of them that an answer was cut short at."""
         self._importing: set[tuple[str, str]] = set()
-        self._steps = 0
-        self.cuts = 0
+        self._steps = self.cuts = 0
         """How often an answer was cut short: an unknown that comes of it is none for good."""
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
@@ -91,8 +90,8 @@ class Evaluator:
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
         self._named, self._closures, self.containers = NamedAttributes(self), Closures(self), Containers(self)
         self.sources, self.bound_to = (origins := Sources(self)).of, origins.of_binding
-        self.is_method, self.passed = self._closures.is_method, self._parameters.passed
-        self.entries = self._parameters.entries
+        self.is_method = self._closures.is_method
+        self.passed, self.entries = self._parameters.passed, self._parameters.entries
 
     def forget(self) -> None:
         """Let go of every answer, for good: frames and values hold each other, so nobody else would."""
