@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from verifygate.sources.discovery import read_sources
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import load_rules
 from verifygate.static.symbols.program import Program
@@ -52,3 +55,41 @@ def test_scalers_that_never_step_together_are_not_compared_one_by_one(tmp_path: 
     few, many = (calls_of("AMP302", loops, tmp_path / str(loops)) for loops in (20, 40))
 
     assert many < 2.5 * few
+
+
+REBOUND = """
+import torch
+
+
+def train(model, batches):
+{rebound}
+    model.half()
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for batch in batches:
+        scaler.scale(model(batch).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_a_name_that_is_bound_again_and_again_to_what_is_made_of_it_has_an_end(tmp_path: Path):
+    """Each of the bindings leads to all of them: without a bound, the steps' number to the power of the depth."""
+    line = "    model = torch.nn.Sequential(model, model)\n"
+    (tmp_path / "train.py").write_text(REBOUND.format(rebound=12 * line))
+    sources = read_sources(tmp_path, ["."])
+    rules = load_rules()
+    analysis = Analysis(Program(sources, Prefilter(sources, rules.values()).named()))
+    looked_at = 0
+    whole = ModuleDtypes.of
+
+    def counting(self: ModuleDtypes, *given: object) -> object:
+        nonlocal looked_at
+        looked_at += 1
+        return whole(self, *given)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModuleDtypes, "of", counting)
+        list(rules["AMP401"].check(analysis))
+
+    assert 0 < looked_at < 20_000

@@ -32,6 +32,8 @@ _KEEP = frozenset({"cuda", "cpu", "train", "eval", "requires_grad_", "to_empty",
 _PARTS = frozenset({"children", "named_children", "modules", "named_modules", "values", "items"})
 """Methods that give the modules in a module, or in a container of modules."""
 _MAX_STEPS = 10
+_MAX_ASKED = 400
+"""Expressions looked at to answer one question: a name that is bound again and again to what is made of it has no end."""
 
 
 @record
@@ -56,10 +58,12 @@ class ModuleDtypes:
         self.dtype_values = dtype_values
         self.callers = callers
         self.enclosing = enclosing
+        self._asked = 0
 
     def of(self, expr: ast.expr, frame: Frame, steps: int = 0) -> Found:
         """The dtypes of the parameters of the module that an expression stands for, at the place where it stands."""
-        if steps > _MAX_STEPS:
+        self._asked = self._asked + 1 if steps else 0
+        if steps > _MAX_STEPS or self._asked > _MAX_ASKED:
             return ()
         match expr:
             case ast.IfExp(test=test, body=body, orelse=orelse):
