@@ -62,8 +62,9 @@ import torch
 
 
 def train(model, batches):
+    if batches:
+        model.half()
 {rebound}
-    model.half()
     optimizer = torch.optim.Adam(model.parameters())
     scaler = torch.amp.GradScaler("cuda")
     for batch in batches:
@@ -75,8 +76,10 @@ def train(model, batches):
 
 def test_a_name_that_is_bound_again_and_again_to_what_is_made_of_it_has_an_end(tmp_path: Path):
     """Each of the bindings leads to all of them: without a bound, the steps' number to the power of the depth."""
-    line = "    model = torch.nn.Sequential(model, model)\n"
-    (tmp_path / "train.py").write_text(REBOUND.format(rebound=12 * line))
+    lines = "".join(
+        f"    if len(batches) > {number}:\n        model = torch.nn.Sequential(model, model)\n" for number in range(12)
+    )
+    (tmp_path / "train.py").write_text(REBOUND.format(rebound=lines))
     sources = read_sources(tmp_path, ["."])
     rules = load_rules()
     analysis = Analysis(Program(sources, Prefilter(sources, rules.values()).named()))

@@ -1,21 +1,15 @@
-import deepspeed
 import lightning as L
 from accelerate import Accelerator, GradScalerKwargs
 from lightning.pytorch.plugins import MixedPrecision
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
 
 HALF = True
-SETTINGS = {"fp16": {"enabled": True, "loss_scale": 0}, "bf16": {"enabled": HALF}, "train_batch_size": 4}
 
 
 def transformers_takes_one(name):
     one = TrainingArguments("out", fp16=True, bf16=HALF)  # expect: AMP612
     two = Seq2SeqTrainingArguments(name, bf16=True, fp16=True)  # expect: AMP612
     return one, two
-
-
-def deepspeed_takes_one(net):
-    return deepspeed.initialize(model=net, config=SETTINGS)  # expect: AMP612
 
 
 def words(precise):

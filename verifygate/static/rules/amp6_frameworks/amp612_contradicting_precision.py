@@ -1,10 +1,9 @@
 """Arguments for a framework's precision contradict each other, are unknown to it, or are ignored.
 
 ## What it does
-Reports `fp16=True` with `bf16=True` for transformers, and both sections switched on in DeepSpeed's settings that are
-written out; a word for a precision that the framework does not know; `precision=` beside a plugin that has one;
-`amp_backend=` and `amp_level=` of Lightning's Trainer, and `fp16=` of an Accelerator, which were removed; and
-`GradScalerKwargs(enabled=False)` for an Accelerator that computes in float16.
+Reports `fp16=True` with `bf16=True` for transformers; a word for a precision that the framework does not know;
+`precision=` beside a plugin that has one; `amp_backend=` and `amp_level=` of Lightning's Trainer, and `fp16=` of an
+Accelerator, which were removed; and `GradScalerKwargs(enabled=False)` for an Accelerator that computes in float16.
 
 - Certain if the arguments are constants.
 - Likely for arguments that were removed, because an old version still takes them.
@@ -14,7 +13,7 @@ The program ends where it builds the framework, often on the cluster only. A flo
 and its small gradients become zero.
 
 ## What happens at run time
-ValueError (transformers, Accelerate, Lightning), AssertionError (DeepSpeed), or TypeError for what was removed:
+ValueError (transformers, Accelerate, Lightning), or TypeError for what was removed:
 Lightning 2.0, Accelerate 1.0. With the scaler switched off nothing raises.
 
 ## Example
@@ -49,7 +48,7 @@ def train(model, loss_fn, optimizer, batches):
 No fix: which of two precisions is meant, the author knows.
 
 ## What it cannot see
-Settings in files, and the version of the framework that the project uses.
+The version of the framework that the project uses. DeepSpeed's settings, and settings in files, are AMP901's.
 
 ## References
 - https://lightning.ai/docs/pytorch/stable/common/precision_basic.html
@@ -61,7 +60,6 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.framework_names import (
     ACCELERATE,
-    DEEPSPEED,
     FABRIC,
     LIGHTNING,
     PRECISION_PLUGINS,
@@ -72,7 +70,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.framework_precisions import Instance, Precision
 from verifygate.static.rule import Match, Rule
-from verifygate.static.values.domain import DictLiteral, ExternalResult, Items, Literal
+from verifygate.static.values.domain import ExternalResult, Items, Literal
 
 RULE = Rule(
     code="AMP612",
@@ -80,7 +78,7 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="arguments for a framework's precision contradict each other, are unknown to it, or are ignored",
     remedy="say the precision once, by a word that the framework knows",
-    words=("Accelerator(", "Fabric(", "Trainer(", "TrainingArguments(", "deepspeed.initialize("),
+    words=("Accelerator(", "Fabric(", "Trainer(", "TrainingArguments("),
     proof="raised-error",
 )
 _KNOWN = {
@@ -106,16 +104,6 @@ def _both(each: Instance, analysis: Analysis) -> Iterator[Match]:
         given = [each.given(word) for word in ("fp16", "bf16")]
         if all(expr is not None and analysis.evaluator.truth(expr, each.frame) is True for expr in given):
             yield Match(each.place, "`fp16` and `bf16` are both on: transformers takes one of them")
-    elif each.framework is DEEPSPEED:
-        config = next(filter(None, map(each.given, DEEPSPEED.keywords)), None)
-        for value in analysis.evaluator.values(config, each.frame) if config is not None else ():
-            sections = ("fp16", "bf16")
-            if isinstance(value, DictLiteral) and all(
-                analysis.frameworks.section_is_on(value, section) is True for section in sections
-            ):
-                yield Match(
-                    each.place, "`fp16` and `bf16` are both enabled in the settings: DeepSpeed takes one of them"
-                )
 
 
 def _unknown(each: Instance, analysis: Analysis) -> Iterator[Match]:
