@@ -347,3 +347,23 @@ def test_what_derives_from_a_class_that_trains_is_looked_at(words: bytes, looked
 )
 def test_unusual_layouts_hide_nothing(more: bytes) -> None:
     assert only(picker(library=b"import torch\n" + more + LONG).named()) is None
+
+
+def test_a_rule_is_idle_where_no_file_names_what_it_is_about():
+    """AMP701 has no words of its own: what it looks for beside AMP code tells."""
+
+    def idle(code: str) -> set[str]:
+        picker = Prefilter(Sources([SourceFile("train.py", code.encode())]), load_rules().values())
+        picker.named()
+        picker.beside(lambda _: True)
+        return set(picker.idle)
+
+    nothing = idle("import torch\n")
+    scaler = idle("import torch\nscaler = torch.amp.GradScaler()\n")
+    weights = idle("import torch\nmodel.to(torch.bfloat16)\noptimizer = torch.optim.AdamW(model.parameters())\n")
+
+    assert {"AMP201", "AMP701", "KEY103"} <= nothing
+    assert "AMP201" not in scaler
+    assert {"AMP101", "AMP701"} <= scaler
+    assert "AMP701" not in weights
+    assert "AMP201" in weights

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import partial
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
@@ -63,12 +63,14 @@ class Prefilter:
             for word in sorted(words)
         }
         """Word -> paths of the files that hold it."""
+        self._beside: set[str] = set()
+        """The codes of the rules that are about something beside AMP code, which is there."""
 
-    @cached_property
+    @property
     def idle(self) -> frozenset[str]:
-        """The codes of the rules that have nothing to look at: no file names what they are about."""
-        rules = (each.rule for each in self._rules)
-        return frozenset(rule.code for rule in rules if not any(self._words[word.encode()] for word in rule.words))
+        """The codes of the rules that have nothing to look at: no file that was picked names what they are about."""
+        rules = (each.rule for each in self._rules if not each.rule.words or not self._has_a_word_of(each))
+        return frozenset(rule.code for rule in rules if rule.code not in self._beside)
 
     def named(self) -> Picked:
         """What to look at for the words in it, and for calls of AMP code, by path in order."""
@@ -87,15 +89,17 @@ class Prefilter:
 
     def beside(self, matters: Callable[[LoadedRule], bool]) -> Picked:
         """What to look at beside AMP code, by path in order, for the rules to which it matters."""
-        patterns = [
-            tuple(Alternatives(part) for part in each.rule.beside)
+        patterns = {
+            each.rule.code: tuple(Alternatives(part) for part in each.rule.beside)
             for each in self._rules
             if each.rule.beside and self._has_a_word_of(each) and matters(each)
-        ]
+        }
         picked: dict[str, frozenset[str] | None] = {}
         for file in self._sources:
-            if found := [parts for parts in patterns if all(_in_code(each, file) for each in parts)]:
-                picked[file.path] = _Definitions(file).that_match(found)
+            found = {code: parts for code, parts in patterns.items() if all(_in_code(each, file) for each in parts)}
+            if found:
+                self._beside |= found.keys()
+                picked[file.path] = _Definitions(file).that_match(list(found.values()))
         return picked
 
     def _has_a_word_of(self, loaded: LoadedRule) -> bool:

@@ -33,7 +33,7 @@ _PARTS = frozenset({"children", "named_children", "modules", "named_modules", "v
 """Methods that give the modules in a module, or in a container of modules."""
 _MAX_STEPS = 10
 _MAX_ASKED = 400
-"""Expressions looked at to answer one question: a name that is bound again and again to what is made of it has no end."""
+"""Expressions looked at to answer one question: names that are bound to what is made of them have no end."""
 
 
 @record

@@ -49,8 +49,8 @@ def train(model, loss_fn, optimizer, batches, device):
 No fix: autocast, or a copy (`copy.deepcopy(model).half()`), are both right, and differ in time and memory.
 
 ## What it cannot see
-Models whose optimizer is not built in sight, and a cast back in another function than these. A model whose state is
-loaded again after the cast is left alone.
+Models whose optimizer is not built in sight, a cast back in another function than these, and casts in a file that
+names no optimizer and no `eval()`. A model whose state is loaded again after the cast is left alone.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.half
@@ -75,7 +75,7 @@ RULE = Rule(
     summary="the model that is trained is made half and float32 again, which rounds its weights each time",
     remedy="evaluate and save under autocast, or in half a copy of the model",
     words=(),
-    beside=(r"\.half\(|\.bfloat16\(|float16", r"\.float\(|float32"),
+    beside=(r"\.half\(|\.bfloat16\(|float16", r"\.float\(|float32", r"optim\.|optimizer|Adam|SGD|\.eval\("),
     proof="final-weights",
 )
 
