@@ -72,14 +72,14 @@ def test_what_the_change_brings_blocks(repository: Path):
 
 
 def test_a_further_location_of_what_stood_before_blocks(repository: Path):
-    """An identical copy is one more location of the finding that stood; the reason names the copy."""
+    """An identical copy is one more location of the finding that stood; the copy alone is new."""
     (repository / "older.py").write_text(FAULTY, encoding="utf-8")
 
     assert main(["run", "--stage", "static", "--since", "HEAD"]) == 1
     document = report(repository)
     assert [reason["path"] for reason in document["reasons"]] == ["older.py"]
     (found,) = document["changes"]["new"]
-    assert [found["path"], *(place["path"] for place in found["places"])] == ["old.py", "older.py"]
+    assert [found["path"], *(place["path"] for place in found["places"])] == ["older.py"]
 
 
 def test_a_further_location_that_is_gone_is_no_new_finding(repository: Path):

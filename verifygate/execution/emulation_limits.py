@@ -20,7 +20,8 @@ LAUNCHER = re.compile(
 )
 """What a program says that a launcher starts, `torchrun` or `deepspeed`, where nothing has set its environment."""
 AS_ON_CUDA = re.compile(
-    r"^AssertionError|can't convert cuda:0 device|_cuda\" not implemented for|^TypeError: cannot pin '"
+    r"^AssertionError|unsafe to autocast|can't convert cuda:0 device|_cuda\" not implemented for"
+    r"|^TypeError: cannot pin '"
 )
 """What a CUDA device says as well, and what compares values."""
 NAMES_CUDA = re.compile(r"cuda|nccl|torch\._C\b|\bgpus?\b", re.IGNORECASE)

@@ -77,10 +77,9 @@ GAPS: Mapping[str, Gap] = {
         },
     ),
     "worded_as_roles": Gap(
-        "the words `scheduler` and `scale` decide",
+        "the word `scheduler` decides",
         {
             "bad_amp208_double_step",
-            "bad_amp305_no_scaler",
         },
     ),
     "template_method": Gap(

@@ -8,6 +8,7 @@ all jobs.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,4 +38,12 @@ def all_of(jobs: list[dict[str, Any]]) -> dict[str, Any]:
     if shared and (lacking := ranks.lacking()):
         return {"no_ranks": lacking}
     together = iter(ranks.start(shared) if shared else ())
-    return {"runs": [next(together) if job["ranks"] > 1 else training.run(job) for job in jobs]}
+    return {"runs": [next(together) if job["ranks"] > 1 else _alone(job) for job in jobs]}
+
+
+def _alone(job: dict[str, Any]) -> Any:
+    """One job in this process. Accelerate keeps its first precision for the process, so it has to forget that."""
+    if (accelerate := sys.modules.get("accelerate.state")) is not None:
+        accelerate.AcceleratorState._reset_state(reset_partial_state=True)
+        accelerate.GradientState._reset_state()
+    return training.run(job)

@@ -174,12 +174,21 @@ def _is_divided(source: ast.Call, function: Function, analysis: Analysis, depth:
             return True
         given = depth and isinstance(node, ast.Call) and node is not source and _takes(node, derived)
         called = analysis.call_graph.callees(node, function) if given else ()  # type: ignore[arg-type]
-        if any(_may_be_scale(node, each, 0, analysis) for each in called for node in each.own_nodes):
+        if any(_names_scale(node, each, analysis) for each in called for node in each.own_nodes):
             return True
     if not depth or not any(_holds(result, derived) for result in function.returns):
         return False
     sites = analysis.call_graph.sites(function)
     return any(_is_divided(site.call, site.caller, analysis, depth - 1) for site in sites)
+
+
+def _names_scale(node: ast.AST, function: Function, analysis: Analysis) -> bool:
+    """Whether a name may be the scale's: not a scaler's, and not that of its method which scales a loss."""
+    if not isinstance(node, ast.Name | ast.Attribute) or "scale" not in last_name(node):
+        return False
+    if last_name(node).endswith("scaler") or (isinstance(node, ast.Attribute) and node.attr == "scale"):
+        return False
+    return not _is_a_number(node, function, analysis)
 
 
 def _flow(source: ast.Call, function: Function) -> tuple[ast.Call, set[str]]:

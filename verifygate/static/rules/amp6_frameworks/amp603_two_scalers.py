@@ -16,6 +16,7 @@ scales from one another's overflows.
 ## What happens at run time
 `backward(scaler.scale(loss))` trains on gradients that are 65,536 times too large. `scaler.step(optimizer)` raises
 AssertionError (`_scale is None`) in Accelerate, because the framework's scaler was never asked to scale.
+Seen with torch 2.13 and Lightning 2.6.
 
 ## Example
 ```python

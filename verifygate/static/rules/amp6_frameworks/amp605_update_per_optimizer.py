@@ -15,6 +15,7 @@ them again: they become 65,536 times too small.
 
 ## What happens at run time
 Nothing raises. Without a clip the second optimizer's updates are wrong whenever the scale changes; with one, always.
+Seen with torch 2.13 and Lightning 2.6.
 
 ## Example
 ```python

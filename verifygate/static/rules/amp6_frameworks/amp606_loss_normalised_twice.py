@@ -16,6 +16,7 @@ set; with Adam the clip and the decay of weights change against it.
 
 ## What happens at run time
 Nothing raises, in any precision. The logged loss may be too small as well.
+Seen with torch 2.13 and Accelerate 1.15.
 
 ## Example
 ```python

@@ -13,6 +13,7 @@ gradients below 2e-4 are too. The update is then divided by zero.
 
 ## What happens at run time
 Weights become NaN within the first steps. No scaler watches over `16-true`.
+Seen with torch 2.13 and Lightning 2.6.
 
 ## Example
 ```python

@@ -14,6 +14,7 @@ Accelerate's `prepare` puts autocast around the model's own `forward`. To unwrap
 
 ## What happens at run time
 Nothing raises. Steps take longer and need more memory from the first unwrap on.
+Seen with torch 2.13 and Accelerate 1.15.
 
 ## Example
 ```python

@@ -15,6 +15,7 @@ gradients are not averaged.
 
 ## What happens at run time
 Nothing raises on one device.
+Seen with torch 2.13 and Lightning 2.6.
 
 ## Example
 ```python
