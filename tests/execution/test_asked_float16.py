@@ -61,7 +61,7 @@ def test_a_test_asks_for_nothing() -> None:
 @pytest.mark.slow
 def test_tests_that_trained_in_float32_run_again_with_cuda_emulated(run_suite: Run) -> None:
     pytest.importorskip("torch")
-    result = run_suite("asks_float16", seconds=200.0)
+    result = run_suite("asks_float16", seconds=200.0, pytest=("test_right.py",))
     trace = check(result)
 
     assert (trace.status, trace.required) == (Status.PASS, False)
@@ -76,7 +76,7 @@ def test_tests_that_trained_in_float32_run_again_with_cuda_emulated(run_suite: R
 def test_a_pass_that_does_not_hold_there_is_not_held_against_the_code(run_suite: Run) -> None:
     """`test_holds_on_a_cpu_alone` fails with CUDA emulated."""
     pytest.importorskip("torch")
-    emulated = check(run_suite("asks_float16", seconds=200.0), "execution.emulated")
+    emulated = check(run_suite("asks_float16", seconds=200.0, pytest=("test_right.py",)), "execution.emulated")
 
     assert emulated.status is Status.NOT_APPLICABLE
 
@@ -84,28 +84,31 @@ def test_a_pass_that_does_not_hold_there_is_not_held_against_the_code(run_suite:
 @pytest.mark.slow
 def test_a_fault_that_only_a_live_scaler_shows_is_found(run_suite: Run) -> None:
     pytest.importorskip("torch")
-    result = run_suite("asks_float16_wrongly", seconds=200.0)
+    result = run_suite("asks_float16", seconds=200.0, pytest=("test_wrong.py",))
 
     assert check(result).status is Status.FAIL
+    assert {each.kind for each in check(result).evidence} == {EvidenceClass.EMULATED}
     assert [(each.rule, each.path, each.line) for each in result.findings] == [("AMP201", "loop.py", 20)]
 
 
 @pytest.mark.slow
 def test_without_emulation_it_is_not_measured_and_blocks(run_suite: Run) -> None:
     pytest.importorskip("torch")
-    trace = check(run_suite("asks_float16", seconds=200.0, emulate_cuda=False))
+    trace = check(run_suite("asks_float16", seconds=200.0, pytest=("test_right.py",), emulate_cuda=False))
 
     assert (trace.status, trace.required) == (Status.NOT_MEASURED, True)
     assert trace.actual == (
-        "float16 is asked for at loop.py:11, and no test took a step with a live scaler: turned off by "
+        "float16 is asked for at loop.py:11, and no step of its code with a live scaler was recorded: "
+        "turned off by "
         "`execution.emulate_cuda = false` or `--no-emulate-cuda`"
     )
 
 
 @pytest.mark.slow
 def test_what_no_test_trains_is_not_measured_and_blocks(run_suite: Run) -> None:
+    """A test there steps with a scaler of its own, which shows nothing of the project's code."""
     pytest.importorskip("torch")
-    trace = check(run_suite("asks_float16_untested", seconds=200.0))
+    trace = check(run_suite("asks_float16", seconds=200.0, pytest=("test_untrained.py",)))
 
     assert (trace.status, trace.required) == (Status.NOT_MEASURED, True)
     assert [(each.path, each.line) for each in trace.evidence] == [("loop.py", 11)]

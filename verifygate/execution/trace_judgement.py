@@ -37,9 +37,13 @@ class Recorded:
     emulated: bool = False
 
     @property
+    def kind(self) -> EvidenceClass:
+        return EvidenceClass.EMULATED if self.emulated else EvidenceClass.EXECUTED
+
+    @property
     def has_live_scaler(self) -> bool:
-        """Whether a scaler that is on took a step."""
-        return "scaler.step" in dict(self.summary.counts)
+        """Whether a scaler that is on took a step in audited code; a step of a test's own shows nothing of it."""
+        return self.summary.own is not None and "scaler.step" in dict(self.summary.own.counts)
 
 
 def recorder(*, emulated: bool = False) -> tuple[str, dict[str, Any]]:
@@ -85,22 +89,22 @@ def trace_check(
     """
     unseen = asked if not any(each.has_live_scaler for each in runs) else ()
     status, actual = _judgement(runs, session, on=on, sources=sources, unseen=unseen, why_not=why_not)
-    found = [each for run in runs for each in run.findings]
+    found = [(run.kind, each) for run in runs for each in run.findings]
     evidence = tuple(
         Evidence(
             id=f"E-{ID}-{number}",
-            kind=EvidenceClass.EXECUTED,
+            kind=kind,
             summary=f"{each.rule} {each.name}: {each.message}; {each.run}",
             path=each.path,
             line=each.line,
         )
-        for number, each in enumerate(found[:EVIDENCE_LIMIT], 1)
+        for number, (kind, each) in enumerate(found[:EVIDENCE_LIMIT], 1)
     )
     if status is Status.PASS:
         evidence = tuple(
             Evidence(
                 id=f"E-{ID}-{number}",
-                kind=EvidenceClass.EMULATED if run.emulated else EvidenceClass.EXECUTED,
+                kind=run.kind,
                 summary=f"every event kept of {counted(run.tests, 'test')} was walked through the protocol",
             )
             for number, run in enumerate((run for run in runs if run.tests), 1)
@@ -147,13 +151,14 @@ def _judgement(
         return Status.NOT_APPLICABLE, "no audited file mentions AMP"
     if grave:
         return Status.FAIL, _named(grave)
-    if found:
+    if found and not unseen:
         return Status.PARTIAL, _named(found)
     if lost or problems:
         return Status.NOT_MEASURED, f"the recorder broke: {lost[0].get('error') if lost else problems[0]}"
     if unseen:
-        first = f"float16 is asked for at {unseen[0].path}:{unseen[0].line}, and no test took a step with a live scaler"
-        return Status.NOT_MEASURED, first + (f": {why_not}" if why_not else "")
+        where = f"float16 is asked for at {unseen[0].path}:{unseen[0].line}"
+        why = f": {why_not}" if why_not else ""
+        return Status.NOT_MEASURED, f"{where}, and no step of its code with a live scaler was recorded{why}"
     with_amp = [run for run in runs if run.tests]
     if not with_amp:
         stepped = f"; stepped in the tests: {low}" if low else ""

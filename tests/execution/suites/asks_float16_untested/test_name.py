@@ -1,5 +1,0 @@
-from loop import Trainer
-
-
-def test_name():
-    assert Trainer.__name__ == "Trainer"
