@@ -96,3 +96,46 @@ def test_a_name_that_is_bound_again_and_again_to_what_is_made_of_it_has_an_end(t
         list(rules["AMP401"].check(analysis))
 
     assert 0 < looked_at < 20_000
+
+
+DEFAULTS = """
+import torch
+
+
+def default(value, other):
+    if value is not None:
+        return value
+    return other() if callable(other) else other
+
+
+def train(model, batches, given=None):
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+{defaults}
+    for batch in batches:
+        loss = default(given, model)(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_what_a_call_runs_that_another_call_gives_has_an_end(tmp_path: Path):
+    """A call may run what it was given, and be given what a call gives: each level asks for all those below it."""
+    defaults = "    given = default(given, default(given, model))\n" * 6
+    (tmp_path / "train.py").write_text(DEFAULTS.format(defaults=defaults))
+    sources = read_sources(tmp_path, ["."])
+    rules = load_rules()
+    analysis = Analysis(Program(sources, Prefilter(sources, rules.values()).named()))
+    count = 0
+
+    def counting(_frame: object, event: str, _arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+        assert count < 10_000_000
+
+    sys.setprofile(counting)
+    try:
+        list(rules["AMP201"].check(analysis))
+    finally:
+        sys.setprofile(None)

@@ -15,13 +15,13 @@ from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
 from verifygate.static.lowering.event_emission import emit_event
 from verifygate.static.lowering.event_graph import Backward, Branch, Escape
+from verifygate.static.lowering.handed_over import is_out_of_sight
 from verifygate.static.lowering.inlining import inline
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath, Root
-from verifygate.static.values.domain import ExternalName, ExternalResult, FunctionValue, Unknown, Value
+from verifygate.static.values.domain import FunctionValue
 from verifygate.static.values.overrides import is_left_open
 
-_HOLDING = frozenset({"torch", "builtins", "copy", "typing", "collections", "functools", "itertools", "types"})
 _ADDING_METHODS = ("append", "extend", "add")
 
 
@@ -56,27 +56,27 @@ def lower_call(call: ast.Call, here: Activation) -> None:
 
 
 def _note_escape(call: ast.Call, here: Activation) -> None:
-    """Emit an escape where a call without a meaning of its own is given a scaler."""
-    if _is_given_a_scaler(call, here):
+    """Emit an escape where a call that cannot be followed is given a scaler."""
+    if _is_given_a_scaler(call, here) and is_out_of_sight(call, here.frame, here.roles.evaluator):
+        here.builder.emit(Escape(), call, here.frame)
+
+
+def note_call_for_its_effect(call: ast.Call, here: Activation) -> None:
+    """Emit an escape where a call that cannot be followed may run a step of the protocol that was handed over."""
+    if not here.builder.pending or not here.context.reach.scaler_is_handed_over:
+        return
+    if is_out_of_sight(call, here.frame, here.roles.evaluator):
         here.builder.emit(Escape(), call, here.frame)
 
 
 def _is_given_a_scaler(call: ast.Call, here: Activation) -> bool:
-    """Whether a call that cannot be followed is given a scaler, under a name that says so."""
+    """Whether a call is given a scaler, under a name that says so."""
     given = [each for each in (*call.args, *(word.value for word in call.keywords)) if _may_name_a_scaler(each)]
-    if not any(here.roles.scaler(each, here.frame) for each in given):
-        return False
-    values = here.roles.evaluator.values(call.func, here.frame)
-    return all(isinstance(value, Unknown | ExternalResult) or _is_foreign(value) for value in values)
+    return any(here.roles.scaler(each, here.frame) for each in given)
 
 
 def _may_name_a_scaler(expr: ast.expr) -> bool:
     return isinstance(expr, ast.Name | ast.Attribute) and "scal" in last_name(expr).lower()
-
-
-def _is_foreign(value: Value) -> bool:
-    """Whether a value is a function of a library other than torch and Python's own, which only hold what they get."""
-    return isinstance(value, ExternalName) and value.name.partition(".")[0] not in _HOLDING
 
 
 def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> None:

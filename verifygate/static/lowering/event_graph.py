@@ -85,7 +85,7 @@ class ForeignBackward:
 
 @record
 class Escape:
-    """A call that is not followed is given a scaler: what it does with that is not known."""
+    """A call that is not followed is given a scaler, or may run what was handed over: what it does is not known."""
 
 
 @record

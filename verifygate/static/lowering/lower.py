@@ -9,7 +9,7 @@ from verifygate.static.amp.frozen_parameters import freeze
 from verifygate.static.amp.roles import Roles
 from verifygate.static.lowering.assignments import assign, lower_annotated_assign, lower_assign, lower_augmented_assign
 from verifygate.static.lowering.builder import GraphBuilder
-from verifygate.static.lowering.calls import lower_call
+from verifygate.static.lowering.calls import lower_call, note_call_for_its_effect
 from verifygate.static.lowering.conditionals import lower_conditional_expression, lower_if, lower_match
 from verifygate.static.lowering.context import Activation, Context, DispatchTable
 from verifygate.static.lowering.control_transfers import (
@@ -35,8 +35,12 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 def _lower_expression_statement(node: ast.Expr, here: Activation) -> None:
-    if not lower_by_hand(node, here):
-        lower_expression(node.value, here)
+    if lower_by_hand(node, here):
+        return
+    before = len(here.builder.graph.nodes)
+    lower_expression(node.value, here)
+    if isinstance(node.value, ast.Call) and len(here.builder.graph.nodes) == before:
+        note_call_for_its_effect(node.value, here)
 
 
 def _lower_assert(node: ast.Assert, here: Activation) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeGuard
 
 from verifygate import torch_names
@@ -12,6 +12,7 @@ from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.outline import Span
 from verifygate.static.amp.roles import Roles
+from verifygate.static.lowering.handed_over import scaler_is_handed_over
 from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_script, walk
@@ -31,6 +32,11 @@ class Reachability:
         self._spans: dict[tuple[Module, Span], bool] = {}
         self._aliases: dict[Module, set[str]] = {}
         self.names = CallFilter(roles.evaluator)
+
+    @cached_property
+    def scaler_is_handed_over(self) -> bool:
+        """Whether a call that is not followed may run a step of the protocol that the project handed over."""
+        return scaler_is_handed_over(self.roles.evaluator.program.parsed, self.roles.evaluator)
 
     def has_events(self, function: Function) -> bool:
         """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _EVENTS = torch_names.EVENT_WORDS | torch_names.SCALER_METHODS
 _MAX_ALIASES = 8
+_MAX_NESTED = 1
+"""How many calls are asked at once: what a factory returns may be made by a call under another name again."""
+_MAX_SOURCES = 300
+"""How many expressions are looked at for one call."""
 
 
 class Closures:
@@ -26,6 +30,7 @@ class Closures:
         self._evaluator = evaluator
         self._functions: dict[Hashable, Function] = {}
         self._busy: set[tuple[ast.expr, int]] = set()
+        self._looked_at = 0
 
     def of_lambda(self, expr: ast.Lambda, frame: Frame) -> FunctionValue:
         """The function that a lambda makes, with the variables of the function that it stands in."""
@@ -48,6 +53,8 @@ class Closures:
 
     def is_method(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression is the method of a tool, perhaps with arguments bound."""
+        if not self._busy:
+            self._looked_at = 0
         return any(True for _ in self._methods(expr, frame, _MAX_ALIASES))
 
     def _function(self, key: Hashable, at: ast.expr, takes: ast.arguments, gives: ast.expr, frame: Frame) -> Function:
@@ -65,8 +72,10 @@ class Closures:
         key = (func, id(frame))
         if isinstance(func, ast.Attribute) and not self._is_field(func, frame):
             return []
-        if key in self._busy or len(self._busy) > _MAX_ALIASES or UNKNOWN not in self._evaluator.values(func, frame):
+        if key in self._busy or len(self._busy) > _MAX_NESTED or UNKNOWN not in self._evaluator.values(func, frame):
             return []
+        if not self._busy:
+            self._looked_at = 0
         self._busy.add(key)
         try:
             sources = [Bound(func, frame)] if isinstance(func, ast.Call) else self._evaluator.sources(func, frame)
@@ -83,7 +92,8 @@ class Closures:
 
     def _methods(self, expr: ast.expr, frame: Frame, aliases: int) -> Iterator[tuple[ast.Call, Frame]]:
         """Calls of the methods of tools that an expression may be, with the arguments that are bound already."""
-        if aliases == 0:
+        self._looked_at += 1
+        if aliases == 0 or self._looked_at > _MAX_SOURCES:
             return
         match expr:
             case ast.Attribute() if expr.attr in _EVENTS:
