@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from verifygate.base.records import record
 
+LIBRARIES = frozenset(
+    {
+        "accelerate", "apex", "bitsandbytes", "deepspeed", "fairscale", "lightning", "lightning_fabric", "peft",
+        "pytorch_lightning", "torch", "torchao", "transformer_engine", "transformers", "trl",
+    }
+)  # fmt: skip
+"""Top-level modules of torch, of the frameworks, and of what they build on. Projects name their own files like them."""
+
 
 @record(eq=False)
 class Framework:

@@ -16,6 +16,9 @@ FILES = {
     "pkg/plain.py": "",
     "pkg/tools.py": "",
     "pkg/torch.py": "",
+    "pkg/deepspeed/__init__.py": "",
+    "pkg/deepspeed/deepspeed.py": "",
+    "lightning.py": "",
     "pkg/sub/__init__.py": "",
     "pkg/sub/deep.py": "",
     "src/lib/__init__.py": "",
@@ -59,6 +62,11 @@ def resolver(files: dict[str, str]) -> ImportResolver:
         ("plain", "pkg/tools.py", 0, "pkg/plain.py"),  # may be run as a script in its folder
         ("plain", "pkg/main.py", 0, None),  # imports by `from .`: its folder is not on the module path
         ("torch", "pkg/tools.py", 0, None),  # `torch` means torch in any package
+        ("deepspeed", "pkg/tools.py", 0, None),  # so does the name of a framework
+        ("deepspeed", "pkg/deepspeed/deepspeed.py", 0, None),
+        ("deepspeed", "pkg/tools.py", 1, "pkg/deepspeed/__init__.py"),
+        ("pkg.deepspeed", "train.py", 0, "pkg/deepspeed/__init__.py"),
+        ("lightning", "train.py", 0, "lightning.py"),  # beside a script it hides the library, as in Python
         ("space.part", "train.py", 0, "space/part.py"),
         ("space", "train.py", 0, None),
         ("twice", "train.py", 0, "twice/__init__.py"),  # as in Python, a package goes before a module

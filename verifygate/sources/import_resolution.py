@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from verifygate.framework_names import LIBRARIES
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
@@ -93,14 +94,14 @@ class ImportResolver:
         return resolve(name, self._search_path(name, importer, level), self._modules.get, names)
 
     def _search_path(self, name: str, importer: SourceFile, level: int) -> tuple[str, ...]:
-        of_torch = name.partition(".")[0] == "torch"
+        of_library = name.partition(".")[0] in LIBRARIES
         is_rooted = importer.path.startswith("/")
-        key = (importer.folder, level, importer.is_relative, of_torch, is_rooted)
+        key = (importer.folder, level, importer.is_relative, of_library, is_rooted)
         if key not in self._search_paths:
             self._search_paths[key] = tuple(self._folders(*key))
         return self._search_paths[key]
 
-    def _folders(self, folder: str, level: int, is_relative: bool, of_torch: bool, is_rooted: bool) -> Iterable[str]:
+    def _folders(self, folder: str, level: int, is_relative: bool, of_library: bool, is_rooted: bool) -> Iterable[str]:
         start = "/" if is_rooted else ""
         parts = folder.removeprefix("/").split("/") if folder.strip("/") else []
         upward = [start + "".join(f"{each}/" for each in parts[:count]) for count in range(len(parts), -1, -1)]
@@ -108,7 +109,7 @@ class ImportResolver:
             yield from upward[level - 1 : level]
             return
         for base in upward:
-            inside = of_torch or (is_relative and base == upward[0])
+            inside = of_library or (is_relative and base == upward[0])
             if inside and f"{base}__init__" in self._modules:
                 continue  # `import torch` means torch, whatever lies beside what is imported as part of a package
             yield base
