@@ -224,3 +224,71 @@ def test_what_only_a_run_shows_is_asked_of_the_code_of_then(repository: Path):
         ("AMP201", "old.py", ["run"])
     ]
     assert [(each["rule"], each["path"]) for each in changes["new"]] == [("AMP201", "new.py")]
+
+
+def committed(folder: Path, *commands: list[str]) -> None:
+    git = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in commands:
+        subprocess.run([*git, *command], check=True, capture_output=True)
+
+
+def statuses(folder: Path) -> dict[str, list[str]]:
+    changes = report(folder)["changes"]
+    return {key: [finding["path"] for finding in changes[key]] for key in ("new", "open", "fixed")}
+
+
+def test_a_file_that_is_renamed_and_edited_brings_nothing(repository: Path):
+    (repository / "src").mkdir()
+    committed(repository, ["mv", "old.py", "src/train.py"])
+    moved = repository / "src/train.py"
+    moved.write_text('"""Training."""\n\n' + moved.read_text(encoding="utf-8"), encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 0
+    assert statuses(repository) == {"new": [], "open": ["src/train.py"], "fixed": []}
+    assert report(repository)["changes"]["renamed"] == ["old.py -> src/train.py"]
+    assert "- renamed: old.py" in (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["train", "fit"])
+def test_a_function_that_is_moved_or_renamed_brings_nothing(repository: Path, name: str):
+    (repository / "old.py").write_text("import torch\n", encoding="utf-8")
+    (repository / "loops.py").write_text(FAULTY.replace("def train", f"def {name}"), encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 0
+    assert statuses(repository) == {"new": [], "open": ["loops.py"], "fixed": []}
+
+
+def test_a_function_that_is_moved_and_repeated_is_new_once(repository: Path):
+    """What stood answers for one of them: to copy a fault is to bring one."""
+    (repository / "old.py").write_text("import torch\n", encoding="utf-8")
+    (repository / "one.py").write_text(FAULTY, encoding="utf-8")
+    (repository / "two.py").write_text(FAULTY.replace("def train", "def fit"), encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 1
+    assert [len(paths) for paths in statuses(repository).values()] == [1, 1, 0]
+
+
+def test_a_function_that_is_moved_and_changed_is_new(repository: Path):
+    (repository / "old.py").write_text("import torch\n", encoding="utf-8")
+    (repository / "loops.py").write_text(FAULTY.replace("optimizer.zero_grad()", "pass"), encoding="utf-8")
+
+    assert main(["run", "--stage", "static", "--since", "HEAD"]) == 1
+
+
+def test_what_came_to_the_base_later_is_no_change_of_this_tree(repository: Path):
+    """The branch holds a note alone; the base has lost its fault meanwhile, and has won another."""
+    committed(repository, ["branch", "-M", "main"], ["checkout", "-q", "-b", "notes"])
+    (repository / "NOTES.md").write_text("a note\n", encoding="utf-8")
+    committed(repository, ["add", "."], ["commit", "-qm", "note"], ["checkout", "-q", "main"])
+    (repository / "old.py").write_text("import torch\n", encoding="utf-8")
+    committed(repository, ["commit", "-qam", "mended"], ["checkout", "-q", "notes"])
+
+    assert main(["run", "--stage", "static", "--since", "main"]) == 0
+    assert statuses(repository) == {"new": [], "open": ["old.py"], "fixed": []}
+
+
+def test_a_tree_that_has_nothing_in_common_with_the_base_ends_2(repository: Path, capsys: pytest.CaptureFixture[str]):
+    committed(repository, ["branch", "-M", "main"], ["checkout", "-q", "--orphan", "other"], ["commit", "-qm", "other"])
+
+    assert main(["run", "--stage", "static", "--since", "main"]) == 2
+    assert "this tree and `main` have no commit in common" in capsys.readouterr().err

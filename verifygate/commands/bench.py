@@ -150,7 +150,7 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
         raise UsageError("no such file", where=str(record), remedy="name a record of `verifygate bench record`")
     if not path.is_relative_to(settings.root):
         raise UsageError("is outside the project's root", where=str(record), remedy="copy the record into the project")
-    base = git.resolve(settings.root, since) if since else ""
+    base = git.merge_base(settings.root, since) if since else ""
     asked = terms(settings, planned(settings.performance), base, dt.datetime.now(dt.UTC))
     ruling = examined(path.relative_to(settings.root).as_posix(), asked)
     if ruling.unreadable:

@@ -56,7 +56,8 @@ def ruled(
             )
         yield Ruled(settings, baseline)
         return
-    commit = git.resolve(settings.root, name, option)
+    found = git.merge_base if option == "--since" else git.resolve
+    commit = found(settings.root, name, option)
     top = git.top(settings.root, option)
     with tempfile.TemporaryDirectory(prefix="verifygate-policy-") as folder:
         copy = Path(folder).resolve()

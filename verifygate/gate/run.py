@@ -6,34 +6,28 @@ import datetime as dt
 import importlib.metadata
 import os
 import platform
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence, Set
-from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
-from verifygate.baseline import apart
 from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
+from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
-    Changes,
     Outcome,
     PolicyOrigin,
     Provenance,
     Report,
     Run,
     StageResult,
-    StaticDetails,
-    Witness,
 )
-from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject, discover_interpreter
 from verifygate.requirements import (
     Specification,
@@ -46,14 +40,13 @@ from verifygate.requirements import (
 from verifygate.scoring import judge
 from verifygate.sources import git
 from verifygate.sources.discovery import read_sources
-from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
 
 if TYPE_CHECKING:
-    from verifygate.static.engine import AnalysisResult
+    pass
 
 Progress = Callable[[str], None]
 
@@ -70,10 +63,10 @@ def run(
 ) -> Report:
     """Run the named stages (all, where none is named) and judge what they found.
 
-    With `since`, findings that stood at that revision already are shown as open and do not block: a change answers
-    for what it brings. `policy` says from which revision the settings are, where somebody asked for one. A stage that
-    raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants` (`first` or `all`),
-    the AMP code is broken on purpose, and the report says who noticed.
+    With `since`, findings that stood already where this tree left that revision are shown as open and do not block:
+    a change answers for what it brings. `policy` says from which revision the settings are, where somebody asked for
+    one. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants`
+    (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed.
     Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
@@ -91,9 +84,8 @@ def run(
         specification = read_specification(settings.policy_folder, settings.requirements.spec)
         read_lock(settings.root, settings.requirements.spec)
         read_foreign(settings.root, settings.requirements.junit)
-    commit = git.resolve(settings.root, since) if since else ""
-    before = _analysed_at(settings, commit) if commit else None
-    earlier = before.findings if before is not None else ()
+    base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
+    commit = base.commit if base is not None else ""
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
     provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     results: dict[str, StageResult] = {}
@@ -101,8 +93,8 @@ def run(
         if not stages or name in stages:
             progress(name)
             told = _prefixed(progress, name)
-            base = policy.commit if policy else commit
-            context = StageContext(settings, sources, subject, dict(results), commit, told, base)
+            ruling = policy.commit if policy else commit
+            context = StageContext(settings, sources, subject, dict(results), commit, told, ruling)
             results[name] = _run_stage(name, context)
     mutation = None
     if mutants:
@@ -111,9 +103,11 @@ def run(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
     merged = examined(list(results.values()), _inputs(settings, sources, specification))
-    inherited = {each for finding in earlier for each in finding.fingerprints}
-    if commit:
-        inherited |= _seen_by_runs_before(settings, subject, merged.stages, commit, progress)
+    inherited: frozenset[str] = frozenset()
+    moved: Mapping[str, str] = {}
+    if base is not None:
+        moved = base.moved(merged.stages, sources)
+        inherited = base.fingerprints | moved.keys() | base.seen_by_runs(settings, subject, merged.stages, progress)
     judgement = judge(
         merged.stages, settings.verdict, settings.waivers, settings.today, inherited, merged.contradictions
     )
@@ -128,7 +122,7 @@ def run(
         parts=judgement.parts,
         waivers=judgement.waivers,
         contradictions=merged.contradictions,
-        changes=_changes(judgement.stages, before, inherited, commit) if before is not None else None,
+        changes=base.changes(judgement.stages, inherited, moved) if base is not None else None,
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
         mutation=mutation,
@@ -154,60 +148,6 @@ def _inputs(settings: Settings, sources: Sources, specification: Specification |
         specification=specification,
         policy_root=settings.policy_root,
     )
-
-
-def _changes(stages: Sequence[StageResult], before: AnalysisResult, inherited: Set[str], commit: str) -> Changes:
-    """What became of the findings that the static rules have at a revision; `inherited` are those that stood then."""
-    earlier = before.findings
-    now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
-    present = {each for finding in now for each in finding.fingerprints}
-    looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
-    gone = tuple(finding for finding in earlier if present.isdisjoint(finding.fingerprints))
-    added, stood = apart(now, inherited)
-    return Changes(
-        against=f"the source at {commit}",
-        new=tuple(added),
-        open=tuple(stood),
-        fixed=gone if looked else (),
-        cannot_tell=() if looked else gone,
-        precision=tuple(line for stage in stages for line in _precision_changes(stage, before)),
-    )
-
-
-def _precision_changes(stage: StageResult, before: AnalysisResult) -> tuple[str, ...]:
-    """What a change alters in the precision contract."""
-    return altered(before.contract, stage.details.contract) if isinstance(stage.details, StaticDetails) else ()
-
-
-def _analysed_at(settings: Settings, commit: str) -> AnalysisResult:
-    """What today's static rules find in the files of a git revision."""
-    from verifygate.static.engine import analyse
-
-    beside = [each for each in git.configuration_at(settings.root, commit) if _is_audited(each.path, settings)]
-    return analyse(Sources(_audited_at(settings, commit), configuration=beside), settings.static)
-
-
-def _audited_at(settings: Settings, commit: str) -> list[SourceFile]:
-    return [file for file in git.files_at(settings.root, commit) if _is_audited(file.path, settings)]
-
-
-def _is_audited(path: str, settings: Settings) -> bool:
-    inside = any(PurePosixPath(path).is_relative_to(source) for source in settings.sources)
-    return inside and not any(fnmatch(path, pattern) for pattern in settings.project.exclude)
-
-
-def _seen_by_runs_before(
-    settings: Settings, subject: Subject, stages: Sequence[StageResult], commit: str, progress: Progress
-) -> frozenset[str]:
-    """Fingerprints of findings that only a run shows, and that a run shows at the revision as well."""
-    alone = [each for stage in stages for each in stage.findings if each.witnesses == (Witness.RUN,)]
-    if not alone:
-        return frozenset()
-    from verifygate.execution.run_at_base import stood_before
-
-    progress(f"what runs alone show: did it stand at {commit[:12]}?")
-    with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
-        return stood_before(settings, subject, _audited_at(settings, commit), alone, Path(folder))
 
 
 def _run_stage(name: str, context: StageContext) -> StageResult:

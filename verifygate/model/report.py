@@ -73,6 +73,8 @@ class Changes(Model):
 
     precision: tuple[str, ...] = ()
     """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`."""
+    renamed: tuple[str, ...] = ()
+    """Files that have another path now: `train.py -> src/train.py`."""
 
     def groups(self) -> tuple[tuple[str, tuple[Finding, ...]], ...]:
         return ("new", self.new), ("open", self.open), ("fixed", self.fixed), ("cannot tell", self.cannot_tell)

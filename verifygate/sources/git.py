@@ -39,6 +39,32 @@ def resolve(root: Path, revision: str, option: str = "--since") -> str:
     return commit.decode().strip()
 
 
+def merge_base(root: Path, revision: str, option: str = "--since") -> str:
+    """The commit where the work of this tree left `revision`: what came there later is no change of this tree.
+
+    Raises UsageError, about `option`, where git knows no such revision, or no commit that both have.
+    """
+    commit = resolve(root, revision, option)
+    found = _git(root, "merge-base", "HEAD", commit)
+    if found is None:
+        shallow = (_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+        raise UsageError(
+            f"this tree and `{revision}` have no commit in common" + (" in this shallow clone" if shallow else ""),
+            where=option,
+            remedy="fetch the whole history: `fetch-depth: 0`, or `git fetch --unshallow`"
+            if shallow
+            else "name a revision that this tree comes from",
+        )
+    return found.decode().split()[0]
+
+
+def renames(folder: Path, commit: str) -> dict[str, str]:
+    """Files of a commit below `folder` that have another path in the working tree: old path -> new path."""
+    listed = _git(folder, "diff", "-M", "--diff-filter=R", "--name-status", "-z", "--relative", commit, "--", ".")
+    words = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
+    return {old: new for _, old, new in zip(words[0::3], words[1::3], words[2::3], strict=False)}
+
+
 def top(folder: Path, option: str) -> Path:
     """The root of the repository that a folder is in. Raises UsageError, about `option`, where there is none."""
     found = _git(folder, "rev-parse", "--show-toplevel")

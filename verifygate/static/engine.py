@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from verifygate.base.cpu_time import OFF, Timings
@@ -84,12 +85,14 @@ def analyse(
     with_constructs: bool = True,
     lets_go: bool = False,
     merged: bool = True,
+    known_as: Mapping[str, str] = MappingProxyType({}),
     timings: Timings = OFF,
 ) -> AnalysisResult:
     """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
 
     The list of constructs is for reports; whoever only wants findings saves it. `lets_go`: of large sources, only what
-    is looked at is held. Unless `merged`, each location is a finding of its own, whatever its cause.
+    is looked at is held. Unless `merged`, each location is a finding of its own, whatever its cause. A file of
+    `known_as` was renamed later: its findings have the fingerprints that they have under the path given there.
     Raises UsageError where a file that was let go of has changed when it is asked for.
     """
     asked = chosen(settings.select, settings.ignore)
@@ -113,7 +116,7 @@ def analyse(
                 analysis.program.let_go()
         matches = _matches(loaded, analysis, timings)
         causes: dict[str, Hashable] = {}
-        found = sorted(_findings(matches, sources, causes), key=lambda finding: finding.order)
+        found = sorted(_findings(matches, sources, causes, known_as), key=lambda finding: finding.order)
         kept, silenced, idle, problems = _suppress(found, written, set(loaded))
         kept, switched_off = _switch_off(kept, settings)
         silenced += switched_off
@@ -230,7 +233,9 @@ def _switch_off(
     return kept, silenced
 
 
-def _findings(matches: Matches, sources: Sources, causes: dict[str, Hashable]) -> Iterable[Finding]:
+def _findings(
+    matches: Matches, sources: Sources, causes: dict[str, Hashable], known_as: Mapping[str, str]
+) -> Iterable[Finding]:
     """A finding for each match. What causes several is noted under the fingerprint of each of them."""
     fingerprints = Fingerprints()
     for loaded, match in matches:
@@ -241,7 +246,7 @@ def _findings(matches: Matches, sources: Sources, causes: dict[str, Hashable]) -
             text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
         else:
             text = place.key
-        identity = fingerprints.next(rule.code, path, symbol, text)
+        identity = fingerprints.next(rule.code, known_as.get(path, path), symbol, text)
         if match.cause is not None:
             causes[identity] = match.cause
         yield Finding(

@@ -1,0 +1,97 @@
+"""What stood at the revision that a change is based on: its findings, also where code was renamed or moved since."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from verifygate.baseline import apart
+from verifygate.config.settings import Settings
+from verifygate.gate.moved_code import stood_elsewhere
+from verifygate.model import Changes, Outcome, StageResult, StaticDetails, Witness
+from verifygate.model.precision_contract import altered
+from verifygate.process.subject import Subject
+from verifygate.sources import git
+from verifygate.sources.tree import Sources
+
+if TYPE_CHECKING:
+    from verifygate.static.engine import AnalysisResult
+
+
+@dataclass(frozen=True)
+class BaseRevision:
+    """The audited files of a commit, and what today's static rules find in them."""
+
+    commit: str
+    sources: Sources
+    renamed: Mapping[str, str]
+    """Old path -> new path."""
+    analysed: AnalysisResult
+
+    @classmethod
+    def at(cls, settings: Settings, commit: str) -> BaseRevision:
+        """Read and analyse the files of a commit. Raises UsageError as the analysis of today's files does."""
+        from verifygate.static.engine import analyse
+
+        files = [each for each in git.files_at(settings.root, commit) if _is_audited(each.path, settings)]
+        beside = [each for each in git.configuration_at(settings.root, commit) if _is_audited(each.path, settings)]
+        sources, renamed = Sources(files, configuration=beside), git.renames(settings.root, commit)
+        return cls(commit, sources, renamed, analyse(sources, settings.static, known_as=renamed))
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        return frozenset(each for finding in self.analysed.findings for each in finding.fingerprints)
+
+    def moved(self, stages: Sequence[StageResult], now: Sources) -> dict[str, str]:
+        """Findings whose code was moved since: fingerprint today -> fingerprint at the revision."""
+        found = [finding for stage in stages for finding in stage.findings]
+        return stood_elsewhere(found, now, self.analysed.findings, self.sources, self.fingerprints)
+
+    def seen_by_runs(
+        self,
+        settings: Settings,
+        subject: Subject,
+        stages: Sequence[StageResult],
+        progress: Callable[[str], None],
+    ) -> frozenset[str]:
+        """Fingerprints of findings that only a run shows, and that a run shows at the revision as well."""
+        alone = [each for stage in stages for each in stage.findings if each.witnesses == (Witness.RUN,)]
+        if not alone:
+            return frozenset()
+        from verifygate.execution.run_at_base import stood_before
+
+        progress(f"what runs alone show: did it stand at {self.commit[:12]}?")
+        with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
+            return stood_before(settings, subject, self.sources, alone, Path(folder))
+
+    def changes(self, stages: Sequence[StageResult], inherited: Set[str], moved: Mapping[str, str]) -> Changes:
+        """What became of the revision's findings; `inherited` are the fingerprints that stood then."""
+        now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
+        present = {each for finding in now for each in finding.fingerprints} | set(moved.values())
+        looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
+        gone = tuple(each for each in self.analysed.findings if present.isdisjoint(each.fingerprints))
+        added, stood = apart(now, inherited)
+        return Changes(
+            against=f"the source at {self.commit}",
+            new=tuple(added),
+            open=tuple(stood),
+            fixed=gone if looked else (),
+            cannot_tell=() if looked else gone,
+            precision=tuple(line for stage in stages for line in self._precision_changes(stage)),
+            renamed=tuple(f"{old} -> {new}" for old, new in sorted(self.renamed.items())),
+        )
+
+    def _precision_changes(self, stage: StageResult) -> tuple[str, ...]:
+        """What a change alters in the precision contract."""
+        if not isinstance(stage.details, StaticDetails):
+            return ()
+        return altered(self.analysed.contract, stage.details.contract)
+
+
+def _is_audited(path: str, settings: Settings) -> bool:
+    inside = any(PurePosixPath(path).is_relative_to(source) for source in settings.sources)
+    return inside and not any(fnmatch(path, pattern) for pattern in settings.project.exclude)
