@@ -121,6 +121,48 @@ CASES = [
         ],
         id="yield from",
     ),
+    pytest.param(
+        """
+        @contextlib.contextmanager
+        def guarded(lock):
+            held = lock.grad
+            yield held
+
+        def resumed(path, lock):
+            if path:
+                with guarded(lock) as held:
+                    if held:
+                        return
+            optimizer.zero_grad()
+
+        def train(path, lock, loss):
+            resumed(path, lock)
+            loss.backward()
+        """,
+        ["start > zero_grad@11", "start > backward@15", "zero_grad@11 > backward@15"],
+        id="a manager without events whose body returns",
+    ),
+    pytest.param(
+        """
+        def guarded(locks):
+            for lock in locks:
+                held = lock.grad
+                yield held
+
+        def resumed(path, locks):
+            if path:
+                for held in guarded(locks):
+                    if held:
+                        return
+            optimizer.zero_grad()
+
+        def train(path, locks, loss):
+            resumed(path, locks)
+            loss.backward()
+        """,
+        ["start > zero_grad@11", "start > backward@15", "zero_grad@11 > backward@15"],
+        id="a loop over a generator without events that returns",
+    ),
 ]
 
 

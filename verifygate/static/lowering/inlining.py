@@ -39,7 +39,8 @@ def inline(callee: FunctionValue, call: ast.Call, here: Activation, at_yield: At
     pass_arguments(call, frame, here)
     outer, builder.jumps = builder.jumps, 0
     lower_function(Activation(frame, context, result=result, at_yield=at_yield))
-    builder.jumps = outer
+    # what leaves the callee leads to the end of the call; a body that is run at its `yield` may leave the caller
+    builder.jumps = outer + (builder.jumps if at_yield is not None else 0)
 
 
 def lower_function(here: Activation) -> None:

@@ -25,7 +25,8 @@ from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.contents import Row
 from verifygate.static.values.domain import Literal
 
-_LEAVING = ast.Return | ast.Raise
+_LEAVING = ast.Return | ast.Raise | ast.Yield | ast.YieldFrom
+"""What may leave a loop for good: at a `yield` the body of the caller is run, which may return."""
 _For = ast.For | ast.AsyncFor
 
 
