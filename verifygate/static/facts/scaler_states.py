@@ -59,7 +59,7 @@ class ScalerStates:
 
     def evidence(self, method: str, paths: Iterable[str]) -> Evidence | None:
         """What in some files keeps a scaler's state (`SAVING`), or restores it (`LOADING`): first what surely does."""
-        files = tuple(paths)
+        files = tuple(sorted(paths))
         found = [each for path in files for each in self._in_file(method, path)]
         if method == SAVING:
             found += (each for path in files for each in self._is_asked_for(path, files))
