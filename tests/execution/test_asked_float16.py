@@ -28,6 +28,8 @@ def check(result: StageResult, name: str = "execution.trace") -> Check:
         "trainer = Trainer(precision=16, max_epochs=1)",
         "accelerator = Accelerator(mixed_precision='fp16')",
         "arguments = TrainingArguments(output, fp16=True)",
+        "policy = MixedPrecisionPolicy(param_dtype=torch.float16, reduce_dtype=torch.float32)",
+        "policy = MixedPrecision(reduce_dtype=torch.float32, param_dtype=torch.half)",
     ],
 )
 def test_what_asks_for_float16(line: str) -> None:
@@ -46,6 +48,7 @@ def test_what_asks_for_float16(line: str) -> None:
         "trainer = Trainer(precision=32)",
         'accelerator = Accelerator(mixed_precision="bf16")',
         "arguments = TrainingArguments(output, fp16=False, bf16=True)",
+        "policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float16)",
         '# scaler = GradScaler("cuda")',
         '"""\nscaler = GradScaler()\n"""',
     ],

@@ -14,8 +14,10 @@ _ASKS = re.compile(
     rb"|\bfp16[ \t]*=[ \t]*True\b"
     rb"|\bprecision[ \t]*=[ \t]*(?:16\b|(?P<lightning>[\"'])16(?:-mixed)?(?P=lightning))"
     rb"|\bmixed_precision[ \t]*=[ \t]*(?P<accelerate>[\"'])fp16(?P=accelerate)"
+    rb"|\bMixedPrecision(?:Policy)?\((?:[^()]|\([^()]*\))*\bparam_dtype[ \t]*=[ \t]*(?:torch\.)?(?:float16|half)\b"
 )
-"""A scaler that may be live, and the settings by which Lightning, Accelerate and Hugging Face make one."""
+"""A scaler that may be live, the settings by which Lightning, Accelerate and Hugging Face make one, and policies of
+sharding in float16, which need one."""
 
 
 def asked_float16(sources: Sources) -> tuple[Place, ...]:

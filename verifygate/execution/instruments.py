@@ -19,6 +19,10 @@ from verifygate.process.subject import Completed, Subject
 PACKAGE = "verifygate_instruments"
 """The name of the copied folder, and of the package in the subject's process; `instrument/start.py` has it too."""
 TOLD = "told.jsonl"
+CHILDREN = "children"
+CHILDREN_VARIABLE = "VERIFYGATE_CHILDREN"
+MOST_CHILDREN = 256
+"""These three as `instrument/children.py` has them."""
 MAX_TOLD_BYTES = 16 * 1024 * 1024
 
 
@@ -66,23 +70,41 @@ def launch(
     python: Sequence[str] = (),
     env: dict[str, str] | None = None,
     cwd: Path | None = None,
+    follow: bool = False,
 ) -> Launched:
     """Run `script.py arguments...` or `-m module arguments...` with these instruments, installed in this order.
 
     `folder` is private to the run and empty; instruments write there. `python` are options of the interpreter.
+    `follow`: the Python processes that it starts have the instruments as well.
     Raises OSError where the interpreter cannot be started.
     """
     start = assemble(folder / "code")
     written = folder / "written"
     written.mkdir()
-    options = {"folder": str(written), "root": str(cwd or subject.root), "instruments": list(instruments)}
+    root = str(cwd or subject.root)
+    options = {"folder": str(written), "root": root, "instruments": list(instruments), "follow": follow}
     completed = subject.run(
         [*python, str(start), "launch", "--options", json.dumps(options), "--", *command],
         seconds=seconds,
         env=env,
         cwd=cwd,
     )
-    return Launched(completed, read_told(written / TOLD))
+    return Launched(completed, read_all_told(written))
+
+
+def read_all_told(written: Path) -> tuple[dict[str, Any], ...]:
+    """What was told in the process that was started, and after it what was told in those that it started itself."""
+    told = list(read_told(written / TOLD))
+    for child in children(written):
+        for one in read_told(child / TOLD):
+            told.append({"event": "testing", "id": one.get("section")} if one["event"] == "child" else one)
+    return tuple(told)
+
+
+def children(written: Path) -> list[Path]:
+    """The folders of the processes that the subject started and that imported torch, in the order of their start."""
+    folder = written / CHILDREN
+    return sorted(path for path in folder.iterdir() if path.is_dir())[:MOST_CHILDREN] if folder.is_dir() else []
 
 
 def read_told(path: Path) -> tuple[dict[str, Any], ...]:

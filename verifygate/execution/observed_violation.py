@@ -17,6 +17,7 @@ class Form(StrEnum):
     ENDED_RUN = "an inf ends the run"
     REFUSED_BACKWARD = "a framework refuses a backward that is not its own"
     BFLOAT16_GRADIENTS = "a scaler is given gradients in bfloat16"
+    SHARD_NORM = "a clip by the norm of a shard"
     LOST_REGION = "autocast is lost, and the scaler goes on"
 
 

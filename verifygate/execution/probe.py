@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -15,10 +16,11 @@ from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
-from verifygate.execution.instruments import Launched, launch
+from verifygate.execution.instruments import CHILDREN_VARIABLE, Launched, launch
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
-from verifygate.execution.recorded_trace import Trace, read_trace
+from verifygate.execution.ranks import compare, read_run, with_ranks
+from verifygate.execution.recorded_trace import Trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
@@ -31,6 +33,12 @@ from verifygate.sources.tree import Sources
 
 FLAGS = frozenset("-u -B -O -OO -E -s -S -I -q -v -b -bb -d -P".split())  # noqa: SIM905
 VALUED = frozenset({"-W", "-X"})
+SHEBANG = re.compile(
+    rb"#!(?P<path>/\S*/python[\d.]*)\s*\n"
+    rb"|#!/bin/sh\n'''exec' [\"']?(?P<long>/[^\"'\n]*/python[\d.]*)[\"']? "
+)
+"""How a Python script among an environment's programs begins; a path that is too long for the first line comes in the
+second."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +49,16 @@ class Command:
     python: tuple[str, ...]
     script: tuple[str, ...]
     """`train.py --lr 1`, or `-m train --lr 1`."""
+    is_installed: bool = False
+    """Whether the script is a launcher from an environment, such as torchrun, and no file of the user's."""
 
 
 def parsed(words: Sequence[str]) -> Command:
     """Take a command line apart. Raises UsageError where it does not start a Python script or module."""
     remedy = "write it as you would in a shell: verifygate probe -- python train.py"
     found = shutil.which(words[0]) if words else None
+    if found is not None and (interpreter := _interpreter_of(Path(found))) is not None:
+        return Command(interpreter, (), (found, *words[1:]), is_installed=True)
     if found is None or "python" not in Path(words[0]).name:
         what = f"`{words[0]}` is no Python interpreter that can be found" if words else "there is no command"
         raise UsageError(what, remedy=remedy)
@@ -66,6 +78,13 @@ def parsed(words: Sequence[str]) -> Command:
     return Command(Path(found).absolute(), tuple(options), script)
 
 
+def _interpreter_of(script: Path) -> Path | None:
+    """The interpreter of a Python script that an environment has among its programs: torchrun, accelerate."""
+    with script.open("rb") as file:
+        found = SHEBANG.match(file.read(1024))
+    return Path(os.fsdecode(found["path"] or found["long"])) if found else None
+
+
 def probe(
     command: Command,
     words: Sequence[str],
@@ -77,7 +96,8 @@ def probe(
 ) -> ProbeReport:
     """Run the command in `folder` (where the user is) under the recorder. Raises UsageError where it cannot start."""
     root = folder.resolve()
-    if command.script[0] != "-m" and not (script := Path(command.script[0]).resolve()).is_relative_to(root):
+    named = command.script[0] != "-m" and not command.is_installed
+    if named and not (script := Path(command.script[0]).resolve()).is_relative_to(root):
         root = script.parent
     recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
     instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
@@ -92,12 +112,14 @@ def probe(
                 folder=Path(private),
                 seconds=seconds,
                 python=command.python,
-                env={"PYTHONPATH": ""} | dict(os.environ),
+                env={"PYTHONPATH": ""}
+                | {name: value for name, value in os.environ.items() if name != CHILDREN_VARIABLE},
                 cwd=folder,
+                follow=True,
             )
         except OSError as error:
             raise UsageError(f"the interpreter cannot be started: {error.strerror}", where=words[0]) from error
-        trace = read_trace(Path(private, "written", "trace"))
+        trace = read_run(Path(private, "written"))
         scrubber = Scrubber(root, Path(private))
     return _report(words, launched, trace, scrubber, emulate_cuda=emulate_cuda)
 
@@ -110,12 +132,16 @@ def _report(
     whole = launched.completed.exit_code == 0 and not launched.completed.timed_out
     hits: list[tuple[str, ObservedViolation]] = []
     for section in trace.sections:
-        hits += [("", hit) for hit in (*judge.judge(section), *violations_of_the_run(section, trace, whole=whole))]
+        ended = whole and (section.process is None or section.process.ended)
+        hits += [("", hit) for hit in (*judge.judge(section), *violations_of_the_run(section, trace, whole=ended))]
+    ranks = compare(trace)
+    hits += ranks.hits
     if not whole and not launched.completed.timed_out:
         hits += [("", hit) for hit in _after_overflow(trace, launched, scrubber)]
     found = findings(hits, ownership)
     own = own_events(trace, ownership)
     seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
+    seen = with_ranks(seen, ranks, str)
     outcome, reason = _outcome(launched, seen, bool(found), scrubber)
     return ProbeReport(
         command=tuple(words),
@@ -214,7 +240,7 @@ def _no_step(counts: dict[str, int]) -> str:
     """Why no step was recorded: training elsewhere, or code that leaves each step out."""
     backwards = counts.get("backward", 0)
     if not backwards:
-        return "no optimizer step was recorded: training in child processes is not seen"
+        return "no optimizer step was recorded: a child process that is forked, or has another environment, is not seen"
     after = f"no optimizer step was recorded after {counted(backwards, 'backward')}"
     if "optimizer" not in counts:
         return f"{after}: no optimizer of torch.optim was made"

@@ -22,6 +22,7 @@ def text(report: ProbeReport) -> str:
         ("steps", _steps(trace)),
         ("loss scale", _scale(trace)),
         ("half precision", _share(trace)),
+        *(("ranks", line) for line in _ranks(trace)),
         ("events", f"{trace.events} judged" + (f", {trace.dropped} dropped" if trace.dropped else "")),
     ]
     width = max(len(label) for label, _ in rows)
@@ -34,6 +35,16 @@ def text(report: ProbeReport) -> str:
         lines += ["", *_breach(finding)]
     lines += ["", _last(report)]
     return "\n".join(lines)
+
+
+def _ranks(trace: TraceSummary) -> list[str]:
+    """What each rank did, one line a rank."""
+    lines = []
+    for rank in trace.ranks:
+        scale = f", scale {rank.scale_last:g}" if rank.scale_last is not None else ""
+        norm = f", last clip by norm {rank.norm_last:.6g}" if rank.norm_last is not None else ""
+        lines.append(f"{rank.rank} of {rank.world}: {counted(rank.steps, 'step')}, {rank.skipped} skipped{scale}{norm}")
+    return lines
 
 
 def _steps(trace: TraceSummary) -> str:

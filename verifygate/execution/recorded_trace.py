@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,20 @@ class Event:
         return str(self.fields.get("raised", ""))
 
 
+@dataclass(frozen=True)
+class Process:
+    """A process of the run that trained."""
+
+    number: int
+    """In the order of their start; 0 is the one that the gate started."""
+    rank: int | None = None
+    """None where the process was no rank among others."""
+    world: int = 1
+    """How many ranks there were."""
+    ended: bool = True
+    """Whether it came to its end."""
+
+
 @dataclass
 class Section:
     """A stretch of a run that is judged by itself: one test, or all of a script."""
@@ -59,6 +73,8 @@ class Section:
     name: str = ""
     events: list[Event] = field(default_factory=list)
     dropped: int = 0
+    process: Process | None = None
+    """The process that did it, where the subject started it; None for the one that the gate started."""
 
     def gaps(self) -> Iterator[tuple[Event, bool]]:
         """The events in order, each with whether events are missing right before it."""
@@ -80,6 +96,8 @@ class Trace:
     """Empty where the process died before its end."""
     sample: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    rank: dict[str, Any] = field(default_factory=dict)
+    """Which rank the process was; empty where it was alone."""
 
     @property
     def events(self) -> Iterator[Event]:
@@ -93,16 +111,42 @@ class Trace:
         return self.places.get(place, ()) if isinstance(place, int) else ()
 
 
-def read_trace(folder: Path) -> Trace:
+@dataclass(frozen=True)
+class Bases:
+    """What the numbers of a process are counted from, so that those of several processes differ."""
+
+    optimizers: int = 0
+    scalers: int = 0
+    places: int = 0
+
+    @classmethod
+    def of(cls, *known: Mapping[int, object]) -> Bases:
+        """Those for a process that comes after others, of which these are known: optimizers, scalers, places."""
+        return cls(*(max(each, default=0) for each in known))
+
+    def renumbered(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A fact or an event, with the numbers of what it refers to."""
+        for name, base in (("optimizer", self.optimizers), ("scaler", self.scalers)):
+            if isinstance(row.get(name), int):
+                row[name] += base
+        for name in ("optimizers", "shared", "inf"):
+            if isinstance(row.get(name), list):
+                row[name] = [int(each) + self.optimizers for each in row[name]]
+        if row.get("at"):
+            row["at"] += self.places
+        return row
+
+
+def read_trace(folder: Path, bases: Bases | None = None) -> Trace:
     """Read the files in `folder`, as far as they are whole; an empty trace where there are none."""
-    trace = Trace()
+    trace, bases = Trace(), bases or Bases()
     files = [folder / name for name in ("facts.jsonl", "head.jsonl", "tail-0.jsonl", "tail-1.jsonl")]
     if sum(file.stat().st_size for file in files if file.is_file()) > MAX_BYTES:
         trace.problems.append("its files are larger than the recorder makes them")
         return trace
     for fact in _lines(files[0]):
         try:
-            _take(trace, fact)
+            _take(trace, bases.renumbered(fact), bases)
         except (KeyError, TypeError, ValueError):
             trace.problems.append("a line that the recorder did not write")
     rows = sorted((row for file in files[1:] for row in _lines(file) if isinstance(row.get("n"), int)), key=_number)
@@ -118,21 +162,23 @@ def read_trace(folder: Path) -> Trace:
             continue
         if not trace.sections:
             trace.sections.append(section)
-        section.events.append(_event(row, trace))
+        section.events.append(_event(bases.renumbered(row), trace))
     if trace.sections and (made := trace.totals.get("events")):
         trace.sections[-1].dropped += max(0, int(made) - before)
     return trace
 
 
-def _take(trace: Trace, fact: dict[str, Any]) -> None:
+def _take(trace: Trace, fact: dict[str, Any], bases: Bases) -> None:
     match fact["kind"]:
         case "place":
             frames = tuple(Frame(str(path), str(symbol), int(line)) for path, symbol, line in fact["frames"])
-            trace.places[int(fact["id"])] = frames
+            trace.places[int(fact["id"]) + bases.places] = frames
         case "optimizer":
-            trace.optimizers[int(fact["id"])] = fact
+            trace.optimizers[int(fact["id"]) + bases.optimizers] = fact
         case "scaler":
-            trace.scalers[int(fact["id"])] = fact
+            trace.scalers[int(fact["id"]) + bases.scalers] = fact
+        case "rank":
+            trace.rank = fact
         case "totals":
             trace.totals = fact
         case "sample":

@@ -176,6 +176,11 @@ RULES: dict[Violation, RunRule] = {
         "`{text}` computed binary cross entropy under CUDA autocast, which refuses it",
         "use `binary_cross_entropy_with_logits` on the outputs before the sigmoid",
     ),
+    Violation.SHARDED_NEEDS_SHARDED_SCALER: RunRule(
+        _H,
+        "the scaler of `{text}` skipped a step in one rank while another rank took it: the shards drift apart",
+        "use `torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler`, which asks all ranks",
+    ),
     Violation.HALF_PARAMETERS_WITH_SCALER: RunRule(
         _C,
         "`{text}` was given parameters in float16, whose gradients cannot be unscaled",
@@ -208,6 +213,11 @@ FORMS: dict[Form, RunRule] = {
         _C,
         "`{text}` was given gradients in bfloat16, which no CUDA device can unscale",
         "leave the parameters in float32, or train without a scaler: bfloat16 has float32's range",
+    ),
+    Form.SHARD_NORM: RunRule(
+        _H,
+        "`{text}` clipped by the norm of each rank's own shard: the ranks divided by different numbers",
+        "clip with the model's own `clip_grad_norm_`, which asks all ranks",
     ),
     Form.LOST_REGION: RunRule(
         _H,

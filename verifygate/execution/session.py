@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.config.settings import ExecutionSettings
-from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
+from verifygate.execution.instruments import PACKAGE, assemble, read_all_told
 from verifygate.execution.stream import Record, read_stacks, read_stream
 from verifygate.process.subject import UNLIMITED, Completed, Limits, Subject
 
@@ -83,7 +83,7 @@ def run_pytest(
     private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}", "-o", "faulthandler_timeout=0"]
     if instruments:
         private = ["-p", INSTRUMENTS_PLUGIN, *private]
-        wanted = {"folder": str(written), "root": str(subject.root), "instruments": list(instruments)}
+        wanted = {"folder": str(written), "root": str(subject.root), "instruments": list(instruments), "follow": True}
         env[INSTRUMENTS_VARIABLE] = json.dumps(wanted)
     deadline = time.monotonic() + seconds
     completed = subject.run(
@@ -98,7 +98,7 @@ def run_pytest(
     record.standing, over = read_stacks(folder / STACKS)
     record.last_seconds = max(0.0, deadline - record.last_start)
     record.test_limit = test_seconds if over else None
-    return Session(command, completed, record, data, written, read_told(written / TOLD))
+    return Session(command, completed, record, data, written, read_all_told(written))
 
 
 def limits_of(settings: ExecutionSettings) -> Limits:

@@ -12,7 +12,7 @@ from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
-from verifygate.execution.recorded_trace import read_trace
+from verifygate.execution.ranks import compare, read_run, with_ranks
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.run_violations import violations_of_the_run
@@ -53,24 +53,27 @@ def recorder(*, emulated: bool = False) -> tuple[str, dict[str, Any]]:
 
 def judged(session: Session, account: Account, sources: Sources, static: StaticSettings) -> Recorded:
     """Read the record and judge it. What the static rules are told to leave out is left out here as well."""
-    trace = read_trace(session.written / "trace")
+    trace = read_run(session.written)
     relative = account.scrubber.inside
     passed = {one.test.id for one in account.judged if one.test.outcome in ("passed", "xfailed", "xpassed")}
     judge = OrderJudge(trace)
     hits: list[tuple[str, ObservedViolation]] = []
-    tests = 0
+    tests: set[str] = set()
     for section in trace.sections:
         if not section.name:
             continue  # what happened before the first test belongs to none
-        tests += any(event.kind in ("autocast", "scale") for event in section.events)
         test = account.scrubber.identity(section.name)
+        if any(event.kind in ("autocast", "scale") for event in section.events):
+            tests.add(test)
         found = (*judge.judge(section), *violations_of_the_run(section, trace, whole=False))
         # What raised in a test that passed was expected to.
         hits += [(test, hit) for hit in found if not (test in passed and (hit.shown.raised or hit.blamed.raised))]
+    ranks = compare(trace)
+    hits += [(account.scrubber.identity(name), hit) for name, hit in ranks.hits if name]
     ownership = Ownership(sources, relative)
     kept = [each for each in findings(hits, ownership) if _is_wanted(each, static)]
-    seen = summary(trace, judge.visits, relative).model_copy(update={"own": own_events(trace, ownership)})
-    return Recorded(seen, tuple(kept), tests)
+    seen = with_ranks(summary(trace, judge.visits, relative), ranks, account.scrubber.identity)
+    return Recorded(seen.model_copy(update={"own": own_events(trace, ownership)}), tuple(kept), len(tests))
 
 
 def trace_check(
@@ -147,7 +150,7 @@ def _judgement(
     if not on:
         return Status.NOT_APPLICABLE, "turned off by `execution.recorder = false`"
     low = "; ".join(dict.fromkeys(line for run in runs for line in run.summary.not_float32))
-    if not any(file.mentions_amp for file in sources) and not low:
+    if not any(file.mentions_amp for file in sources) and not low and not unseen:
         return Status.NOT_APPLICABLE, "no audited file mentions AMP"
     if grave:
         return Status.FAIL, _named(grave)

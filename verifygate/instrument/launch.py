@@ -12,6 +12,7 @@ The options are one JSON object:
     folder       where the instruments may write; it exists, and it is private to this run
     root         the project's root: frames of files below it count as the project's own
     instruments  [[name, {its own options}], ...], installed in this order; the names are those of INSTRUMENTS
+    follow       whether the Python processes that the subject starts have the instruments too (children.py)
 
 **What an instrument is.** A module of this package with `install(options: dict, tell: Callable) -> None`. It is called
 once, in the process of the subject, after torch was imported and before the statement that imported it goes on; so it
@@ -62,6 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     tell = teller(Path(options["folder"], TOLD))
     tell("launched", python=sys.version.split()[0])
     install_with_torch(options, tell)
+    if options.get("follow"):
+        importlib.import_module(f"{__package__}.children").follow(options)
     try:
         run(command)
     except SystemExit as end:
@@ -90,25 +93,29 @@ def teller(path: Path) -> Tell:
 
 def install_with_torch(options: dict[str, Any], tell: Tell) -> None:
     """Install the instruments as soon as torch is there: now, or when somebody imports it."""
-    wanted = options["instruments"]
-    if not wanted:
-        return
+    if options["instruments"]:
+        when_imported("torch", lambda: install(options, tell))
+
+
+def install(options: dict[str, Any], tell: Tell) -> None:
+    """Install the instruments now."""
     common = {"folder": options["folder"], "root": options["root"]}
+    for name, own in options["instruments"]:
+        try:
+            module = importlib.import_module(f"{__package__}.{INSTRUMENTS[name]}")
+            module.install({**common, **own}, tell)
+        except Exception as error:
+            tell("not-installed", instrument=name, error=f"{type(error).__name__}: {_first_line(error)}")
+        else:
+            tell("installed", instrument=name, torch=sys.modules["torch"].__version__)
 
-    def install() -> None:
-        for name, own in wanted:
-            try:
-                module = importlib.import_module(f"{__package__}.{INSTRUMENTS[name]}")
-                module.install({**common, **own}, tell)
-            except Exception as error:
-                tell("not-installed", instrument=name, error=f"{type(error).__name__}: {_first_line(error)}")
-            else:
-                tell("installed", instrument=name, torch=sys.modules["torch"].__version__)
 
-    if "torch" in sys.modules:
-        install()
+def when_imported(name: str, call: Callable[[], None]) -> None:
+    """Call a function once a module is there: now, or when somebody has imported it."""
+    if name in sys.modules:
+        call()
     else:
-        sys.meta_path.insert(0, _AfterImport("torch", install))
+        sys.meta_path.insert(0, _AfterImport(name, call))
 
 
 class _AfterImport:

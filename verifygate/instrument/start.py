@@ -18,13 +18,18 @@ PACKAGE = "verifygate_instruments"
 """The name under which the subject's process knows this folder."""
 
 
-def main(module: str, *arguments: str) -> int:
-    """Load the package and call `main(arguments)` of its module."""
+def load() -> None:
+    """Make the package known, as a whole: its modules import each other by its name."""
     spec = importlib.util.spec_from_file_location(PACKAGE, HERE / "__init__.py", submodule_search_locations=[str(HERE)])
     assert spec is not None  # noqa: S101 - the file stands beside this one
     assert spec.loader is not None  # noqa: S101
     sys.modules[PACKAGE] = package = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(package)
+
+
+def main(module: str, *arguments: str) -> int:
+    """Load the package and call `main(arguments)` of its module."""
+    load()
     return int(importlib.import_module(f"{PACKAGE}.{module}").main(arguments))
 
 

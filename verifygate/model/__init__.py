@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from verifygate.model.recorded_trace import Island as Island
     from verifygate.model.recorded_trace import LowPrecision as LowPrecision
     from verifygate.model.recorded_trace import OwnEvents as OwnEvents
+    from verifygate.model.recorded_trace import RankSummary as RankSummary
     from verifygate.model.recorded_trace import ScaleChange as ScaleChange
     from verifygate.model.recorded_trace import StepOrder as StepOrder
     from verifygate.model.recorded_trace import TraceSummary as TraceSummary
@@ -119,7 +120,8 @@ _NAMES = {
     "stage_result": "Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",
-    "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit",
+    "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents RankSummary ScaleChange StepOrder TraceSummary "
+    "Visit",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -94,6 +94,21 @@ class OwnEvents(Model):
     """Every order in which it took a step."""
 
 
+class RankSummary(Model):
+    """What one rank of several did: a process of its own."""
+
+    test: str = ""
+    """The test that started it; empty in a probe."""
+    rank: int
+    world: int
+    """How many ranks there were."""
+    steps: int
+    skipped: int
+    scale_last: float | None = None
+    norm_last: float | None = None
+    """The last norm that it clipped by."""
+
+
 class TraceSummary(Model):
     """One recorded run, in numbers."""
 
@@ -124,5 +139,7 @@ class TraceSummary(Model):
     """What a person should know and no rule is about."""
     visits: tuple[Visit, ...] = ()
     own: OwnEvents | None = None
+    ranks: tuple[RankSummary, ...] = ()
+    """The ranks that trained together, where the run had some; all of their events are counted above."""
     problems: tuple[str, ...] = ()
     """What went wrong with the recorder itself."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shlex
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +22,9 @@ MOST_PARALLEL = 4
 PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "-o", "addopts=")
 
 EMULATION = "emulate_cuda"
+
+TAKEN = re.compile(r"EADDRINUSE|address already in use", re.IGNORECASE)
+"""What the system says of a port that somebody listens at, in torch's errors and in Python's."""
 
 Event = dict[str, Any]
 Place = tuple[str, int]
@@ -76,6 +82,12 @@ class Seen:
         return None if well else end
 
     @property
+    def has_no_address(self) -> bool:
+        """Whether it failed because something else, another run of the same script say, listened at its port."""
+        error = self.error
+        return error is not None and TAKEN.search(str(error.get("message", ""))) is not None
+
+    @property
     def ending(self) -> str:
         """How the run ended, in words."""
         end = self.error
@@ -93,11 +105,25 @@ class Seen:
 def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: int = MOST_PARALLEL) -> list[Seen]:
     """Run the jobs, all forked from one process of the subject's interpreter, and return what each told.
 
+    Jobs run side by side, each with a free port as `MASTER_PORT`. Those of a script that names a port itself find it
+    taken; they run again, one after the other.
     `folder` is private to this call and made here. Raises EntryError for a command that cannot be run, OSError where
     the interpreter cannot be started.
     """
+    seen = _run_forked(subject, jobs, folder, parallel)
+    crowded = [at for at, each in enumerate(seen) if each.has_no_address]
+    if crowded and len(jobs) > 1:
+        alone = folder / "alone"
+        alone.mkdir()
+        for at, each in zip(crowded, _run_forked(subject, [jobs[at] for at in crowded], alone, 1), strict=True):
+            seen[at] = each
+    return seen
+
+
+def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: int) -> list[Seen]:
     code = assemble(folder / "code").parent.parent
     asked: list[dict[str, Any]] = []
+    ports = _free_ports(len(jobs))
     written = []
     for number, job in enumerate(jobs):
         own, told = folder / f"run{number}", folder / f"told{number}"
@@ -111,7 +137,7 @@ def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: i
                 "folder": str(told),
                 "seconds": job.seconds,
                 "instruments": [[name, dict(options)] for name, options in job.instruments],
-                "env": {"TMPDIR": str(own)},
+                "env": {"TMPDIR": str(own), "MASTER_PORT": str(ports[number])},
             }
         )
     parallel = max(1, min(parallel, os.cpu_count() or 1))
@@ -121,6 +147,15 @@ def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: i
     limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
     subject.run(["-m", f"{PACKAGE}.oracle.fork_server", str(orders)], seconds=limit, python_path=[code])
     return [Seen(read_told(path), path.parent) for path in written]
+
+
+def _free_ports(number: int) -> list[int]:
+    """Ports of this host that nobody listens at, each another one."""
+    with contextlib.ExitStack() as stack:
+        bound = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for each in bound:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in bound]
 
 
 def words(command: str, temporary: Path) -> list[str]:

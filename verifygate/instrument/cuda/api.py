@@ -208,9 +208,9 @@ def _eager(gaps: Gaps) -> Callable[..., Any]:
     def compiled(model: Any = None, **kwargs: Any) -> Any:
         if model is None:
             return lambda function: compiled(function, **kwargs)
-        gaps("torch.compile")
         if not isinstance(model, torch.nn.Module):
-            return model
+            return gaps.wrap("torch.compile", model)  # packages compile functions that nobody calls
+        gaps("torch.compile")
         from torch._dynamo.eval_frame import DisableContext, OptimizedModule
 
         return OptimizedModule(model, DisableContext())

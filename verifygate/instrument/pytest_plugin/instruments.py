@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from .. import children
 from ..launch import TOLD, Tell, install_with_torch, teller
 from ..start import PACKAGE
 
@@ -43,17 +44,20 @@ class Sections:
         recorder: Any = sys.modules.get(f"{PACKAGE}.recorder.install")
         if recorder is not None and recorder.current is not None:
             recorder.current.begin(identity if event == "testing" else "")
+        children.name_section(identity if event == "testing" else "")
         self._tell(event, id=identity)
 
 
 def _open() -> Sections | None:
-    """Take the instructions out of the environment, so that neither the tests nor their children see them."""
+    """Take the instructions out of the environment; what children are told instead is where they may write."""
     instructions = os.environ.pop(VARIABLE, "")
     if not instructions:
         return None
     given = json.loads(instructions)
     tell = teller(Path(given["folder"], TOLD))
     install_with_torch(given, tell)
+    if given.get("follow"):
+        children.follow(given)
     return Sections(tell)
 
 

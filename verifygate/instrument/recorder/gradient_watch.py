@@ -146,7 +146,8 @@ class GradientWatch:
         listed = isinstance(parameters, list | tuple)
         tracks = self.recording.tracks.with_parameters(parameters) if listed else []
         limit = argument(arguments, keywords, "max_norm")
-        return self._clipped("norm", tracks, len(parameters) if listed else None, limit)
+        norm = argument(arguments, keywords, "total_norm", 2)
+        return self._clipped("norm", tracks, len(parameters) if listed else None, limit, norm)
 
     def _clip_value(self, arguments: Arguments, _keywords: Keywords) -> After | None:
         if sys._getframe(3).f_code.co_name != "clip_grad_value_" or not self._enters("clip"):
@@ -154,8 +155,9 @@ class GradientWatch:
         gradients = [gradient for group in arguments[0] for gradient in group]
         return self._clipped("value", self.recording.tracks.with_gradients(gradients), len(gradients), None)
 
-    def _clipped(self, kind: str, tracks: list[Track], count: int | None, limit: Any) -> After:
+    def _clipped(self, kind: str, tracks: list[Track], count: int | None, limit: Any, norm: Any = None) -> After:
         self.recording.notice_touched(tracks)
+        size = self.recording.value(norm) if type(norm) is torch.Tensor and norm.dim() == 0 else None
         number = float(limit) if isinstance(limit, int | float) else None
         endless = number == float("inf")
 
@@ -171,6 +173,7 @@ class GradientWatch:
                 optimizers=[track.index for track in tracks],
                 tensors=count,
                 endless=endless or None,
+                norm=size,
                 raised=error_name(raised),
             )
 

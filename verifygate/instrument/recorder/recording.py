@@ -40,6 +40,7 @@ class Recording:
         self.tracks = Tracks(self._readable)
         self.names = ParameterNames()
         self.steps = 0
+        self._rank_told = False
         self.inside: list[str] = []
         """The recorded calls that are running: those of torch that call each other tell of the outer one only."""
         self.stepping: list[tuple[Any, FrameType]] = []
@@ -79,6 +80,15 @@ class Recording:
                 trace = trace.tb_next
             where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
             self.journal.fact("recorder-error", error=f"{type(error).__name__}: {error}"[:300], where=where)
+
+    def _tell_rank(self) -> None:
+        """Which rank of how many this process is, as soon as a step finds it among others."""
+        distributed = torch.distributed
+        if not self._rank_told and distributed.is_available() and distributed.is_initialized():
+            self._rank_told = True
+            world = distributed.get_world_size()
+            if world > 1:
+                self.journal.fact("rank", rank=distributed.get_rank(), world=world)
 
     def totals(self) -> None:
         """What was only counted; told at the end of the process."""
@@ -149,6 +159,7 @@ class Recording:
                 dtypes=dict(dtypes),
                 **self.names.of(track.parameters),
                 read=track.is_read,
+                flattened=any(getattr(parameter, "_fsdp_flattened", False) for parameter in track.parameters) or None,
                 at=self.places.here(),
             )
             self.tell("optimizer", optimizer=track.index, empty=track.is_empty)
@@ -186,6 +197,7 @@ class Recording:
     def count_step(self, kind: str, track: Track | None, **fields: object) -> None:
         """Tell of a step. An optimizer that drops its gradients itself leaves them `empty`."""
         empty = (track is not None and track.is_empty) or None
+        self._tell_rank()
         self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
         self.steps += 1
         if self.sampler is not None and self.active:

@@ -74,7 +74,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.fsdp import Sharding
@@ -94,6 +94,7 @@ RULE = Rule(
     summary="a sharded model with the plain GradScaler, or with torch's clip over its part of the gradients",
     remedy="use `ShardedGradScaler`, and clip with `model.clip_grad_norm_(max_norm)`",
     words=("GradScaler", "clip_grad"),
+    witnesses=(Witness.STATIC, Witness.RUN),
     beside=(rf"{_CLASS}(?:\(| as|,|(?<=\({_CLASS})|(?<== {_CLASS})(?!\.))",),
     proof="rank-agreement",
 )
