@@ -8,6 +8,7 @@ paths of which neither leads through the other are assumed to name different mod
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from enum import StrEnum
 
 from verifygate.base.records import record, replace
@@ -52,12 +53,17 @@ class ParameterSet:
             return Overlap.UNKNOWN
         if self.is_whole and all(any(_leads_to(mine, each) for mine in self.roots) for each in other.roots):
             return Overlap.WITHIN
-        mine, theirs = self.roots | self.held, other.roots | other.held
-        shares = any(_leads_to(one, each) or _leads_to(each, one) for one in mine for each in theirs)
-        return Overlap.SOME if shares else Overlap.NONE
+        if _meet(self.roots, other.roots | other.held) or _meet(self.held, other.roots):
+            return Overlap.SOME
+        # what both were made of may be a module, or the arguments of the command line
+        return Overlap.UNKNOWN if _meet(self.held, other.held) else Overlap.NONE
 
     def __or__(self, other: ParameterSet) -> ParameterSet:
         return ParameterSet(self.roots | other.roots, self.is_whole and other.is_whole, self.held | other.held)
+
+
+def _meet(some: Iterable[AccessPath], others: Iterable[AccessPath]) -> bool:
+    return any(_leads_to(one, each) or _leads_to(each, one) for one in some for each in others)
 
 
 def _leads_to(whole: AccessPath, part: AccessPath) -> bool:
