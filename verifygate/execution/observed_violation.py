@@ -18,6 +18,8 @@ class Form(StrEnum):
     REFUSED_BACKWARD = "a framework refuses a backward that is not its own"
     BFLOAT16_GRADIENTS = "a scaler is given gradients in bfloat16"
     LOST_REGION = "autocast is lost, and the scaler goes on"
+    ZERO_DIVISION = "an optimizer's eps is zero in the dtype of its weights"
+    NONFINITE_STEP = "half weights take a step that is not finite"
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from verifygate.model.recorded_trace import StepOrder as StepOrder
     from verifygate.model.recorded_trace import TraceSummary as TraceSummary
     from verifygate.model.recorded_trace import Visit as Visit
+    from verifygate.model.recorded_trace import WeightUpdates as WeightUpdates
     from verifygate.model.report import Changes as Changes
     from verifygate.model.report import Provenance as Provenance
     from verifygate.model.report import Reason as Reason
@@ -119,7 +120,7 @@ _NAMES = {
     "stage_result": "Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",
-    "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit",
+    "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit WeightUpdates",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
