@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -105,15 +106,13 @@ def audit(
     return report
 
 
+def page(root: Path) -> str:
+    return (root / "reports" / "execution.md").read_text()
+
+
 def findings(report: dict[str, Any]) -> list[tuple[str, str, str]]:
     lines = [(each["rule"], each["certainty"], each["snippet"]) for s in report["stages"] for each in s["findings"]]
     return [line for line in lines if line[0].startswith("AMP")]
-
-
-def updates(report: dict[str, Any]) -> list[dict[str, Any]]:
-    (execution,) = [stage for stage in report["stages"] if stage["stage"] == "execution"]
-    rows: list[dict[str, Any]] = execution["details"]["trace"]["updates"]
-    return rows
 
 
 def test_bfloat16_weights_that_do_not_move_block(tmp_path: Path) -> None:
@@ -121,10 +120,9 @@ def test_bfloat16_weights_that_do_not_move_block(tmp_path: Path) -> None:
 
     assert report["verdict"] == "BLOCK"
     assert findings(report) == [("AMP701", "certain", "optimizer.step()")]
-    (row,) = updates(report)
-    assert (row["optimizer"], row["dtype"]) == ("AdamW", "bfloat16")
-    assert row["lost"] > 0.9 * row["movable"] > 0.8 * row["reached"]
-    assert "of the updates were lost" in (tmp_path / "reports" / "execution.md").read_text()
+    told = re.search(r"AdamW, parameter group 0, bfloat16.* ([\d.]+)% of the updates were lost", page(tmp_path))
+    assert told is not None
+    assert float(told[1]) > 90.0
 
 
 def test_float16_weights_with_adams_eps_block(tmp_path: Path) -> None:

@@ -189,7 +189,11 @@ def lost_updates(event: Event) -> str:
     if (movable := fields.get("movable")) and (lost := fields.get("lost")) is not None:
         return f"{words}{lost / movable:.0%} of the updates were lost that float32 would have kept"
     reached = fields["reached"]
-    return f"{words}{fields['unchanged'] / reached:.0%} of what had a gradient stayed" if reached else f"{words}no gradient"
+    return (
+        f"{words}{fields['unchanged'] / reached:.0%} of what had a gradient stayed"
+        if reached
+        else f"{words}no gradient"
+    )
 
 
 _WORDS = {
