@@ -120,7 +120,8 @@ _NAMES = {
     "stage_result": "Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",
-    "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit WeightUpdates",
+    "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents ScaleChange StepOrder TraceSummary Visit "
+    "WeightUpdates",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -195,7 +195,7 @@ class Recording:
         if track is not None:
             track.marks = track.look()
 
-    def count_step(self, kind: str, track: Track | None, **fields: object) -> None:
+    def count_step(self, kind: str, track: Track | None, **fields: Any) -> None:
         """Tell of a step. An optimizer that drops its gradients itself leaves them `empty`."""
         empty = (track is not None and track.is_empty) or None
         self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
