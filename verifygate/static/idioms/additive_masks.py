@@ -1,4 +1,4 @@
-"""Masks that are added to scores: a multiple of zeros and ones in half, and lowest numbers that are added to each other."""
+"""Masks that are added to scores: multiples of zeros and ones in half, and lowest numbers added to each other."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _is_cast_to_half(
 ) -> bool:
     """Whether a cast that is written out made it half; arithmetic with numbers leaves it so."""
     function = frame.function
-    expr = _defined(expr, function) if function is not None else expr
+    expr = _defined(expr, function)
     if steps > _DEPTH:
         return False
     match expr:
@@ -144,7 +144,7 @@ def _is_lowest(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
 
 def _is_limit(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     """Whether it is `torch.finfo(dtype).min`, of half."""
-    expr = _defined(expr, frame.function) if frame.function is not None else expr
+    expr = _defined(expr, frame.function)
     match expr:
         case ast.Attribute(attr="min", value=ast.Call(func=func, args=[dtype])) if last_name(func) == "finfo":
             return _names_half(dtype, frame, analysis, HALVES, like=False)
