@@ -159,17 +159,29 @@ def test_tests_that_step_half_weights_are_never_called_free_of_amp(stepped: tupl
     assert (check.status, check.actual) == (status, said)
 
 
+OWN = """
+class Own(torch.optim.SGD):
+    def step(self, closure=None):
+        return super().step(closure)
+"""
+
+
 def test_half_precision_without_a_region_is_said(probe: Probe):
-    """Float32 weights by casts of the model's own are judged; what half weights lose is not, and the report says so."""
+    """Float32 weights by casts of the model's own are judged; so is what half weights lose, where that is known."""
     text = _half_loop(LOOP).replace("half()", "bfloat16()").replace("scaler.scale(loss)", "loss")
     text = text.replace("scaler.step(optimizer)", "optimizer.step()").replace("    scaler.update()\n", "")
     text = text.replace('scaler = torch.amp.GradScaler("cpu", init_scale=64.0)', "")
     report = probe(text)
     said = "no autocast region: a sharding policy, or casts of the model's own, made the half precision"
     assert (report["outcome"], report["reason"]) == ("clean", said)
-    report = probe(text.replace("Half()", "Half().bfloat16()").replace("randn(8, 6)", "randn(8, 6).bfloat16()"))
+    text = text.replace("Half()", "Half().bfloat16()").replace("randn(8, 6)", "randn(8, 6).bfloat16()")
+    report = probe(text)
+    assert report["trace"]["updates"][0]["steps"] >= 4
+    assert "what their updates lose" not in report["reason"]
+    assert "import torch\n" in text
+    report = probe(text.replace("torch.optim.SGD(", "Own(").replace("import torch\n", f"import torch\n{OWN}", 1))
     assert report["outcome"] == "NOT MEASURED"
-    assert report["reason"].endswith("the weights are in low precision, and what their updates lose is not judged")
+    assert report["reason"].endswith("the weights are in low precision, and what their updates lose is not known")
 
 
 @pytest.mark.parametrize(

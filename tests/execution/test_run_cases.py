@@ -20,7 +20,7 @@ from verifygate.sources.tree import Sources
 
 pytest.importorskip("torch")
 CASES = Path(__file__).parent / "cases"
-MODULES = ("order", "gan", "regions", "forwards", "writes")
+MODULES = ("order", "gan", "regions", "forwards", "writes", "weights")
 NAMED = re.compile(r"^def ([a-z]\w*)\(w\)|# (AMP\d+)$", re.MULTILINE)
 Expected = dict[str, set[tuple[str, int]]]
 
@@ -83,7 +83,7 @@ def test_every_kind_of_event_is_recorded(trace: Trace):
         *("scaler.state_dict", "scaler.load_state_dict", "save", "loader"),
         *("optimizer", "optimizer.step", "scheduler.step", "zero_grad"),
         *("backward", "grad", "clip", "touched", "written", "bounded", "autocast", "autocast.exit"),
-        *("loss", "overflow", "handed", "forward"),
+        *("loss", "overflow", "handed", "forward", "updates", "nonfinite"),
     }
 
 

@@ -19,6 +19,8 @@ class Form(StrEnum):
     BFLOAT16_GRADIENTS = "a scaler is given gradients in bfloat16"
     SHARD_NORM = "a clip by the norm of a shard"
     LOST_REGION = "autocast is lost, and the scaler goes on"
+    ZERO_DIVISION = "an optimizer's eps is zero in the dtype of its weights"
+    NONFINITE_STEP = "half weights take a step that is not finite"
 
 
 @dataclass(frozen=True)

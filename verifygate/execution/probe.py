@@ -225,8 +225,10 @@ def _nothing_to_judge(launched: Launched, seen: TraceSummary) -> str:
     if not counts.get("autocast") and not counts.get("scale"):
         hint = f" ({off}; --emulate-cuda runs it)" if off else ""
         neither = f"neither autocast nor a live scaler was in use in {counted(seen.steps, 'step')}"
+        if seen.not_float32 and (not seen.updates or any(one.lost is None for one in seen.updates)):
+            return f"{neither}: the weights are in low precision, and what their updates lose is not known{hint}"
         if seen.not_float32:
-            return f"{neither}: the weights are in low precision, and what their updates lose is not judged{hint}"
+            return ""
         return "" if _casts_by_itself(seen) else f"{neither}{hint}"
     return ""
 

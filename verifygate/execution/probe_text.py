@@ -28,6 +28,7 @@ def text(report: ProbeReport) -> str:
     width = max(len(label) for label, _ in rows)
     lines = [f"{label:{width}}  {value}" for label, value in rows]
     lines += [f"not float32: {line}" for line in trace.not_float32]
+    lines += [f"updates: {one.in_words}" for one in trace.updates]
     if trace.low_precision is not None:
         lines += _islands(trace.low_precision)
     lines += [f"note: {remark}" for remark in trace.remarks]

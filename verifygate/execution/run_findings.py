@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from verifygate.base.counts import counted
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.recorded_trace import Event, Frame
 from verifygate.execution.run_rules import FORMS, RULES
@@ -170,10 +171,29 @@ def described(event: Event) -> str:
             words = f"clip of {fields.get('tensors')} tensors"
         case "scaler.step" if fields.get("stepped") is False:
             words = "scaler.step, skipped"
+        case "updates":
+            words = lost_updates(event)
+        case "nonfinite":
+            gradients = "finite" if fields.get("gradients") else "inf or NaN"
+            words = f"weights inf or NaN after step {event.step + 1}, gradients {gradients}"
         case "update" if (scale := fields.get("scale")) is not None:
             words = f"update, scale {scale:g}"
     words += " (by hand)" if fields.get("by_hand") else ""
     return f"{words}, raised {event.raised}" if event.raised else words
+
+
+def lost_updates(event: Event) -> str:
+    """What became of the updates of weights in half, in the sampled steps."""
+    fields = event.fields
+    words = f"steps of {fields.get('dtype')} weights, {counted(fields['steps'], 'sample')}: "
+    if (movable := fields.get("movable")) and (lost := fields.get("lost")) is not None:
+        return f"{words}{lost / movable:.0%} of the updates were lost that float32 would have kept"
+    reached = fields["reached"]
+    return (
+        f"{words}{fields['unchanged'] / reached:.0%} of what had a gradient stayed"
+        if reached
+        else f"{words}no gradient"
+    )
 
 
 _WORDS = {

@@ -166,6 +166,11 @@ RULES: dict[Violation, RunRule] = {
         "`{text}` made a scaler that did not do what was asked for",
         'give the device type by its name: `torch.amp.GradScaler("cuda", enabled=...)`',
     ),
+    Violation.EPSILON_UNDERFLOW: RunRule(
+        _M,
+        "`{text}` made float16 weights inf or NaN, and the eps of the optimizer is zero in float16",
+        "keep the weights in float32 and compute under autocast, or use an eps above 6e-8",
+    ),
     Violation.MASK_OVERFLOW: RunRule(
         _H,
         "a constant of `{text}` is beyond 65504, the largest float16: it raised, or became inf",
@@ -185,6 +190,11 @@ RULES: dict[Violation, RunRule] = {
         _C,
         "`{text}` was given parameters in float16, whose gradients cannot be unscaled",
         "leave the parameters in float32: autocast casts what it needs",
+    ),
+    Violation.LOW_PRECISION_WEIGHTS: RunRule(
+        _H,
+        "`{text}` left most of its weights in half precision as they were: rounding took the updates away",
+        "keep the weights in float32 and compute under autocast, or use an optimizer that rounds stochastically",
     ),
 }
 
@@ -218,6 +228,16 @@ FORMS: dict[Form, RunRule] = {
         _H,
         "`{text}` clipped by the norm of each rank's own shard: the ranks divided by different numbers",
         "clip with the model's own `clip_grad_norm_`, which asks all ranks",
+    ),
+    Form.ZERO_DIVISION: RunRule(
+        _H,
+        "`{text}` made float16 weights inf or NaN out of finite gradients: the eps of the optimizer is zero in float16",
+        "keep the weights in float32 and compute under autocast, or use an eps above 6e-8",
+    ),
+    Form.NONFINITE_STEP: RunRule(
+        _H,
+        "`{text}` stepped float16 weights on gradients that were inf or NaN: no scaler was there to skip the step",
+        "keep the weights in float32, compute under autocast, and step by a `torch.amp.GradScaler`",
     ),
     Form.LOST_REGION: RunRule(
         _H,

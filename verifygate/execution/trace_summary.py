@@ -9,10 +9,11 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.execution.recorded_trace import Event, Trace
-from verifygate.model import Island, LowPrecision, ScaleChange, TraceSummary, Visit
+from verifygate.model import Island, LowPrecision, ScaleChange, TraceSummary, Visit, WeightUpdates
 
 SCALES = 200
 VISITS = 2000
+GROUPS = 50
 LOW = ("float16", "bfloat16")
 COLLAPSED = 1.0
 """torch's documentation: a scale below 1 says that something is wrong."""
@@ -49,6 +50,7 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
         low_precision=sampled,
         not_sampled="" if sampled else str(trace.sample.get("why_not") or "no steps were sampled"),
         not_float32=not_float32(trace, trace.optimizers),
+        updates=_updates(events, trace),
         remarks=tuple(_remarks(events, trace)),
         visits=_visits(visits, relative),
         problems=tuple(trace.problems),
@@ -135,6 +137,40 @@ def not_float32(trace: Trace, optimizers: Iterable[int]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))
 
 
+def _updates(events: list[Event], trace: Trace) -> tuple[WeightUpdates, ...]:
+    """The sampled steps of equal parameter groups together."""
+    alike: dict[tuple[str, int, str], list[Event]] = {}
+    for event in events:
+        if event.kind == "updates":
+            key = (_optimizer(event, trace), int(event.fields["group"]), str(event.fields["dtype"]))
+            alike.setdefault(key, []).append(event)
+    rows = []
+    for (optimizer, group, dtype), same in sorted(alike.items()):
+        known = all("lost" in event.fields for event in same)
+        count = {
+            name: sum(int(event.fields.get(name, 0)) for event in same)
+            for name in ("steps", "reached", "unchanged", "movable", "lost")
+        }
+        rows.append(
+            WeightUpdates(
+                optimizer=optimizer,
+                group=group,
+                dtype=dtype,
+                tensors=max(int(event.fields["tensors"]) for event in same),
+                steps=count["steps"],
+                reached=count["reached"],
+                unchanged=count["unchanged"],
+                movable=count["movable"] if known else None,
+                lost=count["lost"] if known else None,
+            )
+        )
+    return tuple(rows[:GROUPS])
+
+
+def _optimizer(event: Event, trace: Trace) -> str:
+    return next((str(trace.optimizers.get(number, {}).get("type")) for number in event.optimizers()), "")
+
+
 def _remarks(events: list[Event], trace: Trace) -> list[str]:
     """What is no violation of a rule, and still worth a word."""
     remarks = []
@@ -149,6 +185,9 @@ def _remarks(events: list[Event], trace: Trace) -> list[str]:
             "bfloat16 ran on a CUDA device that has none of its own (compute capability below 8.0): its share of low "
             "precision saves memory there, and no time; float16 with a scaler does"
         )
+    for event in events:
+        if event.kind == "nonfinite":
+            remarks.append(f"the weights of {_optimizer(event, trace)} were inf or NaN after step {event.step + 1}")
     in_half = not trace.sample.get("operations", {}).keys().isdisjoint(LOW)
     if scaler_steps and not in_half and not any(event.kind == "autocast" for event in events):
         remarks.append("a live scaler stepped, and autocast was never on")
@@ -160,7 +199,7 @@ def _remarks(events: list[Event], trace: Trace) -> list[str]:
             )
     if trace.totals.get("compiled"):
         remarks.append("torch.compile was in use: autocast regions inside compiled code are not seen")
-    return remarks
+    return list(dict.fromkeys(remarks))
 
 
 def _longest_skip(steps: list[Event]) -> int:

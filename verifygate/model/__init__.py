@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from verifygate.model.recorded_trace import StepOrder as StepOrder
     from verifygate.model.recorded_trace import TraceSummary as TraceSummary
     from verifygate.model.recorded_trace import Visit as Visit
+    from verifygate.model.recorded_trace import WeightUpdates as WeightUpdates
     from verifygate.model.report import Changes as Changes
     from verifygate.model.report import Provenance as Provenance
     from verifygate.model.report import Reason as Reason
@@ -121,7 +122,7 @@ _NAMES = {
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",
     "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents RankSummary ScaleChange StepOrder TraceSummary "
-    "Visit",
+    "Visit WeightUpdates",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

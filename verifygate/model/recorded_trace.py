@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verifygate.base.counts import counted
 from verifygate.model.base import Model
 
 
@@ -109,6 +110,43 @@ class RankSummary(Model):
     """The last norm that it clipped by."""
 
 
+class WeightUpdates(Model):
+    """What sampled steps did to the weights in half precision of one parameter group."""
+
+    optimizer: str
+    group: int
+    """Counted from 0."""
+    dtype: str
+    tensors: int
+    steps: int
+    """Sampled steps, of all optimizers of this kind together."""
+    reached: int
+    """Sampled elements with a gradient that is not zero, over all these steps."""
+    unchanged: int
+    """Those of them that a step left bit for bit as they were."""
+    movable: int | None = None
+    """Those that the same step would have moved in float32; None where that is not known."""
+    lost: int | None = None
+    """Those of these that stayed."""
+
+    @property
+    def lost_share(self) -> float | None:
+        """The share of updates that rounding took away; None where it is not known."""
+        return self.lost / self.movable if self.movable and self.lost is not None else None
+
+    @property
+    def in_words(self) -> str:
+        """One line for a person."""
+        head = f"{self.optimizer}, parameter group {self.group}, {self.dtype}, {counted(self.steps, 'sampled step')}"
+        if not self.reached:
+            return f"{head}: no gradient"
+        stayed = f"{head}: {self.unchanged / self.reached:.1%} of the elements with a gradient stayed as they were"
+        if self.movable is None:
+            return f"{stayed}; what float32 would have moved is not known of this optimizer"
+        moved = f"{stayed}, float32 would have moved {self.movable / self.reached:.1%}"
+        return moved if self.lost_share is None else f"{moved}: {self.lost_share:.1%} of the updates were lost"
+
+
 class TraceSummary(Model):
     """One recorded run, in numbers."""
 
@@ -135,6 +173,8 @@ class TraceSummary(Model):
     """Why there is no low-precision share, where there is none."""
     not_float32: tuple[str, ...] = ()
     """Parameters of optimizers that are no float32: `SGD: 4 of 4 tensors float16`."""
+    updates: tuple[WeightUpdates, ...] = ()
+    """What steps did to weights in half precision; float32 weights lose nothing, and have no row."""
     remarks: tuple[str, ...] = ()
     """What a person should know and no rule is about."""
     visits: tuple[Visit, ...] = ()

@@ -4,6 +4,7 @@
     autocast    the outermost enabled region of each thread, entered and left; nested regions are counted
     gradients   backward (and what its root descends from), autograd.grad, clips, zero_grad, writes by the project's
                 own code
+    weights     updates that half precision loses, inf and NaN in half weights: of a few steps, when a section ends
     the rest    optimizer and scheduler steps, torch.save, DataLoader iterations
 
 An event tells what happened, where in the project, in which step, and under which autocast. A value is read from a
@@ -22,6 +23,7 @@ from .recording import Recording
 from .region_watch import RegionWatch
 from .scaler_watch import ScalerWatch
 from .step_watch import StepWatch
+from .update_watch import UpdateWatch
 from .write_watch import WriteWatch
 
 current: Recording | None = None
@@ -38,6 +40,7 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
     current = recording = Recording(options)
     if options.get("sample"):
         recording.sampler = Sampler(recording)
+    recording.updates = UpdateWatch(recording)
     steps = StepWatch(recording)
     scalers, gradients = ScalerWatch(recording, steps), GradientWatch(recording, steps)
     for watch in (steps, scalers, RegionWatch(recording), gradients, ForwardWatch(recording)):

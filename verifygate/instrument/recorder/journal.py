@@ -47,15 +47,15 @@ class Journal:
         if self._told <= MAX_FACTS and os.getpid() == self._owner:
             os.write(self._facts, _line({"kind": kind, **fields}))
 
-    def event(self, kind: str, fields: dict[str, object]) -> int:
-        """Write an event, and return its number."""
+    def event(self, kind: str, fields: dict[str, object], *, kept: bool = False) -> int:
+        """Write an event, and return its number. One to be `kept` is written where others are dropped; it is rare."""
         with self._lock:
             self.number += 1
             if os.getpid() == self._owner:
                 if self._left <= 0:
                     self._turn()
                 self._left -= 1
-                if self._left >= 0:
+                if self._left >= 0 or kept:
                     self._kept += 1
                     os.write(self._events, _line({"n": self.number, "e": kind, **fields}))
             return self.number

@@ -71,7 +71,7 @@ class Sampler:
     def _begin(self) -> None:
         if compiles():
             self.why_not = "torch.compile is in use: a sample would run other code"
-        elif any(not type(mode).__module__.startswith(f"{_INSTRUMENTS}.") for mode in _modes()):
+        elif other_modes():
             self.why_not = "the project has a dispatch mode of its own around its steps"
         else:
             self._mode = _Mode(self)
@@ -162,6 +162,11 @@ def _modes() -> list[Any]:
 
     emulation = f"{_INSTRUMENTS}.cuda.tensors"
     return [mode for mode in _get_current_dispatch_mode_stack() if type(mode).__module__ != emulation]
+
+
+def other_modes() -> bool:
+    """Whether a dispatch mode of the subject would see what an instrument computes."""
+    return any(not type(mode).__module__.startswith(f"{_INSTRUMENTS}.") for mode in _modes())
 
 
 def flops_of(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> int | None:

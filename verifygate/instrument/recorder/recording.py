@@ -51,6 +51,8 @@ class Recording:
         """Regions inside others, or disabled ones, by what they are."""
         self.writes: Any = None
         """The watch over the project's own writes to gradients."""
+        self.updates: Any = None
+        """The watch over what steps do to weights in half precision."""
         self.has_scaler = False
         """Whether a scaler that is switched on was made."""
         self.sampler: Any = None
@@ -59,8 +61,8 @@ class Recording:
         os.register_at_fork(after_in_child=self._stop)
         atexit.register(self.totals)
 
-    def tell(self, kind: str, **fields: object) -> int:
-        """One event, with what every event has; returns its number."""
+    def tell(self, kind: str, *, kept: bool = False, **fields: object) -> int:
+        """One event, with what every event has; returns its number. `kept`: also where there is no room any more."""
         if not self.active:
             return 0
         if self.writes is not None:
@@ -68,7 +70,8 @@ class Recording:
         told: dict[str, object] = {"at": self.places.here(), "step": self.steps, **fields}
         if autocast := self.autocast():
             told["autocast"] = autocast
-        return self.journal.event(kind, {name: value for name, value in told.items() if value is not None})
+        given = {name: value for name, value in told.items() if value is not None}
+        return self.journal.event(kind, given, kept=kept)
 
     def failed(self, error: Exception) -> None:
         """An error of the recorder's own: told, and kept from the subject."""
@@ -92,6 +95,7 @@ class Recording:
 
     def totals(self) -> None:
         """What was only counted; told at the end of the process."""
+        self._end_of_section()
         self.journal.fact(
             "totals",
             events=self.journal.number,
@@ -105,6 +109,7 @@ class Recording:
 
     def begin(self, name: str) -> None:
         """A section of its own begins: a test. What is left over from before it says nothing about it."""
+        self._end_of_section()
         self.steps = 0
         self.inside.clear()
         self.stepping.clear()
@@ -112,6 +117,13 @@ class Recording:
         for track in self.tracks:
             track.marks = track.look()
         self.journal.begin(name)
+
+    def _end_of_section(self) -> None:
+        if self.updates is not None and self.active:
+            try:
+                self.updates.flush()
+            except Exception as error:
+                self.failed(error)
 
     def _stop(self) -> None:
         self.active = False
@@ -194,7 +206,7 @@ class Recording:
         if track is not None:
             track.marks = track.look()
 
-    def count_step(self, kind: str, track: Track | None, **fields: object) -> None:
+    def count_step(self, kind: str, track: Track | None, **fields: Any) -> None:
         """Tell of a step. An optimizer that drops its gradients itself leaves them `empty`."""
         empty = (track is not None and track.is_empty) or None
         self._tell_rank()

@@ -51,6 +51,7 @@ class StepWatch:
                 if track is not None:
                     self.recording.notice_touched([track])
                     self._look_for_reads(track)
+            self.recording.updates.before(optimizer, nested=bool(self.recording.stepping))
             self.recording.stepping.append((optimizer, frame))
         except Exception as error:
             self.recording.failed(error)
@@ -77,6 +78,7 @@ class StepWatch:
                 track = self.recording.track(optimizer)
                 if track is not None:
                     self.recording.notice_touched([track])
+                self.recording.updates.closure_ended(optimizer)
             except Exception as error:
                 self.recording.failed(error)
             self.recording.stepping = running
@@ -119,6 +121,7 @@ class StepWatch:
         try:
             while self.recording.stepping and self.recording.stepping.pop()[0] is not optimizer:
                 pass
+            self.recording.updates.after(optimizer)
             if not self.is_running():
                 track = self.recording.track(optimizer)
                 self.recording.remember(track)

@@ -18,7 +18,7 @@ _POWERS = frozenset({"exp", "exp2", "pow", "float_power", "reciprocal", "logspac
 _BOUNDED = frozenset({"sin", "cos", "polar", "softmax", "sigmoid", "tanh", "long", "int"})
 """What gives numbers that half precision holds well, or whole ones."""
 _PRODUCTS = frozenset({"outer", "ger", "einsum", "matmul", "mul", "bmm", "mm"})
-_OWN_CASTS = frozenset({"_apply", "to", "half", "bfloat16"})
+OWN_CASTS = frozenset({"_apply", "to", "half", "bfloat16"})
 
 
 @record(eq=False)
@@ -32,7 +32,7 @@ class FrequencyBuffer:
 def frequency_buffers(made: Class, analysis: Analysis, depth: int = _DEPTH) -> Iterator[FrequencyBuffer]:
     """The frequencies in the objects of a class and in their parts, which its constructor makes."""
     methods = [method for each in analysis.evaluator.linearised(made) for method in each.methods.values()]
-    if any(method.name in _OWN_CASTS for method in methods):
+    if any(method.name in OWN_CASTS for method in methods):
         return  # it casts itself in a way of its own
     for method in methods:
         if method.name != "__init__":
@@ -40,12 +40,12 @@ def frequency_buffers(made: Class, analysis: Analysis, depth: int = _DEPTH) -> I
         for call in method.calls:
             if last_name(call.func) == "register_buffer" and (name := _of_frequencies(call, method, methods)):
                 yield FrequencyBuffer(name, Location(method, call))
-        for part in _parts(method, analysis) if depth else ():
+        for part in parts(method, analysis) if depth else ():
             if part is not made:
                 yield from frequency_buffers(part, analysis, depth - 1)
 
 
-def _parts(constructor: Function, analysis: Analysis) -> set[Class]:
+def parts(constructor: Function, analysis: Analysis) -> set[Class]:
     """The classes of modules whose objects a constructor makes."""
     frame = analysis.evaluator.root_frame(constructor)
     return {
@@ -65,7 +65,7 @@ def _of_frequencies(call: ast.Call, constructor: Function, methods: list[Functio
             pass
         case _:
             return ""
-    nodes = list(_with_definitions(given, constructor))
+    nodes = list(with_definitions(given, constructor))
     called = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
     powers = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in nodes)
     if "arange" not in called or called & _BOUNDED or not (powers or called & _POWERS):
@@ -94,7 +94,7 @@ def _multiplies(method: Function, name: str) -> bool:
     return False
 
 
-def _with_definitions(expr: ast.expr, function: Function) -> Iterator[ast.AST]:
+def with_definitions(expr: ast.expr, function: Function) -> Iterator[ast.AST]:
     """The nodes of an expression and of what its names are bound to, however far back in the function."""
     queue, seen = [expr], set[str]()
     while queue:

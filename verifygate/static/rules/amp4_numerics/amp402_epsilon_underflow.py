@@ -6,7 +6,8 @@ region, where the result goes into a logarithm, a division or a root. And an upp
 float16, as in `clamp(chances, 1e-4, 1 - 1e-4)`, where one minus the result goes there, or a sigmoid is kept from both.
 
 Also the eps of an Adam or the like (1e-8 if none is given) over float16 parameters, unless a scaler steps them, which
-raises, or the optimizer is told `fused`: where the gradient is zero, it divides zero by zero.
+raises, or the optimizer is told `fused`: where the gradient is zero, it divides zero by zero. A run in which weights
+become NaN by it shows the same, with high severity.
 
 ## Why is this bad
 `1e-8` is zero in float16, so the guard guards nothing: the logarithm of a sigmoid that has underflowed is -inf, a

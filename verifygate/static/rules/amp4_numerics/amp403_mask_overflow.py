@@ -7,6 +7,10 @@ one by operators that keep the dtype. The output of a layer that is not known is
 function of the project that does no more with it, or be an attribute of the class; the region may be a framework's:
 of apex, or of one that is given a precision.
 
+Also, never as certain and with medium severity: a mask that a cast made half, times such a constant, which is added to
+a half tensor (`scores + (1 - mask.half()) * -1e9` adds -inf); and two masks of the lowest half that are added, whose
+sum is -inf where both apply. A mask that stays float32 is right: the sum is float32 then.
+
 ## Why is this bad
 65504 is the largest float16. `-1e9` is the usual constant for masked attention scores, and works until somebody
 switches AMP on.
@@ -14,7 +18,7 @@ switches AMP on.
 ## What happens at run time
 `masked_fill`, `clamp` and `full_like` raise (torch 2.13; `at::Half` before):
 `RuntimeError: value cannot be converted to type c10::Half without overflow`. `torch.where` and an assignment by a mask
-are silent and give inf, of which a softmax over a row that is masked whole makes NaN.
+are silent and give inf, of which a softmax over a row that is masked whole makes NaN. So do products and sums.
 
 ## Example
 ```python
@@ -74,6 +78,7 @@ from verifygate.static.facts.delegation import WORDS
 from verifygate.static.facts.dtype_lattice import FLOAT16_MAX, Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
 from verifygate.static.facts.tensor_dtypes import UNKNOWN_LAYERS
+from verifygate.static.idioms.additive_masks import added_masks
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -88,6 +93,9 @@ _LARGE = (
 _LIMIT = r"finfo\((?:[^()\n]*\b(?:float(?:32|64)?|double|single)|(?!\w*dtype\b)\w*)\)\.m(?:ax|in)"
 """The largest or smallest number of a type that is written out, or is a constant's; not of a tensor's own dtype."""
 _FILLS = r"def \w*(?:fill|masked)\w*\((?=(?:(?!\n(?:def|class) )[\s\S])*?masked_fill)"
+_LOWEST = r"finfo\((?:[\w.\[\]]*dtype|torch\.(?:b?float16|half))\)\.min"
+"""The lowest number of half, or of a tensor's own dtype."""
+_FACTOR = r"\*\s*\(?-\s*\d[\d.]*e\d|\de\+?\d+\s*\*"
 _LARGE_ITEM = (
     r"\](?<![\"']\])\s*=\s*[-+]?\s*(?:[\d.]+[eE]\+?\d|\d[\d_]{4,}|\d+\s*\*\*|(?!None\b)[A-Za-z_]\w*\s*(?:#|\n|\Z))"
 )
@@ -101,8 +109,8 @@ RULE = Rule(
     remedy="use `torch.finfo(x.dtype).min`, or compute in float32 there",
     words=("autocast", *WORDS),
     beside=(
-        rf"{_LARGE}|{_FILLS}|{_LIMIT}",
-        rf"masked_fill|clamp|full_like|fill_\(|new_full|where\(|{_LARGE_ITEM}",
+        rf"{_LARGE}|{_FILLS}|{_LIMIT}|{_LOWEST}",
+        rf"masked_fill|clamp|full_like|fill_\(|new_full|where\(|{_LARGE_ITEM}|{_FACTOR}|{_LOWEST}",
         r"import\b(?:[^\n\\]|\\\n)*torch|from\b(?:[^\n\\]|\\\n)*torch|import\s*\([^)]*torch",
     ),
     witnesses=(Witness.STATIC, Witness.RUN),
@@ -144,6 +152,31 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 f"`{statement_text(place)}`: float16 ends at 65504",
                 certain=sure and certain and not silent,
                 steps=((region, "the region"), (place, "the constant")),
+            )
+    yield from _added(analysis)
+
+
+def _added(analysis: Analysis) -> Iterator[Match]:
+    """Masks that become -inf where they are added."""
+    written = re.compile(f"{_FACTOR}|{_LOWEST}".encode())
+    summing = {module for module in analysis.modules if written.search(module.file.data)}
+    for function in analysis.functions:
+        if function.module not in summing:
+            continue
+        for each in added_masks(function, analysis):
+            if (under := _region(each.node, function, analysis)) is None:
+                continue
+            place, mask = Location(function, each.node), Location(function, each.mask)
+            what = "the lowest half twice is -inf" if each.twice else "the mask is half, and float16 ends at 65504"
+            yield Match(
+                place,
+                f"`{statement_text(place)}`: {what}, and a softmax over a row that is masked whole is NaN",
+                certain=False,
+                severity=Severity.MEDIUM,
+                steps=((under[0], "the region"), (mask, "the mask")),
+                remedy="join the masks by `|` or `&` and fill once with `torch.finfo(x.dtype).min`"
+                if each.twice
+                else "",
             )
 
 

@@ -7,7 +7,10 @@ Reports
   go beyond what the dtype tells apart (256 in bfloat16, 2048 in float16), or where the source does not say how far they
   go;
 - a cast of a whole model to half that also rounds a table of frequencies: a buffer that is worked out from `arange` by
-  powers, exponentials or quotients, and is multiplied with something later.
+  powers, exponentials or quotients, and is multiplied with something later;
+- a cast of a whole model to half that also rounds a parameter which begins as logarithms of whole numbers and is
+  exponentiated later, as the decay rates of a state space model are (medium, likely), or the layer that chooses among
+  experts (low, likely), unless the same function makes that layer float32 again.
 
 ## Why is this bad
 From 256 on bfloat16 has only every second whole number, from 512 on every fourth. Neighbours become one position, and
@@ -53,7 +56,8 @@ No fix: what is made of the numbers may have to be cast where it meets half tens
 ## What it cannot see
 Dtypes that come from a configuration. Numbers that are worked out before the cast, of which it cannot tell whether they
 are large. Frequencies that are recomputed in each forward are left alone, and so are tables of sines and cosines, which
-half precision holds well enough.
+half precision holds well enough. In files without a word of AMP, experts in a list of another name, and layers that
+normalise: what their weights lose in half, AMP701 tells of all weights.
 
 ## References
 - https://github.com/huggingface/transformers/pull/29285
@@ -67,12 +71,17 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.idioms.frequency_buffers import FrequencyBuffer, frequency_buffers
+from verifygate.static.idioms.rounded_parts import RoundedPart, is_brought_back, rounded_parts
 from verifygate.static.idioms.trained_parameters import model_of
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import ExternalResult, Frame, Object
+
+_COUNTED_IN_HALF = (
+    r"arange\([^\n]*dtype=[^\n]*(?:float16|half)|arange\([^\n]*\)\.(?:half|bfloat16)\(|arange\([^\n]*dtype=\w+\.dtype"
+)
 
 RULE = Rule(
     code="AMP703",
@@ -81,9 +90,7 @@ RULE = Rule(
     summary="positions, time steps or frequencies are rounded to half precision",
     remedy="make and keep them in float32, and cast what is worked out from them",
     words=(),
-    beside=(
-        r"arange\([^\n]*dtype=[^\n]*(?:float16|half)|arange\([^\n]*\)\.(?:half|bfloat16)\(|arange\([^\n]*dtype=\w+\.dtype",
-    ),
+    beside=(rf"{_COUNTED_IN_HALF}|_log\b ?=|Parameter\([^\n]*\blog\(|\bexperts\b",),
     proof="told-of-the-same",
 )
 
@@ -198,8 +205,31 @@ def _models(function: Function, analysis: Analysis) -> Iterator[Match]:
         buffers = [
             each for value in values if isinstance(value, Object) for each in frequency_buffers(value.made, analysis)
         ]
+        place = Location(function, call)
         if buffers:
-            yield _rounded(Location(function, call), buffers[0], cast[0].sure and len(values) == 1, analysis)
+            yield _rounded(place, buffers[0], cast[0].sure and len(values) == 1, analysis)
+            continue
+        parts = [each for value in values if isinstance(value, Object) for each in rounded_parts(value.made, analysis)]
+        for part in sorted(parts, key=lambda each: each.router)[:1]:
+            if not is_brought_back(part, place, analysis):
+                yield _changed(place, part)
+
+
+def _changed(place: Location, part: RoundedPart) -> Match:
+    """A part that is computed in half from here on."""
+    what = (
+        f"the layer `{part.name}`, which chooses experts: near ties are chosen by rounding"
+        if part.router
+        else f"the logarithms in `{part.name}`: what is exponentiated is off by as much as they are large"
+    )
+    return Match(
+        place,
+        f"`{statement_text(place)}` rounds {what}",
+        certain=False,
+        severity=Severity.LOW if part.router else Severity.MEDIUM,
+        steps=((part.place, "the part"), (place, "the cast")),
+        remedy="keep this part in float32, or cast the other layers one by one",
+    )
 
 
 def _rounded(place: Location, buffer: FrequencyBuffer, sure: bool, analysis: Analysis) -> Match:
