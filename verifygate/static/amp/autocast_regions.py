@@ -18,7 +18,6 @@ from verifygate.static.syntax.exit_stacks import stacked
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import Frame
 
-
 Opens = Callable[[ast.expr, Frame], Region | None]
 """Gives the region that entering an expression opens, or None."""
 
