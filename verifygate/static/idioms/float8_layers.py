@@ -1,4 +1,4 @@
-"""Find the layers that compute in float8: those that regions of Transformer Engine run, and those that are converted."""
+"""Find the layers that compute in float8: which regions of Transformer Engine run, and which are converted."""
 
 from __future__ import annotations
 
