@@ -11,6 +11,7 @@ from verifygate.base.cpu_time import OFF, Timings
 from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.model import NotFollowed
 from verifygate.static.amp.autocast_regions import WrittenRegions
+from verifygate.static.amp.float8_regions import PACKAGE, Float8Regions
 from verifygate.static.amp.roles import Roles
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations
@@ -166,6 +167,13 @@ class Analysis:
         return RegionCoverage(
             self.roles, self.written_regions, self.call_graph, self.import_graph, self.enclosing, self.modules
         )
+
+    @shared
+    def float8_coverage(self) -> RegionCoverage:
+        """Which functions run inside a region of Transformer Engine."""
+        some = any(PACKAGE.encode() in file.data for file in self.program.sources)
+        regions = WrittenRegions(self.modules if some else [], self.roles, Float8Regions(self.evaluator).opened_by)
+        return RegionCoverage(self.roles, regions, self.call_graph, self.import_graph, self.enclosing, self.modules)
 
     @shared
     def configuration(self) -> ConfiguredPrecision:

@@ -7,7 +7,7 @@ through calls, too; rules about variables, devices and contexts need only what i
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from verifygate.base.records import record
@@ -17,6 +17,9 @@ from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.exit_stacks import stacked
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import Frame
+
+Opens = Callable[[ast.expr, Frame], Region | None]
+"""Gives the region that entering an expression opens, or None."""
 
 
 @record(eq=False, slots=False)
@@ -61,10 +64,11 @@ class WrittenRegion:
 
 
 class WrittenRegions:
-    """The regions of some modules, enclosing ones first."""
+    """The regions of some modules, enclosing ones first; those of another kind than autocast's by what opens them."""
 
-    def __init__(self, modules: list[Module], roles: Roles) -> None:
+    def __init__(self, modules: list[Module], roles: Roles, opened_by: Opens | None = None) -> None:
         self.roles = roles
+        self._region = opened_by or roles.region
         self.all = [region for module in modules for region in self._of_module(module)]
 
     @property
@@ -96,7 +100,7 @@ class WrittenRegions:
         open_regions = [outer] if outer else []
         for node in function.withs:
             for context, may_be_left in (*((item.context_expr, False) for item in node.items), *stacked(node)):
-                region = self.roles.region(context, self.frame(function))
+                region = self._region(context, self.frame(function))
                 if region is None or (may_be_left and not region.active):
                     continue
                 if may_be_left:
@@ -110,7 +114,7 @@ class WrittenRegions:
         """The region that a decorator opens; `custom_fwd(cast_inputs=torch.float32)` opens a float32 island."""
         cast = next((word.value for word in decorator.keywords if word.arg == "cast_inputs"), None)
         if cast is None:
-            return self.roles.region(decorator, module)
+            return self._region(decorator, module)
         to_float32 = self.roles.known_name(cast, module) == "torch.float32"
         forward = self.roles.known_name(decorator.func, module).endswith(".custom_fwd")
         return Region(False) if to_float32 and forward else None

@@ -97,12 +97,13 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.matrix_products import CAST_METHODS, CASTS, launches_products, multiplies
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import ClassValue, FunctionValue, ModuleValue
+from verifygate.static.values.domain import ClassValue, ModuleValue
 
 RULE = Rule(
     code="AMP109",
@@ -116,9 +117,6 @@ RULE = Rule(
 )
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
-_PRODUCTS = r"^(matmul|mm|bmm|addmm|addbmm|baddbmm|mv|einsum|linear|bilinear|conv(_transpose)?[123]d\w*)$"
-_CASTS = r"custom_[fb]wd|\.float\(|\.to\(|\.type\(|\.type_as\(|\.half\(|\.double\(|float32|float16|autocast"
-_CAST_METHODS = frozenset({"to", "float", "half", "type", "type_as", "double", "bfloat16"})
 _CASTS_BEFORE = r"\.float\(|float32|\.double\(|enabled=False"
 _OF_TESTS = r"(^|/)(tests?/|test_\w+\.py$|test\.py$|\w+_test\.py$|conftest\.py$)"
 _IN_HALF = rb"\.half\(|float16|autocast"
@@ -149,7 +147,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 sites and all(_stays_outside(site, analysis) for site in sites)
             ):
                 message = f"`{made.symbol}` {reason} without `custom_fwd` and `custom_bwd`"
-                yield Match(Location(forward, made.node.bases[0]), message, certain=False)
+                again = _run_once_more(backward)
+                at = Location(forward, made.node.bases[0] if again is None else made.node)
+                steps = ((Location(backward, again), "runs once more, with autocast off"),) if again is not None else ()
+                yield Match(at, message, certain=False, steps=steps)
 
 
 def _casts(made: Class, backward: Function) -> bool:
@@ -158,13 +159,13 @@ def _casts(made: Class, backward: Function) -> bool:
     In a backward that runs once more what it was passed, a cast of the incoming gradients is none of what runs.
     """
     text = ast.unparse(made.node)
-    if _runs_once_more(backward):
+    if _run_once_more(backward) is not None:
         gradients = {each.arg for each in backward.parameters[1:]}
         for call in backward.calls:
             match call.func:
-                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in gradients and attr in _CAST_METHODS:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in gradients and attr in CAST_METHODS:
                     text = text.replace(ast.unparse(call), name)
-    return re.search(_CASTS, text) is not None
+    return re.search(CASTS, text) is not None
 
 
 def _stays_outside(site: Function, analysis: Analysis) -> bool:
@@ -183,27 +184,28 @@ def _is_tested_in_half(made: Class, analysis: Analysis) -> bool:
 
 def _reason(forward: Function, backward: Function, analysis: Analysis) -> str:
     """Why the dtype matters to both directions, or the empty string."""
-    if _runs_once_more(backward):
+    if _run_once_more(backward) is not None:
         return "runs what it was handed once more in its backward, outside of any region,"
-    if _multiplies(forward) and _multiplies(backward):
+    if multiplies(forward) and multiplies(backward):
         return "multiplies matrices in both directions"
-    if _launches_products(forward, analysis) and _launches_products(backward, analysis):
+    if launches_products(forward, analysis) and launches_products(backward, analysis):
         return "launches Triton kernels that multiply matrices in both directions"
     shared = _extensions(forward, analysis) & _extensions(backward, analysis)
     return f"calls the extension `{min(shared)}` in both directions" if shared else ""
 
 
-def _runs_once_more(backward: Function) -> bool:
-    """Whether a backward iterations gradients on and calls what the context keeps: `with enable_grad(): ctx.run(x)`."""
+def _run_once_more(backward: Function) -> ast.Call | None:
+    """The call by which a backward, with autograd on, runs what the context keeps: `with enable_grad(): ctx.run(x)`."""
     context = backward.parameters[0].arg if backward.parameters else ""
     regions = [
         node for node in backward.withs if any(last_name(item.context_expr) == "enable_grad" for item in node.items)
     ]
     inside = [node for region in regions for node in walk(region) if isinstance(node, ast.Call)]
-    return any(
-        isinstance(kept, ast.Attribute) and isinstance(kept.value, ast.Name) and kept.value.id == context
-        for kept in (_named(call.func, backward) for call in inside)
-    )
+    for call in inside:
+        match _named(call.func, backward):
+            case ast.Attribute(value=ast.Name(id=name)) if name == context:
+                return call
+    return None
 
 
 def _named(expr: ast.expr, function: Function) -> ast.expr:
@@ -211,43 +213,6 @@ def _named(expr: ast.expr, function: Function) -> ast.expr:
     bindings = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
     only = bindings[0] if len(bindings) == 1 else None
     return only.expr if only is not None and only.kind == "value" and only.expr is not None else expr
-
-
-def _multiplies(function: Function) -> bool:
-    return any(isinstance(node.op, ast.MatMult) for node in function.of_kind(ast.BinOp)) or any(
-        re.match(_PRODUCTS, last_name(call.func)) for call in function.calls
-    )
-
-
-def _launches_products(function: Function, analysis: Analysis) -> bool:
-    """Whether a function, or one that it calls, launches a Triton kernel with `tl.dot` on operands as they are loaded.
-
-    Of two dtypes that raises when the kernel is compiled.
-    """
-    callees = (callee for call in function.calls for callee in analysis.call_graph.callees(call, function))
-    for part in dict.fromkeys((function, *callees)):
-        for launch in part.calls:
-            if not isinstance(launch.func, ast.Subscript):
-                continue
-            frame = analysis.evaluator.root_frame(part)
-            for value in analysis.evaluator.values(launch.func.value, frame):
-                if isinstance(value, FunctionValue) and _is_product_kernel(value.function, analysis):
-                    return True
-    return False
-
-
-def _is_product_kernel(kernel: Function, analysis: Analysis) -> bool:
-    """Whether a function is compiled by Triton, multiplies with `dot`, and casts nothing."""
-    home = analysis.evaluator.module_frame(kernel.module)
-    decorators = [
-        each.func if isinstance(each, ast.Call) else each for each in getattr(kernel.node, "decorator_list", ())
-    ]
-    compiled = any(
-        (name := analysis.roles.known_name(each, home)).startswith("triton") and name.endswith(".jit")
-        for each in decorators
-    )
-    called = {last_name(call.func) for call in kernel.calls}
-    return compiled and "dot" in called and not called & (_CAST_METHODS | {"cast"})
 
 
 def _extensions(function: Function, analysis: Analysis) -> set[str]:
