@@ -42,7 +42,9 @@ class Declaration:
     said_by: str = "code"
     """`code` or `configuration`."""
     note: str = ""
-    """Under what condition, or which code names the configuration."""
+    """What says it, or which code names the configuration."""
+    condition: str = ""
+    """Where it holds, if not in every run: under a condition of the source, on one path, by default."""
     judged_by: str = ""
     """Of a driver: `rules`, `configuration rules`; empty where nothing of it is judged."""
 

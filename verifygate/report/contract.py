@@ -24,7 +24,8 @@ class Declared:
 
     @property
     def first(self) -> Declaration:
-        return self.places[0]
+        """One that holds in every run, where there is one."""
+        return min(self.places, key=lambda each: bool(each.condition))
 
     @property
     def more(self) -> int:
@@ -114,4 +115,5 @@ class ContractInWords:
 
 def _in_words(each: Declared) -> str:
     more = f" and {each.more} more" if each.more else ""
-    return f"{each.value} ({each.first.path}:{each.first.line}{more})"
+    condition = f", {each.first.condition}" if each.first.condition else ""
+    return f"{each.value} ({each.first.path}:{each.first.line}{more}{condition})"

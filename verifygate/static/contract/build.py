@@ -81,7 +81,7 @@ def _row(aspect: Aspect, facts: list[Fact]) -> ContractRow:
     declared = {
         (each.value, each.path, each.line): Declaration(
             value=each.value, path=each.path, line=each.line, said_by=each.said_by, note=each.note,
-            judged_by=each.judged_by,
+            condition=each.condition, judged_by=each.judged_by,
         )
         for each in ours if each.value
     }  # fmt: skip

@@ -10,10 +10,13 @@ from verifygate.configured_precision.setting import ACCELERATE, DEEPSPEED, HUGGI
 from verifygate.configured_precision.shapes import deepspeed_settings
 from verifygate.model.precision_contract import Aspect
 from verifygate.static.analysis import Analysis
+from verifygate.static.contract.conditions import BY_DEFAULT, ON_ONE_PATH, condition_at, where_on
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
+from verifygate.static.contract.optimizers import chosen_beside
 from verifygate.static.contract.words import meaning
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.idioms.deepspeed_tables import item_of
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import last_name, simple_name
 from verifygate.static.values.domain import ClassValue, DictLiteral, ExternalName, Frame, Literal
@@ -21,6 +24,7 @@ from verifygate.static.values.domain import ClassValue, DictLiteral, ExternalNam
 WORDS = (
     *("deepspeed.initialize(", "fp8_autocast(", "te.autocast(", "fp8_model_init(", "convert_to_float8_training("),
     *("MixedPrecisionPolicy(", "MixedPrecision(", "register_comm_hook(", "LightningCLI(", "HfArgumentParser("),
+    *("8bit(", "4bit(", "bitsandbytes"),
 )
 """What a file names beside what the rules look for."""
 _SUFFIXES = ("Trainer", "TrainingArguments", "Config", "8bit", "4bit")
@@ -57,6 +61,9 @@ class CallSite:
         return tuple(dict.fromkeys(known)) if len(known) == len(values) else ()
 
     def fact(self, aspect: Aspect, value: str = "", **more: str) -> Fact:
+        if value and aspect is not Aspect.DRIVER:
+            around = condition_at(Location(self.function, self.call), self.analysis)
+            more["condition"] = more.get("condition") or around
         return Fact(aspect=aspect, path=self.function.module.path, line=self.call.lineno, value=value, **more)
 
     def dtype(self, aspect: Aspect, expr: ast.expr | None, note: str) -> Iterator[Fact]:
@@ -64,8 +71,9 @@ class CallSite:
         if expr is None or (isinstance(expr, ast.Constant) and expr.value is None):
             return
         dtypes = self.analysis.dtype_values.of(expr, self.frame)
+        condition = ON_ONE_PATH if len(dtypes) > 1 else ""
         for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
-            yield self.fact(aspect, str(dtype), note=note)
+            yield self.fact(aspect, str(dtype), note=note, condition=condition)
         if Dtype.UNKNOWN in dtypes:
             yield self.fact(aspect, gap=f"{note}: `{_short(expr)}`")
 
@@ -180,14 +188,14 @@ def _switch(site: CallSite, framework: str, keyword: str, default: str) -> Itera
         yield site.fact(Aspect.COMPUTE, gap=f"`{keyword}={_short(expr)}`", framework=framework)
         usual = argparse_default(expr, site.function.module)
         if usual and usual != "None":
-            yield from _said(site, framework, usual, f"default of `--{last_name(expr)}`")
+            yield from _said(site, framework, usual, f"default of `--{last_name(expr)}`", BY_DEFAULT)
     for word in words:
-        yield from _said(site, framework, word, f"{keyword}={word}")
+        yield from _said(site, framework, word, f"{keyword}={word}", ON_ONE_PATH if len(words) > 1 else "")
 
 
-def _said(site: CallSite, framework: str, word: str, note: str) -> Iterator[Fact]:
+def _said(site: CallSite, framework: str, word: str, note: str, condition: str = "") -> Iterator[Fact]:
     for aspect, value in meaning(framework, word):
-        yield site.fact(aspect, value, note=note)
+        yield site.fact(aspect, value, note=note, condition=condition)
     if not any(meaning(framework, word)):
         yield site.fact(Aspect.COMPUTE, gap=note, framework=framework)
     elif "float8" in (value for _, value in meaning(framework, word)):
@@ -208,10 +216,11 @@ def _training_arguments(site: CallSite) -> Iterator[Fact]:
         told = True
         if not words:
             yield site.fact(Aspect.COMPUTE, gap=f"`{switch}={_short(expr)}`", framework=HUGGING_FACE)
-            words = ("True",) if argparse_default(expr, site.function.module) == "True" else ()
-        for word in words:
-            if word == "True":
-                yield from _said(site, HUGGING_FACE, switch, f"{switch}=True")
+            if argparse_default(expr, site.function.module) == "True":
+                yield from _said(site, HUGGING_FACE, switch, f"default of `--{last_name(expr)}`", BY_DEFAULT)
+        elif "True" in words:
+            condition = ON_ONE_PATH if len(words) > 1 else ""
+            yield from _said(site, HUGGING_FACE, switch, f"{switch}=True", condition)
     for switch in ("fp16_full_eval", "bf16_full_eval"):
         if (expr := site.given(switch)) is not None and "True" in site.words(expr):
             value = "float16" if switch.startswith("fp") else "bfloat16"
@@ -315,10 +324,11 @@ def _transformer_engine(site: CallSite) -> Iterator[Fact]:
     enabled = site.given("enabled", 0)
     if enabled is not None and site.analysis.evaluator.truth(enabled, site.frame) is False:
         return
-    note = f"enabled={_short(enabled)}" if enabled is not None and not isinstance(enabled, ast.Constant) else ""
+    condition = where_on(enabled)
     weights = site.name.endswith("model_init")
-    yield site.fact(Aspect.DRIVER, "Transformer Engine", note=note)
-    yield site.fact(Aspect.WEIGHTS if weights else Aspect.COMPUTE, "float8", note="Transformer Engine")
+    yield site.fact(Aspect.DRIVER, "Transformer Engine", condition=condition)
+    aspect = Aspect.WEIGHTS if weights else Aspect.COMPUTE
+    yield site.fact(aspect, "float8", note="Transformer Engine", condition=condition)
     yield site.fact(Aspect.DRIVER, gap="Transformer Engine region: what it computes in float8 is not judged")
 
 
@@ -330,13 +340,18 @@ def _torchao(site: CallSite) -> Iterator[Fact]:
 
 def _small_optimizer(site: CallSite) -> Iterator[Fact]:
     bits = "4" if site.name.endswith("4bit") else "8"
-    yield site.fact(Aspect.OPTIMIZER_STATE, f"{bits} bits", note=site.name)
+    is_one = len(site.analysis.evaluator.values(site.call.func, site.frame)) > 1
+    condition = ON_ONE_PATH if is_one else ""
+    yield site.fact(Aspect.OPTIMIZER_STATE, f"{bits} bits", note=site.name, condition=condition)
+    yield from chosen_beside(site.call, site.function, site.analysis)
 
 
 def _quantized(site: CallSite) -> Iterator[Fact]:
     for keyword, bits in (("load_in_4bit", "4"), ("load_in_8bit", "8")):
         if (expr := site.given(keyword)) is not None and site.words(expr) != ("False",):
-            yield site.fact(Aspect.WEIGHTS, f"{bits} bits, frozen (bitsandbytes)", note=f"{keyword}={_short(expr)}")
+            condition = "" if site.words(expr) == ("True",) else where_on(expr)
+            value = f"{bits} bits, frozen (bitsandbytes)"
+            yield site.fact(Aspect.WEIGHTS, value, note=f"{keyword}={_short(expr)}", condition=condition)
     yield from site.dtype(Aspect.COMPUTE, site.given("bnb_4bit_compute_dtype"), "bnb_4bit_compute_dtype")
 
 

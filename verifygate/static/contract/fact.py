@@ -19,6 +19,8 @@ class Fact:
     value: str = ""
     said_by: str = "code"
     note: str = ""
+    condition: str = ""
+    """Where it holds, if not in every run."""
     judged_by: str = ""
     gap: str = ""
     """What is not judged, or why the value is not known."""

@@ -12,6 +12,7 @@ from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at, where_on
 from verifygate.static.contract.fact import RULES, Fact
 from verifygate.static.facts.autograd_mode import CallerMode, is_off
 from verifygate.static.facts.dtype_lattice import Dtype
@@ -49,14 +50,15 @@ def _regions(analysis: Analysis) -> Iterator[Fact]:
             made = region.region.made is not None
             yield _driver("torch.autocast" if made else f"`{ast.unparse(region.context)[:60]}`", place)
         dtypes = analysis.region_dtypes.of(region)
-        note = _condition(region)
+        condition = _condition(region, analysis)
+        one = condition or (ON_ONE_PATH if len(dtypes) > 1 else "")
         for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
-            yield Fact(aspect=aspect, value=str(dtype), note=note, path=place.path, line=place.line)
+            yield Fact(aspect=aspect, value=str(dtype), condition=one, path=place.path, line=place.line)
         if Dtype.UNKNOWN not in dtypes:
             continue
         if analysis.region_dtypes.follows_device(region):
             value = "autocast's default: float16 on CUDA, bfloat16 on a CPU"
-            yield Fact(aspect=aspect, value=value, note=note, path=place.path, line=place.line)
+            yield Fact(aspect=aspect, value=value, condition=condition, path=place.path, line=place.line)
         else:
             gap = f"the dtype of `{ast.unparse(region.context)[:80]}`"
             yield Fact(aspect=aspect, gap=gap, path=place.path, line=place.line)
@@ -76,11 +78,10 @@ def _driver(what: str, place: Location) -> Fact:
     return Fact(aspect=Aspect.DRIVER, path=place.path, line=place.line, value=value, judged_by=RULES)
 
 
-def _condition(region: WrittenRegion) -> str:
+def _condition(region: WrittenRegion, analysis: Analysis) -> str:
     enabled = region.region.enabled
-    if enabled is None or isinstance(enabled.expr, ast.Constant):
-        return "where it is entered" if region.region.optional else ""
-    return f"enabled={ast.unparse(enabled.expr)[:60]}"
+    found = where_on(enabled.expr if enabled is not None else None) or condition_at(region.place, analysis)
+    return found or ("where it is entered" if region.region.optional else "")
 
 
 def _evaluates(region: WrittenRegion, analysis: Analysis) -> bool:
@@ -98,12 +99,11 @@ def _scalers(analysis: Analysis) -> Iterator[Fact]:
         if made.off or made.function.module.file.is_test:
             continue
         enabled = made.enabled
-        switched = enabled is not None and not isinstance(enabled.expr, ast.Constant)
-        note = f"enabled={ast.unparse(enabled.expr)[:60]}" if enabled is not None and switched else ""
         kind = "ShardedGradScaler" if made.sharded else "the scaler of timm" if made.steps else "GradScaler"
         place = made.place
+        condition = where_on(enabled.expr if enabled is not None else None) or condition_at(place, analysis)
         yield _driver(kind, place)
-        yield Fact(aspect=Aspect.LOSS_SCALE, value=kind, note=note, path=place.path, line=place.line)
+        yield Fact(aspect=Aspect.LOSS_SCALE, value=kind, condition=condition, path=place.path, line=place.line)
     for call in analysis.scaler_calls:
         if call.method == "state_dict" and not call.function.module.file.is_test:
             yield Fact(
@@ -134,13 +134,13 @@ def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
                     if not _trains(call, function, analysis):
                         continue
                     for way in analysis.module_dtypes.of(model, frame):
-                        note = "" if way.sure else "on one path"
+                        condition = condition_at(way.cast, analysis) or ("" if way.sure else ON_ONE_PATH)
                         yield Fact(
                             aspect=Aspect.WEIGHTS,
                             value=str(way.dtype),
                             path=way.cast.path,
                             line=way.cast.line,
-                            note=note,
+                            condition=condition,
                         )
 
 

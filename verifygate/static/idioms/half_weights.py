@@ -82,9 +82,17 @@ def half_models(
     if _is_lifted(frame.function, analysis):
         return
     for model in models_in(given[0], frame, analysis.evaluator):
-        way = analysis.module_dtypes.may_be(dtype, model, frame)
+        way = way_at(call, dtype, model, frame, analysis)
         if way is not None and not _is_lifted(way.cast.function, analysis):
             yield model, way
+
+
+def way_at(node: ast.AST, dtype: Dtype, model: ast.expr, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
+    """The first way in which a model may be of a dtype in a run that comes to a node, a sure one before others."""
+    place = Location(frame.function, node)
+    ways = [each for each in analysis.module_dtypes.of(model, frame) if each.dtype is dtype]
+    ways = [each for each in ways if analysis.path_conditions.agree(each.cast, place)]
+    return min(ways, key=lambda each: not each.sure, default=None)
 
 
 def takes_unfrozen(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:
@@ -175,7 +183,7 @@ def _half_in_a_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> Modu
     for value in analysis.frameworks.values_at(model, frame):
         if isinstance(value, ExternalResult) and value.name == _ADAPTED and value.calls:
             return _half_adapters(*value.calls[0], analysis)
-    return analysis.module_dtypes.may_be(Dtype.FLOAT16, model, frame)
+    return way_at(call, Dtype.FLOAT16, model, frame, analysis)
 
 
 def _half_adapters(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
@@ -183,7 +191,7 @@ def _half_adapters(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDt
     kept = [word.value for word in call.keywords if word.arg == "autocast_adapter_dtype"]
     if not kept or not call.args or analysis.evaluator.truth(kept[0], frame) is not False:
         return None
-    return analysis.module_dtypes.may_be(Dtype.FLOAT16, call.args[0], frame)
+    return way_at(call, Dtype.FLOAT16, call.args[0], frame, analysis)
 
 
 def _is_a_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:

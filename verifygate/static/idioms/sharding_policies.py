@@ -134,11 +134,16 @@ def _returns_it(shard: ShardCall, model: ast.expr, frame: Frame, analysis: Analy
     )
 
 
-def is_sharded_by_a_policy(model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
-    """Whether some call shards what an expression stands for, by a policy."""
+def is_sharded_by_a_policy(model: ast.expr, frame: Frame, cast: Location, analysis: Analysis) -> bool:
+    """Whether some call shards what an expression stands for, by a policy, where a cast runs."""
     if not any(module.mentions(*map(str.encode, SHARDING)) for module in analysis.modules):
         return False
-    return any(shard.policies and shards_model(shard, model, frame, analysis) for shard in shard_calls(analysis))
+    agree = analysis.path_conditions.all_agree
+    return any(
+        any(agree(cast, policy.place, shard.place) for policy in shard.policies)
+        and shards_model(shard, model, frame, analysis)
+        for shard in shard_calls(analysis)
+    )
 
 
 def _made_by(value: Value) -> Iterator[ast.AST]:

@@ -114,7 +114,9 @@ def check(analysis: Analysis) -> Iterator[Match]:
             continue
         rate, is_known = _rate(half, analysis)
         frame = analysis.evaluator.root_frame(half.function)
-        if rate > _SMALL or not (is_known or half.way.sure) or is_sharded_by_a_policy(half.model, frame, analysis):
+        if rate > _SMALL or not (is_known or half.way.sure):
+            continue
+        if is_sharded_by_a_policy(half.model, frame, half.way.cast, analysis):
             continue
         told = f"by about {rate:g}" if is_known else "by about the learning rate"
         alone = not analysis.enclosing.conditions(half.call, half.function)

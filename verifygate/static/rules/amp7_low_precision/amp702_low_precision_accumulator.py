@@ -65,6 +65,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
+from verifygate.static.idioms.half_weights import way_at
 from verifygate.static.idioms.running_averages import UPDATES, average_updates, numbers_of
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
@@ -232,7 +233,7 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
         return
     frame = analysis.evaluator.root_frame(function)
     for update in average_updates(function, analysis):
-        ways = [way for dtype in _STILL if (way := analysis.module_dtypes.may_be(dtype, update.model, frame))]
+        ways = [way for dtype in _STILL if (way := way_at(update.place.node, dtype, update.model, frame, analysis))]
         if not ways or update.share is None:
             continue
         way = ways[0]
@@ -319,7 +320,7 @@ def _half_model(loss: ast.expr, function: Function, analysis: Analysis) -> Modul
         for node in walk(expr):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
                 for dtype in _STILL:
-                    way = analysis.module_dtypes.may_be(dtype, node.func, frame)
+                    way = way_at(node, dtype, node.func, frame, analysis)
                     if way is not None and way.sure:
                         return way
     return None

@@ -96,7 +96,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             for _, way in half_models(call, home, analysis, Dtype.BFLOAT16):
                 if (each.function, optimizer) in seen or not (way.sure or enabled is None):
                     continue
-                if not analysis.path_conditions.agree(way.cast, each.place):
+                if not analysis.path_conditions.all_agree(way.cast, optimizer, each.place):
                     continue
                 seen.add((each.function, optimizer))
                 options = {word.arg for word in call.keywords}

@@ -93,7 +93,11 @@ def check(analysis: Analysis) -> Iterator[Match]:
             for shard in shards:
                 if shard.place in seen or not shards_model(shard, half.model, frame, analysis):
                     continue
-                if not any(policy.parameters & {Dtype.BFLOAT16, Dtype.FLOAT16} for policy in shard.policies):
+                if not any(
+                    policy.parameters & {Dtype.BFLOAT16, Dtype.FLOAT16}
+                    and analysis.path_conditions.all_agree(half.way.cast, policy.place, shard.place, half.place)
+                    for policy in shard.policies
+                ):
                     continue
                 seen.add(shard.place)
                 alone = not analysis.enclosing.conditions(shard.call, shard.function)
