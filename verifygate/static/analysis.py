@@ -10,8 +10,9 @@ from typing import TypeVar
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.model import NotFollowed
-from verifygate.static.amp.autocast_regions import WrittenRegions
+from verifygate.static.amp.autocast_regions import Opens, WrittenRegions
 from verifygate.static.amp.float8_regions import PACKAGE, Float8Regions
+from verifygate.static.amp.named_contexts import CAPTURE_WORD, GRAPH_CAPTURES, NamedContexts
 from verifygate.static.amp.roles import Roles
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations
@@ -171,8 +172,17 @@ class Analysis:
     @shared
     def float8_coverage(self) -> RegionCoverage:
         """Which functions run inside a region of Transformer Engine."""
-        some = any(PACKAGE.encode() in file.data for file in self.program.sources)
-        regions = WrittenRegions(self.modules if some else [], self.roles, Float8Regions(self.evaluator).opened_by)
+        return self._coverage(PACKAGE, Float8Regions(self.evaluator).opened_by)
+
+    @shared
+    def graph_captures(self) -> RegionCoverage:
+        """Which functions are captured into a CUDA graph."""
+        return self._coverage(CAPTURE_WORD, NamedContexts(GRAPH_CAPTURES, self.evaluator).opened_by)
+
+    def _coverage(self, word: str, opened_by: Opens) -> RegionCoverage:
+        """The coverage of regions of one kind, which are looked for where any file has a word."""
+        some = any(word.encode() in file.data for file in self.program.sources)
+        regions = WrittenRegions(self.modules if some else [], self.roles, opened_by)
         return RegionCoverage(self.roles, regions, self.call_graph, self.import_graph, self.enclosing, self.modules)
 
     @shared
