@@ -38,6 +38,8 @@ class Framework:
     """The keyword for the number of micro-batches that it divides the loss by."""
     hosts: frozenset[str] = frozenset()
     """Classes whose subclasses it runs."""
+    callbacks: frozenset[str] = frozenset()
+    """Classes whose subclasses have hooks that it calls."""
 
 
 def _in(modules: str, *names: str) -> frozenset[str]:
@@ -75,6 +77,11 @@ LIGHTNING = Framework(
     steps_by="step what `self.optimizers()` returns",
     divides_by="accumulate_grad_batches",
     hosts=_in(f"{_LIGHTNING_MODULES} lightning.pytorch.core pytorch_lightning.core", "LightningModule"),
+    callbacks=_in(
+        f"{_LIGHTNING_MODULES} lightning.pytorch.callbacks pytorch_lightning.callbacks"
+        " lightning.pytorch.callbacks.callback pytorch_lightning.callbacks.callback",
+        "Callback",
+    ),
 )
 TRANSFORMERS = Framework(
     name="transformers",
@@ -82,9 +89,12 @@ TRANSFORMERS = Framework(
     | _in("transformers transformers.training_args_seq2seq", "Seq2SeqTrainingArguments"),
     keywords=("fp16", "bf16"),
     unsaid="32-true",
+    clips=ACCELERATE.clips,
+    unscales=ACCELERATE.unscales,
     divides_by="gradient_accumulation_steps",
     hosts=_in("transformers transformers.trainer", "Trainer")
     | _in("transformers transformers.trainer_seq2seq", "Seq2SeqTrainer"),
+    callbacks=_in("transformers transformers.trainer_callback", "TrainerCallback"),
 )
 DEEPSPEED = Framework(
     name="DeepSpeed",

@@ -324,6 +324,11 @@ class Frameworks:
         bases = self.evaluator.outside_bases(made)
         return next((each for each in FRAMEWORKS if each.hosts & bases), None)
 
+    def caller_back(self, made: Class) -> Framework | None:
+        """The framework that calls the hooks of a class: of a callback, or of what it runs."""
+        bases = self.evaluator.outside_bases(made)
+        return next((each for each in FRAMEWORKS if (each.callbacks | each.hosts) & bases), None)
+
     def running(self, made: Class) -> Handle | None:
         """The framework that runs the methods of a class, with what gives it the precision."""
         framework = self.host(made)

@@ -2,7 +2,8 @@
 
 Accelerate and Fabric scale in their `backward` and unscale in their own clips; DeepSpeed's engine unscales in its step.
 Lightning scales in `manual_backward` and before the hook `on_after_backward`, and unscales in the optimizer's step,
-before `on_before_optimizer_step`.
+before `on_before_optimizer_step`. transformers' Trainer scales in its `training_step` and unscales before the hook
+`on_pre_optimizer_step`; by `on_step_end` it has set the gradients to None.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from itertools import takewhile
 
-from verifygate.framework_names import ACCELERATE, DEEPSPEED, FABRIC, LIGHTNING, Framework
+from verifygate.framework_names import ACCELERATE, DEEPSPEED, FABRIC, LIGHTNING, TRANSFORMERS, Framework
 from verifygate.model import Severity
 from verifygate.protocol import Event
 from verifygate.static.analysis import Analysis
@@ -27,16 +28,24 @@ from verifygate.torch_names import CLIP_FUNCTIONS
 
 WORDS = (
     *("manual_backward(", "on_after_backward", "accelerator.backward(", "fabric.backward("),
-    "deepspeed.initialize(",
+    *("deepspeed.initialize(", "def training_step(", "def on_substep_end("),
 )
 """What a file names that has such a framework run a backward."""
 _DEPTH = 2
-_HOOK = "on_after_backward"
+_AFTER_BACKWARD = {LIGHTNING: "on_after_backward", TRANSFORMERS: "on_substep_end"}
+"""Hooks at whose entry gradients are scaled."""
+_AFTER_STEP = {
+    LIGHTNING: frozenset({"on_before_zero_grad"}),
+    TRANSFORMERS: frozenset({"on_optimizer_step", "on_step_end", "on_step_begin"}),
+}
+"""Hooks between a step and the next backward."""
 _END = frozenset({"step", "backward", "manual_backward"})
 _REMEDIES = {
     ACCELERATE: "call `accelerator.unscale_gradients()` first, or clip by `accelerator.clip_grad_norm_(...)`",
     FABRIC: "clip by `fabric.clip_gradients(model, optimizer, max_norm=...)`, which unscales the gradients first",
     LIGHTNING: "do it in the hook `on_before_optimizer_step`: by then Lightning has unscaled the gradients",
+    TRANSFORMERS: "set `max_grad_norm`, or do it in a callback's hook `on_pre_optimizer_step`: by then the gradients are "
+    "unscaled",
     DEEPSPEED: "set `gradient_clipping` in DeepSpeed's settings: the engine clips in its step, what it has unscaled",
 }
 _BY_NAME = {"accelerator": ACCELERATE, "fabric": FABRIC}
@@ -67,17 +76,47 @@ def matches(event: Event, does: str, analysis: Analysis) -> Iterator[Match]:
                 )
 
 
+def without_effect(analysis: Analysis) -> Iterator[Match]:
+    """Every clip in a hook that a framework calls when the step has used the gradients."""
+    search = _Search(analysis)
+    for function in analysis.functions:
+        framework = analysis.frameworks.caller_back(function.owner) if function.owner is not None else None
+        if framework is None or function.name not in _AFTER_STEP.get(framework, ()) or _derives(function):
+            continue
+        if (found := search.first(Event.CLIP, function.node, framework, function)) is not None:
+            place = Location(function, found)
+            yield Match(
+                place,
+                f"`{statement_text(place)}` comes after the step that used these gradients: it has no effect",
+                certain=framework is TRANSFORMERS,
+                steps=((Location(function, function.node), f"{framework.name} calls it after the step"),),
+                remedy=_REMEDIES[framework],
+            )
+
+
+def _derives(function: Function) -> bool:
+    """Whether a method of the class runs a backward: a callback may train something of its own."""
+    methods = function.owner.methods.values() if function.owner is not None else ()
+    return any("backward" in last_name(call.func) for method in methods for call in method.calls)
+
+
 def _backwards(function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST, Handle]]:
     """Where gradients that a framework has scaled come to be in a function: a call, or the entry of a hook."""
     if not function.module.mentions(*(word.encode() for word in WORDS)):
         return
-    if function.name == _HOOK and function.owner is not None:
+    framework = analysis.frameworks.caller_back(function.owner) if function.owner is not None else None
+    if function.name == _AFTER_BACKWARD[LIGHTNING] and function.owner is not None:
         yield function.node, _lightnings(function, analysis)
+    elif framework is TRANSFORMERS and function.name == _AFTER_BACKWARD[TRANSFORMERS]:
+        yield function.node, analysis.frameworks.in_program(TRANSFORMERS, function.module.path)
     for call in function.calls:
         if not isinstance(call.func, ast.Attribute):
             continue
         if call.func.attr == "manual_backward":
             yield call, _lightnings(function, analysis)
+        elif framework is TRANSFORMERS and ast.unparse(call.func) == "super().training_step":
+            if (running := analysis.frameworks.running(function.owner)) is not None:  # type: ignore[arg-type]
+                yield call, running
         elif call.func.attr == "backward" and call.args:
             handle = _of(call.func.value, analysis.evaluator.root_frame(function), analysis)
             if handle is not None:
@@ -94,6 +133,10 @@ def _of(receiver: ast.expr, frame: Frame, analysis: Analysis) -> Handle | None:
     """The framework whose object it is: by what made it, or by its name where that is not in sight."""
     if (handle := analysis.frameworks.handle(receiver, frame)) is not None:
         return handle
+    owner = frame.function.owner
+    if owner is not None and ast.unparse(receiver) == "self.accelerator":
+        if analysis.frameworks.host(owner) is TRANSFORMERS:
+            return analysis.frameworks.running(owner)
     named = _BY_NAME.get(last_name(receiver))
     if named is None or not all(isinstance(each, Unknown) for each in analysis.evaluator.values(receiver, frame)):
         return None

@@ -1,7 +1,9 @@
 """Gradients are clipped after the step that they were clipped for.
 
 ## What it does
-Reports a clip of gradients that a step has used already, in the same iteration of the loop.
+Reports a clip of gradients that a step has used already, in the same iteration of the loop, or in a hook that a
+framework calls between the step and the next backward: `on_step_end`, `on_optimizer_step` and `on_step_begin` of a
+callback of transformers, `on_before_zero_grad` of Lightning (likely there).
 
 ## Why is this bad
 The step has read the gradients: clipping them now changes nothing but memory. The run trains without any clipping,
@@ -60,6 +62,7 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms import framework_scalers
 from verifygate.static.rule import Match, ProtocolMatch, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
@@ -86,7 +89,9 @@ _COMPARES = ("allclose", "isclose", "equal", "assertEqual", "assertAlmostEqual",
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Clips after the step, but for those whose norm is compared with another: that is all they are for."""
-    return (match for match in _by_protocol(analysis) if not _is_compared(match.place, analysis))
+    for match in (*_by_protocol(analysis), *framework_scalers.without_effect(analysis)):
+        if not _is_compared(match.place, analysis):
+            yield match
 
 
 def _is_compared(clip: Location, analysis: Analysis) -> bool:
