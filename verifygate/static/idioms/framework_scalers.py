@@ -44,8 +44,8 @@ _REMEDIES = {
     ACCELERATE: "call `accelerator.unscale_gradients()` first, or clip by `accelerator.clip_grad_norm_(...)`",
     FABRIC: "clip by `fabric.clip_gradients(model, optimizer, max_norm=...)`, which unscales the gradients first",
     LIGHTNING: "do it in the hook `on_before_optimizer_step`: by then Lightning has unscaled the gradients",
-    TRANSFORMERS: "set `max_grad_norm`, or do it in a callback's hook `on_pre_optimizer_step`: by then the gradients are "
-    "unscaled",
+    TRANSFORMERS: "set `max_grad_norm`, or do it in a callback's hook `on_pre_optimizer_step`: by then the Trainer has "
+    "unscaled the gradients",
     DEEPSPEED: "set `gradient_clipping` in DeepSpeed's settings: the engine clips in its step, what it has unscaled",
 }
 _BY_NAME = {"accelerator": ACCELERATE, "fabric": FABRIC}
@@ -134,9 +134,9 @@ def _of(receiver: ast.expr, frame: Frame, analysis: Analysis) -> Handle | None:
     if (handle := analysis.frameworks.handle(receiver, frame)) is not None:
         return handle
     owner = frame.function.owner
-    if owner is not None and ast.unparse(receiver) == "self.accelerator":
-        if analysis.frameworks.host(owner) is TRANSFORMERS:
-            return analysis.frameworks.running(owner)
+    runs_it = owner is not None and analysis.frameworks.host(owner) is TRANSFORMERS
+    if owner is not None and runs_it and ast.unparse(receiver) == "self.accelerator":
+        return analysis.frameworks.running(owner)
     named = _BY_NAME.get(last_name(receiver))
     if named is None or not all(isinstance(each, Unknown) for each in analysis.evaluator.values(receiver, frame)):
         return None

@@ -99,14 +99,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
         cover = captures.cover(call.call, call.function)
         plain = _is_plain(call, analysis)
         if cover is not None and cover.certain and plain is not False:
-            region, sure = cover.region, plain is True and call.is_certain and call.scaler.enabled is None
+            region = cover.region
+            known = plain is True and call.is_certain and call.scaler.enabled is None
             yield Match(
                 call.place,
                 f"`{statement_text(call.place)}` asks on the host whether an inf was found, which a capture refuses",
-                certain=plain is True
-                and call.is_certain
-                and call.scaler.enabled is None
-                and not region.region.optional,
+                certain=known and not region.region.optional,
                 steps=((region.place, "the capture"), (call.place, "the step")),
             )
 
