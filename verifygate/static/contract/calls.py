@@ -329,9 +329,7 @@ def _transformer_engine(site: CallSite) -> Iterator[Fact]:
     yield site.fact(Aspect.DRIVER, "Transformer Engine", condition=condition)
     aspect = Aspect.WEIGHTS if weights else Aspect.COMPUTE
     yield site.fact(aspect, "float8", note="Transformer Engine", condition=condition)
-    yield site.fact(
-        Aspect.DRIVER, gap="Transformer Engine region: its numbers in float8 are not judged"
-    )
+    yield site.fact(Aspect.DRIVER, gap="Transformer Engine region: its numbers in float8 are not judged")
 
 
 def _torchao(site: CallSite) -> Iterator[Fact]:
