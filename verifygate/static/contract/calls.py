@@ -329,13 +329,13 @@ def _transformer_engine(site: CallSite) -> Iterator[Fact]:
     yield site.fact(Aspect.DRIVER, "Transformer Engine", condition=condition)
     aspect = Aspect.WEIGHTS if weights else Aspect.COMPUTE
     yield site.fact(aspect, "float8", note="Transformer Engine", condition=condition)
-    yield site.fact(Aspect.DRIVER, gap="Transformer Engine region: what it computes in float8 is not judged")
+    yield site.fact(Aspect.DRIVER, gap="Transformer Engine region: its numbers in float8 are not judged")
 
 
 def _torchao(site: CallSite) -> Iterator[Fact]:
     yield site.fact(Aspect.DRIVER, "torchao float8")
     yield site.fact(Aspect.COMPUTE, "float8", note="layers that torchao converts")
-    yield site.fact(Aspect.DRIVER, gap="torchao float8: which layers are converted, and how, is not judged")
+    yield site.fact(Aspect.DRIVER, gap="torchao float8: the numbers of converted layers are not judged")
 
 
 def _small_optimizer(site: CallSite) -> Iterator[Fact]:

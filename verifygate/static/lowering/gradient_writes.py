@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from verifygate import torch_names
 from verifygate.protocol import Event
+from verifygate.static.amp.functional_gradients import differentiates_unscaled, is_unscaled_gradient
 from verifygate.static.amp.gradient_collections import is_grad
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scale_flow import ScaleFlow
@@ -18,6 +19,9 @@ from verifygate.static.values.domain import Frame
 
 _WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict", "data"})
 _ADDING = frozenset({"append", "extend", "insert", "update", "setdefault"})
+_GIVE_GRADIENTS = frozenset(
+    {"grad", "grad_and_value", "vjp", "jacrev", "jacfwd", "backward", "all_reduce", "load", "pop"}
+)
 _FILLS = frozenset({"zeros_like", "zeros", "full_like", "ones_like"})
 
 
@@ -41,8 +45,8 @@ def meaning_of_write(
     if speaks_of_grad(value):
         is_filled = isinstance(value, ast.Call) and last_name(value.func) in _FILLS
         return Event.CLIP if (is_filled and guarded) or is_limited(value, frame) else None
-    written = list(_definitions(value, frame))
-    if scaling.reaches_scale(value, frame) or not all(map(_is_without_gradient, written)):
+    written = list(_definitions(value, frame, scaling))
+    if scaling.reaches_scale(value, frame) or not all(_is_without_gradient(each, frame, scaling) for each in written):
         return Event.ASSIGN
     return Event.WRITE
 
@@ -101,8 +105,8 @@ def names_in(target: ast.expr) -> frozenset[str]:
     return identifiers(target.value if isinstance(target, ast.Subscript | ast.Attribute) else target)
 
 
-def _definitions(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:
-    """An expression, and all that defines the local names in it, and so on."""
+def _definitions(expr: ast.expr, frame: Frame, scaling: ScaleFlow | None = None) -> Iterator[ast.expr]:
+    """An expression, and all that defines the local names in it, and so on; not what `torch.func` differentiates."""
     queue: list[ast.AST] = [expr]
     seen = set[str]()
     yield expr
@@ -110,6 +114,8 @@ def _definitions(expr: ast.expr, frame: Frame) -> Iterator[ast.expr]:
         node = queue.pop()
         if isinstance(node, ast.Attribute) and node.attr in _WEIGHTS and not speaks_of_grad(node):
             continue  # weights, or a copy of them
+        if scaling is not None and isinstance(node, ast.Call) and is_unscaled_gradient(node, frame, scaling):
+            continue
         if isinstance(node, ast.Name) and node.id not in seen:
             seen.add(node.id)
             bound = frame.function.scope.names.get(node.id, ())
@@ -134,9 +140,19 @@ def _filled(function: Function) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_without_gradient(definition: ast.expr) -> bool:
-    """Whether neither a gradient nor an unknown argument is in what a name was given."""
+def _is_without_gradient(definition: ast.expr, frame: Frame, scaling: ScaleFlow) -> bool:
+    """Whether no gradient of a scaled loss, none that was kept, and no unknown argument is in what a name was given."""
     if isinstance(definition, ast.Name) and not hasattr(definition, "lineno"):
         return False  # a parameter, or a container that is filled: whatever is put there
-    words = {last_name(node.func) for node in walk(definition) if isinstance(node, ast.Call)}
-    return not speaks_of_grad(definition) and not words & {"grad", "backward", "all_reduce", "load", "pop"}
+    calls = [node for node in walk(definition) if isinstance(node, ast.Call)]
+    fresh = {
+        each
+        for each in calls
+        if is_unscaled_gradient(each, frame, scaling) or differentiates_unscaled(each, frame, scaling)
+    }
+    words = {last_name(each.func) for each in calls if each not in fresh}
+    makers = {each.func for each in fresh}
+    kept = any(
+        isinstance(node, ast.Attribute) and node.attr == "grad" and node not in makers for node in walk(definition)
+    )
+    return not kept and not words & _GIVE_GRADIENTS

@@ -3,7 +3,8 @@
 ## What it does
 Reports a `backward()` on an unscaled loss whose gradients a GradScaler then unscales or steps. A dropped result
 (`scaler.scale(loss)` on a line of its own, then `loss.backward()`) is the same fault, and so are gradients that a hand
-has written, `p.grad = before - p.data`, and the scaler steps on.
+has written, `p.grad = before - p.data`, or that `torch.func.grad` computes of an unscaled loss, and that the scaler
+steps on.
 
 ## Why is this bad
 The scaler divides the gradients by a scale that nothing multiplied them with: with the default scale they are 65536
