@@ -256,6 +256,7 @@ def _build(arms: Sequence[ArmProcess], plan: Plan, seed: int) -> None:
             record.parameter_bytes = done["parameter_bytes"]
             record.weights_digest = done["weights_digest"]
             record.flags = done["flags"]
+            record.computed_in = done["computed_in"]
 
 
 def _train(arms: Sequence[ArmProcess], plan: Plan, seed: int, threads: int = 0) -> None:
@@ -299,7 +300,9 @@ def _block(arm: ArmProcess, steps: int, warmup: int) -> tuple[Round, bool] | Non
     if not done:
         return None
     agrees = plausible(done, steps, time.perf_counter() - began)
-    if changed := sorted(name for name, value in arm.record.flags.items() if done["flags"].get(name) != value):
+    held = {**arm.record.flags, **arm.record.computed_in}
+    holds = {**done["flags"], **done["computed_in"]}
+    if changed := sorted(name for name, value in held.items() if holds.get(name) != value):
         text = f"its steps changed settings that are the same in every arm: {', '.join(changed)}"
         arm.record.failure = Failure(Trouble.CONTRACT, text, "block")
         return None

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from verifygate.model import Measurement, Status
 from verifygate.performance.case import Case
-from verifygate.performance.comparison import ArmRecord, Comparison
+from verifygate.performance.comparison import BASE, TF32, ArmRecord, Comparison
 from verifygate.performance.intervals import positive, yes_or_no
 
 STATES = {
@@ -119,6 +119,15 @@ def protocol(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "device", host.device
         yield "clock", "events on the device, checked against perf_counter" if host.accelerator else "perf_counter"
     yield from comparison.base.flags.items()
+    for arm in comparison.arms:
+        if arm.name in (BASE, TF32) and arm.computed_in:
+            yield f"{arm.name} computed in", in_words(arm, comparison)
+
+
+def in_words(arm: ArmRecord, comparison: Comparison) -> str:
+    """In which precision an arm multiplied float32."""
+    kinds = ", ".join(f"{kind} {precision}" for kind, precision in arm.computed_in.items())
+    return kinds if comparison.accelerated else f"{kinds}; a CPU has no TF32"
 
 
 def environment(comparison: Comparison) -> dict[str, str]:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Finding, Outcome, PerformanceDetails, Profile, StageResult
-from verifygate.performance import reported
-from verifygate.performance.anatomy import growth_check, measurements, unreachable
-from verifygate.performance.attestation.acceptance import Ruling, examined, found_records, terms
+from verifygate.performance import prediction, reported
+from verifygate.performance.anatomy import attainable, growth_check, measurements, unreachable
+from verifygate.performance.attestation.acceptance import Ruling, examined, found_records, newest, terms
 from verifygate.performance.attested_answers import completed
+from verifygate.performance.baselines import baselines, out_of_reach
 from verifygate.performance.benchmark_json import read
 from verifygate.performance.case import Case
 from verifygate.performance.comparison import Comparison
@@ -48,6 +49,9 @@ class PerformanceStage:
             return StageResult(stage=self.name, outcome=Outcome.ERRORED, reason=missing)
         began = time.monotonic()
         in_pytest = [read(context.settings.root, path) for path in settings.benchmarks]
+        predicted: tuple[Profile, ...] = ()
+        if settings.profile and settings.workload:
+            predicted = prediction.predict(context.subject, settings, context.progress)
         comparison = compare(context.subject, settings, context.progress, lambda so_far: undecided(so_far, settings))
         rulings = () if comparison.accelerated else _consulted(context)
         static = context.results.get("static")
@@ -55,7 +59,7 @@ class PerformanceStage:
         profiles: tuple[Profile, ...] = ()
         if settings.profile and settings.workload:  # a training that is held at its steps cannot be taken apart
             profiles = profile(context.subject, settings, comparison, hazards, context.progress)
-        result = summarised(comparison, settings, rulings, profiles, hazards)
+        result = summarised(comparison, settings, rulings, profiles, hazards, predicted)
         shown = (measurement for each in in_pytest for measurement in each.measurements())
         update = {"seconds": time.monotonic() - began, "measurements": (*result.measurements, *shown)}
         return result.model_copy(update=update)
@@ -71,12 +75,19 @@ def _consulted(context: StageContext) -> tuple[Ruling, ...]:
     return tuple(examined(path, asked) for path in paths)
 
 
+def _told_by_most(comparison: Comparison, rulings: Sequence[Ruling]) -> Comparison:
+    """This comparison; where it is a CPU's, that of an accepted record."""
+    record = None if comparison.accelerated else newest(rulings)
+    return comparison if record is None or record.comparison is None else record.comparison
+
+
 def summarised(
     comparison: Comparison,
     settings: PerformanceSettings,
     rulings: Sequence[Ruling] = (),
     profiles: Sequence[Profile] = (),
     hazards: Sequence[Finding] = (),
+    predicted: Sequence[Profile] = (),
 ) -> StageResult:
     """The stage's result, as a pure function of what the arms delivered, what records add and what profiles show.
 
@@ -91,12 +102,15 @@ def summarised(
         checks=(
             *(answer.check for answer in answers),
             *((growth_check(profiles, device),) if profiles else ()),
+            *((prediction.check(predicted, settings.targets.memory_reduction),) if predicted else ()),
         ),
         measurements=(
             *judged,
             *beside(comparison, settings),
+            *baselines(_told_by_most(comparison, rulings), settings),
             *reported.measurements(Case(comparison, settings, comparison.judged)),
             *measurements(profiles, device),
+            *prediction.measurements(predicted, bound=attainable(profiles, device) is None),
         ),
         environment=reported.environment(comparison),
         details=PerformanceDetails(
@@ -108,7 +122,8 @@ def summarised(
             hazards=(
                 *reported.hazards(comparison),
                 *reported.others_failed(comparison),
-                *((UNREACHABLE,) if unreachable(profiles, settings.targets.memory_reduction) else ()),
+                *filter(None, (out_of_reach(_told_by_most(comparison, rulings), settings.targets.speedup),)),
+                *((UNREACHABLE,) if unreachable((*profiles, *predicted), settings.targets.memory_reduction) else ()),
             ),
             answers=answered(hazards, profiles),
             profiles=tuple(profiles) or None,

@@ -55,6 +55,7 @@ class Arm:
             self.peak_allocated, self.peak_reserved = torch.cuda.max_memory_allocated, torch.cuda.max_memory_reserved
         self.imported = Imported()
         self.machine = beside("machine_state").Machine(torch)
+        self.precision = beside("float32_precision")
         self.workload: Any = None
         self.driven: Any = None
         """The module `driven`, where the workload is a training rather than something that is asked for steps."""
@@ -131,6 +132,7 @@ class Arm:
             "parameter_bytes": self._parameter_bytes(),
             "weights_digest": self._weights_digest(),
             "flags": flags(self.torch),
+            "computed_in": self.precision.computed_in(self.torch, self.device),
         }
 
     def train(self, steps: int, evaluations: int, threads: int) -> dict[str, Any]:
@@ -208,6 +210,7 @@ class Arm:
             "peak_bytes": self._peak(),
             "reserved_bytes": self._peak_reserved(),
             "flags": flags(self.torch),
+            "computed_in": self.precision.computed_in(self.torch, self.device),
             "state": state,
             "files": self.imported.files(),
             "block_seconds": clock() - started,  # the last: all of the order is in it, as in the gate's own time
@@ -351,14 +354,8 @@ def beside(name: str) -> Any:
 
 
 def set_tf32(torch: Any, on: bool) -> None:
-    """Switch TF32 on or off in every backend: off, FP32 is multiplied in FP32."""
-    torch.set_float32_matmul_precision("high" if on else "highest")
-    backends = torch.backends
-    if not hasattr(backends, "fp32_precision"):  # torch before 2.9
-        backends.cuda.matmul.allow_tf32 = backends.cudnn.allow_tf32 = on
-        return
-    for place in (backends, backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn):
-        place.fp32_precision = "tf32" if on else "ieee"
+    """Switch TF32 on or off in every backend."""
+    beside("float32_precision").set_tf32(torch, on)
 
 
 def flags(torch: Any) -> dict[str, str]:

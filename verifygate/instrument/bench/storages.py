@@ -160,9 +160,9 @@ class StorageWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def standing(follow: Callable[[torch.Tensor, str], None]) -> None:
     """Tell of everything that outlives a step: parameters and buffers, gradients, the state of the optimizers."""
     for parameter in parameters():
-        follow(parameter.detach(), "parameters")
+        follow(parameter, "parameters")
         if parameter.grad is not None:
-            follow(parameter.grad.detach(), "gradients")
+            follow(parameter.grad, "gradients")
     for optimizer in alive(torch.optim.Optimizer):
         for tensor in state_tensors(optimizer):
             follow(tensor, "optimizer state")

@@ -90,7 +90,7 @@ RULE = Rule(
     summary="positions, time steps or frequencies are rounded to half precision",
     remedy="make and keep them in float32, and cast what is worked out from them",
     words=(),
-    beside=(rf"{_COUNTED_IN_HALF}|_log\b ?=|Parameter\([^\n]*\blog\(|\bexperts\b",),
+    beside=(rf"{_COUNTED_IN_HALF}|_log ?= ?(?:torch|np|numpy)\.log\(|Parameter\([^\n]*\blog\(|\bexperts\b",),
     proof="told-of-the-same",
 )
 
