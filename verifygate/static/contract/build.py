@@ -19,6 +19,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.contract.calls import call_facts, configured
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.own_code import ByteFacts, own_facts
+from verifygate.static.contract.training import TrainingReach
 
 _DRIVERS = {
     LIGHTNING: ("Lightning Trainer", RULES),
@@ -31,16 +32,26 @@ _DRIVERS = {
 
 def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
     """The contract of the sources; without rows where nothing in them trains with torch."""
-    facts = [*call_facts(analysis), *own_facts(analysis, scanned)]
+    reach = TrainingReach(analysis, scanned.training)
+    facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach)]
     facts += [fact for setting in analysis.configuration.settings for fact in _of_setting(setting)]
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
+    facts += _undriven(facts, scanned, analysis)
     if not any(each.aspect is Aspect.DRIVER and each.value for each in facts):
-        if not scanned.plain_training:
-            return PrecisionContract()
-        facts += scanned.plain_training
+        return PrecisionContract()
     for each in analysis.configuration.unread:
         facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
     return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
+
+
+def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iterator[Fact]:
+    """The plain training in programs of which no file names a driver."""
+    drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
+    graph = analysis.import_graph
+    for each in scanned.plain_training:
+        program = graph.together(each.path)
+        if drivers.isdisjoint(program) and (not drivers or not scanned.stepping.isdisjoint(program)):
+            yield each
 
 
 def _of_setting(setting: Setting) -> Iterator[Fact]:

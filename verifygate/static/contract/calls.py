@@ -13,6 +13,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.contract.conditions import BY_DEFAULT, ON_ONE_PATH, condition_at, where_on
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.optimizers import chosen_beside
+from verifygate.static.contract.training import TrainingReach
 from verifygate.static.contract.words import meaning
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.idioms.deepspeed_tables import item_of
@@ -81,7 +82,7 @@ class CallSite:
 Reader = Callable[[CallSite], Iterator[Fact]]
 
 
-def call_facts(analysis: Analysis) -> Iterator[Fact]:
+def call_facts(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
     """What the calls of the picked modules decide; those in tests are no program's."""
     subclasses = {
         made.node.name for module in analysis.modules for made in module.classes.values()
@@ -95,7 +96,7 @@ def call_facts(analysis: Analysis) -> Iterator[Fact]:
             for call in function.calls:
                 last = simple_name(call.func)
                 if last in subclasses or _may_decide(last):
-                    yield from _of_call(analysis, call, function)
+                    yield from _of_call(analysis, call, function, reach)
 
 
 def argparse_default(expr: ast.expr, module: Module) -> str | None:
@@ -119,7 +120,7 @@ def _may_decide(last: str) -> bool:
     return last in _LAST_NAMES or last.endswith(_SUFFIXES)
 
 
-def _of_call(analysis: Analysis, call: ast.Call, function: Function) -> Iterator[Fact]:
+def _of_call(analysis: Analysis, call: ast.Call, function: Function, reach: TrainingReach) -> Iterator[Fact]:
     frame = analysis.evaluator.root_frame(function)
     names: set[str] = set()
     for value in analysis.evaluator.values(call.func, frame):
@@ -131,9 +132,22 @@ def _of_call(analysis: Analysis, call: ast.Call, function: Function) -> Iterator
         yield from _comm_hook(CallSite(analysis, call, function, "", frame))
     for name in sorted(names):
         reader = _reader(name)
-        if reader is not None:
-            yield from reader(CallSite(analysis, call, function, name, frame))
-            return
+        if reader is None:
+            continue
+        found = list(reader(CallSite(analysis, call, function, name, frame)))
+        if reader not in _OF_TRAINING:
+            is_trained = reach.is_of_engine(call, function) if reader is _deepspeed else True
+            if not is_trained or not reach.is_of_framework(call, function):
+                found = list(_of_evaluation(found))
+        yield from found
+        return
+
+
+def _of_evaluation(facts: list[Fact]) -> Iterator[Fact]:
+    """What facts come to where nothing is trained: who drives and scales there is nobody's driver."""
+    for each in facts:
+        if each.value and each.aspect in (Aspect.COMPUTE, Aspect.WEIGHTS, Aspect.EVALUATION):
+            yield replace(each, aspect=Aspect.EVALUATION)
 
 
 def _reader(name: str) -> Reader | None:
@@ -410,4 +424,6 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("torchao", "convert_to_float8_training"): _torchao,
     ("apex", "initialize"): _apex,
 }  # fmt: skip
+_OF_TRAINING: frozenset[Reader] = frozenset({_small_optimizer, _default_dtype, _tf32, _comm_hook})
+"""What is said of training wherever it stands: of optimizers, and of the whole program."""
 _LAST_NAMES = frozenset({last for _, last in _READERS} | {"register_comm_hook"})
