@@ -16,7 +16,7 @@ from verifygate.static.contract.optimizers import chosen_beside
 from verifygate.static.contract.training import TrainingReach
 from verifygate.static.contract.words import meaning
 from verifygate.static.facts.dtype_lattice import Dtype
-from verifygate.static.idioms.deepspeed_tables import item_of
+from verifygate.static.idioms.deepspeed_tables import item_of, scales_in_force, value_at
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import last_name, simple_name
@@ -28,6 +28,7 @@ WORDS = (
     *("8bit(", "4bit(", "bitsandbytes"),
 )
 """What a file names beside what the rules look for."""
+TF32 = "TF32 in float32 products"
 _SUFFIXES = ("Trainer", "TrainingArguments", "Config", "8bit", "4bit")
 """How the names of classes end that decide a precision, and of those that derive from them."""
 
@@ -268,12 +269,25 @@ def _deepspeed_config(site: CallSite, config: ast.expr) -> Iterator[Fact]:
     """What a dict in the code says; a file is read with the configuration."""
     tables = [each for each in site.analysis.evaluator.values(config, site.frame) if isinstance(each, DictLiteral)]
     for value in tables:
-        for setting in deepspeed_settings(item_of(value.node), ""):
-            yield from configured(replace(setting, path=site.function.module.path))
+        path = value.frame.function.module.path
+        for setting in scales_in_force(_known(value, path, site.analysis)):
+            if setting.is_interpolated:
+                gap = f"`{setting.key}: {setting.value.removeprefix('${').removesuffix('}')}`"
+                aspect = _ASPECTS.get(setting.aspect, Aspect.COMPUTE)
+                yield Fact(aspect=aspect, path=path, line=setting.line, gap=gap, framework=DEEPSPEED)
+            else:
+                yield from configured(setting)
     if not tables:
         text = _short(config)
         if text not in ("None", "''"):
             yield site.fact(Aspect.COMPUTE, gap=f"DeepSpeed's configuration is `{text}`", framework=DEEPSPEED)
+
+
+def _known(value: DictLiteral, path: str, analysis: Analysis) -> Iterator[Setting]:
+    """The settings of a dict, with the constants that its values stand for where it is handed over."""
+    for setting in deepspeed_settings(item_of(value.node), path):
+        known = value_at(setting.key, value, analysis) if setting.is_interpolated else ""
+        yield replace(setting, value=known) if known else setting
 
 
 def configured(setting: Setting, note: str = "", said_by: str = "code") -> Iterator[Fact]:
@@ -390,9 +404,7 @@ def _default_dtype(site: CallSite) -> Iterator[Fact]:
 def _tf32(site: CallSite) -> Iterator[Fact]:
     word = site.given("precision", 0)
     if word is not None and {"high", "medium"} & set(site.words(word)):
-        yield site.fact(
-            Aspect.COMPUTE, "TF32 in float32 products", note=f"set_float32_matmul_precision({_short(word)})"
-        )
+        yield site.fact(Aspect.COMPUTE, TF32, note=f"set_float32_matmul_precision({_short(word)})")
 
 
 def _export(site: CallSite) -> Iterator[Fact]:

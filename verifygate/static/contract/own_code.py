@@ -15,11 +15,11 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at, where_on
 from verifygate.static.contract.fact import RULES, Fact
 from verifygate.static.contract.training import TRAINS, TrainingReach
-from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Frame
 
 _CASTS = (b"half(", b"bfloat16", b"float16")
 _EXPORTS = ("torch.onnx.export", "torch.export.export", "torch.jit.trace", "torch.jit.script")
@@ -133,6 +133,29 @@ def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
                             line=way.cast.line,
                             condition=condition,
                         )
+
+
+def casts_in_models(analysis: Analysis) -> Iterator[Fact]:
+    """Where the `forward` of a class casts: the dtype in which it computes is that of its casts, not followed."""
+    for function in analysis.functions:
+        if function.name != "forward" or function.owner is None or function.module.file.is_test:
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        for call in function.calls:
+            given = [*call.args, *(word.value for word in call.keywords if word.arg == "dtype")]
+            last = simple_name(call.func)
+            if last in ("half", "bfloat16") or (
+                last == "to" and any(_may_be_half(each, analysis, frame) for each in given)
+            ):
+                gap = "casts in the model decide it"
+                yield Fact(aspect=Aspect.COMPUTE, path=function.module.path, line=call.lineno, gap=gap)
+                break
+
+
+def _may_be_half(expr: ast.expr, analysis: Analysis, frame: Frame) -> bool:
+    """Whether an argument is a half dtype, or that of another tensor: `x.dtype`."""
+    is_of_a_tensor = isinstance(expr, ast.Attribute) and expr.attr == "dtype"
+    return is_of_a_tensor or not HALVES.isdisjoint(analysis.dtype_values.of(expr, frame))
 
 
 def _trained_by(call: ast.Call) -> Iterator[ast.expr]:

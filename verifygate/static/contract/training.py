@@ -64,7 +64,7 @@ class TrainingReach:
             return False
         if analysis.autograd_mode.of_callers(function) is CallerMode.OFF or self._is_frozen(region):
             return False
-        return self.is_of_program(function) and self._reaches_a_backward(function)
+        return self.is_of_program(function) and (_gives_away(region) or self._reaches_a_backward(function))
 
     def _is_frozen(self, region: WrittenRegion) -> bool:
         """Whether all models that run in a region are frozen."""
@@ -79,14 +79,14 @@ class TrainingReach:
     def _reaches_a_backward(self, function: Function, calls: int = 0) -> bool:
         """Whether a function runs a backward, or gives what it computes to one that does; so too if that is unknown."""
         sites = [each for each in self._analysis.call_graph.sites(function) if not each.caller.module.file.is_test]
-        if function in self._above_training or not sites or calls > _MAX_CALLERS or _stores(function):
+        if function in self._above_training or not sites or calls > _MAX_CALLERS:
             return True
         return any(self._is_used(site, calls) for site in sites)
 
     def _is_used(self, site: Site, calls: int) -> bool:
         """Whether what a call gives may come to a backward: not what is dropped, logged, or only printed."""
         caller = site.caller
-        kept = _kept(site.call, caller)
+        kept = _closed(set(), site.call, caller)
         if kept is None:
             return True
         if self._comes_to_a_backward(kept, site.call, caller):
@@ -154,16 +154,18 @@ def _trains(function: Function) -> bool:
     )
 
 
-def _stores(function: Function) -> bool:
-    """Whether a function gives what it computes away otherwise than by returning it: to objects, or bit by bit."""
+def _gives_away(region: WrittenRegion) -> bool:
+    """Whether what a region computes may leave its function otherwise than by a return: in objects, or bit by bit."""
+    function, inside = region.function, set(region.nodes)
     parameters = {each.arg for each in function.parameters}
-    return function.is_generator or any(
-        isinstance(node, ast.Attribute | ast.Subscript)
-        and isinstance(node.ctx, ast.Store)
-        and (isinstance(node, ast.Attribute) or _root(node) in parameters)
-        or (isinstance(node, ast.Call) and (given := _given(node)) is not None and _root(given[0][0]) in parameters)
-        for node in function.own_nodes
-    )
+    plain = [node.value for node in function.of_kind(ast.Expr) if node in inside]
+    if function.is_generator or any(isinstance(each, ast.Call) and _given(each) is None for each in plain):
+        return True
+    given = [found[0] for node in region.nodes if (found := _given(node)) is not None]
+    targets = [target for group in given for target in group]
+    names = {each.id for target in targets for each in walk(target) if isinstance(each, ast.Name)}
+    kept = _closed(names, None, function)
+    return kept is None or bool(kept & parameters) or any(isinstance(each, ast.Attribute) for each in targets)
 
 
 def _root(expr: ast.expr) -> str:
@@ -173,9 +175,8 @@ def _root(expr: ast.expr) -> str:
     return expr.id if isinstance(expr, ast.Name) else ""
 
 
-def _kept(call: ast.Call, function: Function) -> frozenset[str] | None:
-    """The names that what a call gives may go by in a function; None where it is kept out of sight."""
-    names: set[str] = set()
+def _closed(names: set[str], call: ast.Call | None, function: Function) -> frozenset[str] | None:
+    """Some names, and those that their values, or what a call gives, go by too; None where an object keeps one."""
     grown = True
     while grown:
         before = len(names)
@@ -184,7 +185,7 @@ def _kept(call: ast.Call, function: Function) -> frozenset[str] | None:
             if given is None or not (_mentions(given[1], names) or any(each is call for each in walk(given[1]))):
                 continue
             for target in given[0]:
-                if isinstance(target, ast.Attribute) and _root(target) == "self":
+                if isinstance(target, ast.Attribute):
                     return None
                 names |= {each.id for each in walk(target) if isinstance(each, ast.Name)}
         grown = len(names) > before
