@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from verifygate.base.records import replace
 from verifygate.configured_precision.setting import (
     ACCELERATE,
     DEEPSPEED,
@@ -16,9 +17,11 @@ from verifygate.configured_precision.setting import (
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
-from verifygate.static.contract.calls import call_facts, configured
+from verifygate.static.contract.calls import TF32, call_facts, configured
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
-from verifygate.static.contract.own_code import ByteFacts, own_facts
+from verifygate.static.contract.own_code import ByteFacts, casts_in_models, own_facts
+from verifygate.static.contract.training import TrainingReach
+from verifygate.static.idioms.deepspeed_tables import scales_in_force
 
 _DRIVERS = {
     LIGHTNING: ("Lightning Trainer", RULES),
@@ -28,41 +31,70 @@ _DRIVERS = {
     TORCHTITAN: ("torchtitan", ""),
 }
 
+_NOT_NAMED = "no code names this file"
+
 
 def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
     """The contract of the sources; without rows where nothing in them trains with torch."""
-    facts = [*call_facts(analysis), *own_facts(analysis, scanned)]
-    facts += [fact for setting in analysis.configuration.settings for fact in _of_setting(setting)]
+    reach = TrainingReach(analysis, scanned.training)
+    facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach)]
+    facts += [fact for setting in scales_in_force(analysis.configuration.settings) for fact in _of_setting(setting)]
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
+    facts += _undriven(facts, scanned, analysis)
     if not any(each.aspect is Aspect.DRIVER and each.value for each in facts):
-        if not scanned.plain_training:
-            return PrecisionContract()
-        facts += scanned.plain_training
+        return PrecisionContract()
     for each in analysis.configuration.unread:
         facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
+    facts += _beside_tf32(facts, analysis)
     return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
+
+
+def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iterator[Fact]:
+    """The plain training in programs of which no file names a driver."""
+    drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
+    graph = analysis.import_graph
+    for each in scanned.plain_training:
+        program = graph.together(each.path)
+        if drivers.isdisjoint(program) and (not drivers or not scanned.stepping.isdisjoint(program)):
+            yield each
+
+
+def _beside_tf32(facts: list[Fact], analysis: Analysis) -> list[Fact]:
+    """What is not known where nothing but TF32 is said: that is about float32 tensors, and the model may have none."""
+    said = [each for each in facts if each.aspect is Aspect.COMPUTE and each.value]
+    if not said or any(each.value != TF32 for each in said):
+        return []
+    gap = "TF32 is all that is said: whether the model computes with float32 tensors is not"
+    return list(casts_in_models(analysis)) or [replace(each, value="", gap=gap) for each in said]
 
 
 def _of_setting(setting: Setting) -> Iterator[Fact]:
     """The facts of one setting in a file, and who reads it."""
-    reach = setting.reach or "no code names this file"
+    reach = setting.reach or _NOT_NAMED
     note = f"{setting.key}: {setting.value}; {reach}"
     if setting.framework == OWN:
         gap = f"`{setting.key}: {setting.value}` is the project's own key: not followed into its code"
         yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, said_by="configuration")
         return
     if setting.is_interpolated:
+        if setting.framework == DEEPSPEED and setting.reach:
+            yield _driver(setting)
         gap = f"`{setting.key}: {setting.value}` is decided when the program starts"
         yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, said_by="configuration")
         return
     found = list(configured(setting, note, "configuration"))
     if found and setting.aspect != "loss scale":
-        driver, judged_by = _DRIVERS[setting.framework]
-        yield Fact(
-            aspect=Aspect.DRIVER, value=driver, path=setting.path, line=setting.line, said_by="configuration",
-            note=reach, judged_by=judged_by,
-        )  # fmt: skip
+        yield _driver(setting)
     yield from found
+
+
+def _driver(setting: Setting) -> Fact:
+    """Who reads a setting."""
+    driver, judged_by = _DRIVERS[setting.framework]
+    return Fact(
+        aspect=Aspect.DRIVER, value=driver, path=setting.path, line=setting.line, said_by="configuration",
+        note=setting.reach or _NOT_NAMED, judged_by=judged_by,
+    )  # fmt: skip
 
 
 def _is_filled(fact: Fact, settings: Iterable[Setting]) -> bool:

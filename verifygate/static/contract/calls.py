@@ -13,9 +13,10 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.contract.conditions import BY_DEFAULT, ON_ONE_PATH, condition_at, where_on
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.optimizers import chosen_beside
+from verifygate.static.contract.training import TrainingReach
 from verifygate.static.contract.words import meaning
 from verifygate.static.facts.dtype_lattice import Dtype
-from verifygate.static.idioms.deepspeed_tables import item_of
+from verifygate.static.idioms.deepspeed_tables import item_of, scales_in_force, value_at
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import last_name, simple_name
@@ -27,6 +28,7 @@ WORDS = (
     *("8bit(", "4bit(", "bitsandbytes"),
 )
 """What a file names beside what the rules look for."""
+TF32 = "TF32 in float32 products"
 _SUFFIXES = ("Trainer", "TrainingArguments", "Config", "8bit", "4bit")
 """How the names of classes end that decide a precision, and of those that derive from them."""
 
@@ -81,7 +83,7 @@ class CallSite:
 Reader = Callable[[CallSite], Iterator[Fact]]
 
 
-def call_facts(analysis: Analysis) -> Iterator[Fact]:
+def call_facts(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
     """What the calls of the picked modules decide; those in tests are no program's."""
     subclasses = {
         made.node.name for module in analysis.modules for made in module.classes.values()
@@ -95,7 +97,7 @@ def call_facts(analysis: Analysis) -> Iterator[Fact]:
             for call in function.calls:
                 last = simple_name(call.func)
                 if last in subclasses or _may_decide(last):
-                    yield from _of_call(analysis, call, function)
+                    yield from _of_call(analysis, call, function, reach)
 
 
 def argparse_default(expr: ast.expr, module: Module) -> str | None:
@@ -119,7 +121,7 @@ def _may_decide(last: str) -> bool:
     return last in _LAST_NAMES or last.endswith(_SUFFIXES)
 
 
-def _of_call(analysis: Analysis, call: ast.Call, function: Function) -> Iterator[Fact]:
+def _of_call(analysis: Analysis, call: ast.Call, function: Function, reach: TrainingReach) -> Iterator[Fact]:
     frame = analysis.evaluator.root_frame(function)
     names: set[str] = set()
     for value in analysis.evaluator.values(call.func, frame):
@@ -131,9 +133,22 @@ def _of_call(analysis: Analysis, call: ast.Call, function: Function) -> Iterator
         yield from _comm_hook(CallSite(analysis, call, function, "", frame))
     for name in sorted(names):
         reader = _reader(name)
-        if reader is not None:
-            yield from reader(CallSite(analysis, call, function, name, frame))
-            return
+        if reader is None:
+            continue
+        found = list(reader(CallSite(analysis, call, function, name, frame)))
+        if reader not in _OF_TRAINING:
+            is_trained = reach.is_of_engine(call, function) if reader is _deepspeed else True
+            if not is_trained or not reach.is_of_framework(call, function):
+                found = list(_of_evaluation(found))
+        yield from found
+        return
+
+
+def _of_evaluation(facts: list[Fact]) -> Iterator[Fact]:
+    """What facts come to where nothing is trained: who drives and scales there is nobody's driver."""
+    for each in facts:
+        if each.value and each.aspect in (Aspect.COMPUTE, Aspect.WEIGHTS, Aspect.EVALUATION):
+            yield replace(each, aspect=Aspect.EVALUATION)
 
 
 def _reader(name: str) -> Reader | None:
@@ -254,12 +269,25 @@ def _deepspeed_config(site: CallSite, config: ast.expr) -> Iterator[Fact]:
     """What a dict in the code says; a file is read with the configuration."""
     tables = [each for each in site.analysis.evaluator.values(config, site.frame) if isinstance(each, DictLiteral)]
     for value in tables:
-        for setting in deepspeed_settings(item_of(value.node), ""):
-            yield from configured(replace(setting, path=site.function.module.path))
+        path = value.frame.function.module.path
+        for setting in scales_in_force(_known(value, path, site.analysis)):
+            if setting.is_interpolated:
+                gap = f"`{setting.key}: {setting.value.removeprefix('${').removesuffix('}')}`"
+                aspect = _ASPECTS.get(setting.aspect, Aspect.COMPUTE)
+                yield Fact(aspect=aspect, path=path, line=setting.line, gap=gap, framework=DEEPSPEED)
+            else:
+                yield from configured(setting)
     if not tables:
         text = _short(config)
         if text not in ("None", "''"):
             yield site.fact(Aspect.COMPUTE, gap=f"DeepSpeed's configuration is `{text}`", framework=DEEPSPEED)
+
+
+def _known(value: DictLiteral, path: str, analysis: Analysis) -> Iterator[Setting]:
+    """The settings of a dict, with the constants that its values stand for where it is handed over."""
+    for setting in deepspeed_settings(item_of(value.node), path):
+        known = value_at(setting.key, value, analysis) if setting.is_interpolated else ""
+        yield replace(setting, value=known) if known else setting
 
 
 def configured(setting: Setting, note: str = "", said_by: str = "code") -> Iterator[Fact]:
@@ -376,9 +404,7 @@ def _default_dtype(site: CallSite) -> Iterator[Fact]:
 def _tf32(site: CallSite) -> Iterator[Fact]:
     word = site.given("precision", 0)
     if word is not None and {"high", "medium"} & set(site.words(word)):
-        yield site.fact(
-            Aspect.COMPUTE, "TF32 in float32 products", note=f"set_float32_matmul_precision({_short(word)})"
-        )
+        yield site.fact(Aspect.COMPUTE, TF32, note=f"set_float32_matmul_precision({_short(word)})")
 
 
 def _export(site: CallSite) -> Iterator[Fact]:
@@ -410,4 +436,6 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("torchao", "convert_to_float8_training"): _torchao,
     ("apex", "initialize"): _apex,
 }  # fmt: skip
+_OF_TRAINING: frozenset[Reader] = frozenset({_small_optimizer, _default_dtype, _tf32, _comm_hook})
+"""What is said of training wherever it stands: of optimizers, and of the whole program."""
 _LAST_NAMES = frozenset({last for _, last in _READERS} | {"register_comm_hook"})

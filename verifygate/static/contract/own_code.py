@@ -14,37 +14,38 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at, where_on
 from verifygate.static.contract.fact import RULES, Fact
-from verifygate.static.facts.autograd_mode import CallerMode, is_off
-from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.contract.training import TRAINS, TrainingReach
+from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult
+from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Frame
 
 _CASTS = (b"half(", b"bfloat16", b"float16")
 _EXPORTS = ("torch.onnx.export", "torch.export.export", "torch.jit.trace", "torch.jit.script")
 _MOST_BESIDE = 20
 """Files that no rule looks at of which the contract asks what they train."""
 _BACKWARD = b".backward("
+_STEP = b".step("
 _IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 
 
-def own_facts(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
+def own_facts(analysis: Analysis, scanned: ByteFacts, reach: TrainingReach) -> Iterator[Fact]:
     """What the picked modules declare themselves."""
-    yield from _regions(analysis)
+    yield from _regions(analysis, reach)
     yield from _scalers(analysis)
     yield from _trained_weights(analysis, scanned)
     yield from scanned.exports
 
 
-def _regions(analysis: Analysis) -> Iterator[Fact]:
+def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
     for region in analysis.written_regions.all:
         if not region.is_active or region.function.module.file.is_test:
             continue
         if _is_accelerates(region, analysis):
             continue
         place = region.place
-        evaluates = _evaluates(region, analysis)
+        evaluates = not reach.has_region(region)
         aspect = Aspect.EVALUATION if evaluates else Aspect.COMPUTE
         if not evaluates:
             made = region.region.made is not None
@@ -82,16 +83,6 @@ def _condition(region: WrittenRegion, analysis: Analysis) -> str:
     enabled = region.region.enabled
     found = where_on(enabled.expr if enabled is not None else None) or condition_at(region.place, analysis)
     return found or ("where it is entered" if region.region.optional else "")
-
-
-def _evaluates(region: WrittenRegion, analysis: Analysis) -> bool:
-    """Whether autograd is off there: the region is one of evaluation."""
-    inside = set(region.calls)
-    points = (each for each in analysis.hot_loops.spots(region.function) if each.node in inside)
-    first = next(points, None)
-    if first is not None and is_off(first, analysis.evaluator):
-        return True
-    return analysis.autograd_mode.of_callers(region.function) is CallerMode.OFF
 
 
 def _scalers(analysis: Analysis) -> Iterator[Fact]:
@@ -144,6 +135,29 @@ def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
                         )
 
 
+def casts_in_models(analysis: Analysis) -> Iterator[Fact]:
+    """Where the `forward` of a class casts: the dtype in which it computes is that of its casts, not followed."""
+    for function in analysis.functions:
+        if function.name != "forward" or function.owner is None or function.module.file.is_test:
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        for call in function.calls:
+            given = [*call.args, *(word.value for word in call.keywords if word.arg == "dtype")]
+            last = simple_name(call.func)
+            if last in ("half", "bfloat16") or (
+                last == "to" and any(_may_be_half(each, analysis, frame) for each in given)
+            ):
+                gap = "casts in the model decide it"
+                yield Fact(aspect=Aspect.COMPUTE, path=function.module.path, line=call.lineno, gap=gap)
+                break
+
+
+def _may_be_half(expr: ast.expr, analysis: Analysis, frame: Frame) -> bool:
+    """Whether an argument is a half dtype, or that of another tensor: `x.dtype`."""
+    is_of_a_tensor = isinstance(expr, ast.Attribute) and expr.attr == "dtype"
+    return is_of_a_tensor or not HALVES.isdisjoint(analysis.dtype_values.of(expr, frame))
+
+
 def _trained_by(call: ast.Call) -> Iterator[ast.expr]:
     """The module in `Optimizer(model.parameters(), ...)`, and in `Trainer(model=model)`."""
     given = call.args[0] if call.args else None
@@ -175,6 +189,10 @@ class ByteFacts:
     """The first backward of each file that trains with torch: what there is where nobody drives a precision."""
     casting: frozenset[str]
     """Paths of files that run a backward, and name a half precision."""
+    training: frozenset[str]
+    """Paths of files that train, themselves or by a framework."""
+    stepping: frozenset[str]
+    """Paths of files that step something."""
 
 
 def byte_facts(sources: Sources) -> ByteFacts:
@@ -182,10 +200,16 @@ def byte_facts(sources: Sources) -> ByteFacts:
     exports: list[Fact] = []
     training: list[Fact] = []
     casting: set[str] = set()
+    trains: set[str] = set()
+    steps: set[str] = set()
     for file in sources:
         if file.is_test:
             continue
         exports += _exports(file)
+        if TRAINS.search(file.data):
+            trains.add(file.path)
+        if _STEP in file.data:
+            steps.add(file.path)
         at = _first_in_code(file, _BACKWARD)
         if at == -1:
             continue
@@ -201,7 +225,7 @@ def byte_facts(sources: Sources) -> ByteFacts:
                     judged_by=RULES,
                 )
             )
-    return ByteFacts(tuple(exports), tuple(training), frozenset(casting))
+    return ByteFacts(tuple(exports), tuple(training), frozenset(casting), frozenset(trains), frozenset(steps))
 
 
 def _exports(file: SourceFile) -> Iterator[Fact]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record
 from verifygate.configured_precision.document import Item
-from verifygate.configured_precision.setting import DEEPSPEED, Setting
+from verifygate.configured_precision.setting import DEEPSPEED, HUGGING_FACE, Setting
 from verifygate.configured_precision.shapes import deepspeed_settings
 from verifygate.static.analysis import Analysis
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.domain import DictLiteral, ExternalName, Frame, dict_items
+from verifygate.static.values.domain import DictLiteral, ExternalName, Frame, Literal, dict_items
 
 WORDS = ("deepspeed.initialize(", "deepspeed=", "TrainingArguments(")
+_LONGEST = 60
 _KEYWORDS = {"initialize": ("config", "config_params"), "DeepSpeedPlugin": ("hf_ds_config",)}
 
 
@@ -78,7 +79,8 @@ def item_of(node: ast.expr) -> Item:
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
         text = str(node.value)
         return Item(node.lineno, node.value, text.lower() if isinstance(node.value, bool) else text)
-    return Item(node.lineno, "${code}", "${code}")
+    text = "${" + " ".join(ast.unparse(node).split())[:_LONGEST] + "}"
+    return Item(node.lineno, text, text)
 
 
 def _configurations(call: ast.Call, frame: Frame, analysis: Analysis) -> Iterator[ast.expr]:
@@ -93,6 +95,30 @@ def _configurations(call: ast.Call, frame: Frame, analysis: Analysis) -> Iterato
         isinstance(each, ExternalName) and each.name.startswith("deepspeed.") for each in values
     ):
         yield from given
+
+
+def value_at(key: str, value: DictLiteral, analysis: Analysis) -> str:
+    """What a key of a dict in the code is set to, where that is one constant; empty where it is not."""
+    node = _place(value.node, key, value.frame.function).node
+    found = analysis.evaluator.values(node, value.frame) if isinstance(node, ast.expr) else ()
+    known = {str(each.value) for each in found if isinstance(each, Literal)}
+    return known.pop() if len(known) == len(found) == 1 else ""
+
+
+def scales_in_force(settings: Iterable[Setting]) -> Iterator[Setting]:
+    """Some settings, without the loss scales of tables that do not switch `fp16` on: DeepSpeed ignores them.
+
+    `auto` stands for what the training arguments say: of those, where none asks for fp16, nothing switches it on.
+    """
+    given = list(settings)
+    switches = {(each.path, each.key): each for each in given if each.framework == DEEPSPEED}
+    is_asked_for = any(each.framework == HUGGING_FACE and each.scales for each in given)
+    for each in given:
+        if each.framework == DEEPSPEED and each.aspect == "loss scale":
+            switch = switches.get((each.path, f"{each.key.rpartition('.')[0]}.enabled"))
+            if switch is None or switch.is_off or (switch.is_interpolated and not is_asked_for):
+                continue
+        yield each
 
 
 def _place(node: ast.expr, key: str, function: Function) -> Location:

@@ -38,7 +38,7 @@ def frequency_buffers(made: Class, analysis: Analysis, depth: int = _DEPTH) -> I
         if method.name != "__init__":
             continue
         for call in method.calls:
-            if last_name(call.func) == "register_buffer" and (name := _of_frequencies(call, method, methods)):
+            if last_name(call.func) == "register_buffer" and (name := _of_frequencies(call, method, methods, analysis)):
                 yield FrequencyBuffer(name, Location(method, call))
         for part in parts(method, analysis) if depth else ():
             if part is not made:
@@ -58,7 +58,7 @@ def parts(constructor: Function, analysis: Analysis) -> set[Class]:
     }
 
 
-def _of_frequencies(call: ast.Call, constructor: Function, methods: list[Function]) -> str:
+def _of_frequencies(call: ast.Call, constructor: Function, methods: list[Function], analysis: Analysis) -> str:
     """The name of a buffer that holds frequencies; empty for others, and for one that is worked out anew."""
     match call.args:
         case [ast.Constant(value=str(name)), given, *_]:
@@ -74,7 +74,23 @@ def _of_frequencies(call: ast.Call, constructor: Function, methods: list[Functio
     uses = [node for method in others for node in method.of_kind(ast.Attribute) if _is_own(node, name)]
     if any(isinstance(node.ctx, ast.Store) for node in uses):
         return ""
-    return name if any(_multiplies(method, name) for method in others) else ""
+    later = [method for method in others if not _is_for_a_longer_table(method, methods, analysis)]
+    return name if any(_multiplies(method, name) for method in later) else ""
+
+
+def _is_for_a_longer_table(method: Function, methods: list[Function], analysis: Analysis) -> bool:
+    """Whether a constructor runs a method, before any cast, and all others run it under a condition only.
+
+    What it works out is kept; it runs again where a longer table is needed than the constructor made.
+    """
+    calls = [
+        (each, call)
+        for each in methods
+        for call in each.calls
+        if isinstance(call.func, ast.Attribute) and _is_own(call.func, method.name)
+    ]
+    again = [(each, call) for each, call in calls if each.name != "__init__"]
+    return len(again) < len(calls) and all(analysis.enclosing.conditions(call, each) for each, call in again)
 
 
 def _is_own(node: ast.AST, name: str) -> bool:

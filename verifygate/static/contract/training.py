@@ -1,0 +1,224 @@
+"""Whether training reaches a place: a backward, or a framework that runs one. What only evaluates is no part of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Set
+from functools import cached_property
+
+from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.analysis import Analysis
+from verifygate.static.facts.autograd_mode import CallerMode, is_off
+from verifygate.static.idioms.frozen_models import needs_no_gradients
+from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.call_graph import Site
+from verifygate.static.values.domain import ExternalResult, Object
+
+TRAINS = re.compile(rb"\.backward\(|manual_backward\(|\.fit\(|def training_step|Trainer\(|\.train\(resume")
+"""What a file has that trains, itself or by a framework."""
+_BACKWARDS = frozenset({"backward", "manual_backward"})
+_HOOKS = frozenset({"training_step", "compute_loss"})
+_FITS = frozenset({"fit", "train"})
+_EVALUATES = frozenset({"predict", "test", "validate", "evaluate"})
+_MAX_CALLERS = 4
+
+
+class TrainingReach:
+    """Answers for the places of one set of modules."""
+
+    def __init__(self, analysis: Analysis, training: Set[str]) -> None:
+        self._analysis = analysis
+        self._training = training
+        """Paths of the files that train."""
+
+    # -- programs and functions --------------------------------------------------------------------------------
+
+    def is_of_program(self, function: Function) -> bool:
+        """Whether a program that trains runs a function; so it is where no program of the tree trains."""
+        if not self._training:
+            return True
+        callers = self._analysis.call_graph.above(function) - {function}
+        first = [each for each in callers if not self._analysis.call_graph.sites(each) and not each.module.file.is_test]
+        return any(self._trains(each.module.path) for each in first or [function])
+
+    def _trains(self, path: str) -> bool:
+        return not self._training.isdisjoint(self._analysis.import_graph.together(path))
+
+    @cached_property
+    def _above_training(self) -> frozenset[Function]:
+        """The functions that run a backward, themselves or by what they call."""
+        graph = self._analysis.call_graph
+        return frozenset[Function]().union(*(graph.above(each) for each in self._analysis.functions if _trains(each)))
+
+    # -- regions -----------------------------------------------------------------------------------------------
+
+    def has_region(self, region: WrittenRegion) -> bool:
+        """Whether what a region computes may be trained: nothing of it known to go without gradients, or elsewhere."""
+        analysis, function = self._analysis, region.function
+        inside = set(region.calls)
+        first = next((each for each in analysis.hot_loops.spots(function) if each.node in inside), None)
+        if first is not None and is_off(first, analysis.evaluator):
+            return False
+        if analysis.autograd_mode.of_callers(function) is CallerMode.OFF or self._is_frozen(region):
+            return False
+        return self.is_of_program(function) and (_gives_away(region) or self._reaches_a_backward(function))
+
+    def _is_frozen(self, region: WrittenRegion) -> bool:
+        """Whether all models that run in a region are frozen."""
+        models = [
+            call.func
+            for call in region.calls
+            if isinstance(call.func, ast.Name | ast.Attribute)
+            and self._analysis.hot_loops.is_model(call.func, region.function)
+        ]
+        return bool(models) and all(needs_no_gradients(each, region.function, self._analysis) for each in models)
+
+    def _reaches_a_backward(self, function: Function, calls: int = 0) -> bool:
+        """Whether a function runs a backward, or gives what it computes to one that does; so too if that is unknown."""
+        sites = [each for each in self._analysis.call_graph.sites(function) if not each.caller.module.file.is_test]
+        if function in self._above_training or not sites or calls > _MAX_CALLERS:
+            return True
+        return any(self._is_used(site, calls) for site in sites)
+
+    def _is_used(self, site: Site, calls: int) -> bool:
+        """Whether what a call gives may come to a backward: not what is dropped, logged, or only printed."""
+        caller = site.caller
+        kept = _closed(set(), site.call, caller)
+        if kept is None:
+            return True
+        if self._comes_to_a_backward(kept, site.call, caller):
+            return True
+        returned = any(_mentions(each, kept) or site.call in walk(each) for each in caller.returns)
+        return returned and caller not in self._above_training and self._reaches_a_backward(caller, calls + 1)
+
+    def _comes_to_a_backward(self, names: frozenset[str], made: ast.Call, function: Function) -> bool:
+        """Whether a backward, or a call that runs one, is given something with these names in it."""
+        for call in function.calls:
+            runs = last_name(call.func) in _BACKWARDS or any(
+                each in self._above_training for each in self._analysis.call_graph.callees(call, function)
+            )
+            given = [*call.args, *(word.value for word in call.keywords), call.func]
+            if runs and call is not made and any(_mentions(each, names) or made in walk(each) for each in given):
+                return True
+        return False
+
+    # -- frameworks --------------------------------------------------------------------------------------------
+
+    def is_of_framework(self, call: ast.Call, function: Function) -> bool:
+        """Whether what a call makes may train: not a Trainer of which the file asks for predictions only."""
+        asked = {
+            each.func.attr
+            for home in function.module.all_functions
+            for each in home.calls
+            if isinstance(each.func, ast.Attribute) and each.func.attr in _FITS | _EVALUATES
+            if self._is_made_by(each.func.value, home, call)
+        }
+        return self.is_of_program(function) and (not asked or bool(asked & _FITS))
+
+    def _is_made_by(self, receiver: ast.expr, function: Function, call: ast.Call) -> bool:
+        for value in self._analysis.evaluator.values(receiver, self._analysis.evaluator.root_frame(function)):
+            if isinstance(value, ExternalResult) and any(made is call for made, _ in value.calls):
+                return True
+            if isinstance(value, Object) and value.call is not None and value.call.expr is call:
+                return True
+        return False
+
+    def is_of_engine(self, call: ast.Call, function: Function) -> bool:
+        """Whether an engine may train: not one beside another one in its function, of which alone a backward is run."""
+        engine = _engine(call, function)
+        others = {
+            each for made in function.calls
+            if made is not call and last_name(made.func) == last_name(call.func)
+            if (each := _engine(made, function))
+        }  # fmt: skip
+        run = {
+            _root(each.func)
+            for each in function.calls
+            if isinstance(each.func, ast.Attribute) and each.func.attr in ("backward", "step")
+        }
+        return not engine or engine in run or not others & run
+
+
+def _trains(function: Function) -> bool:
+    if function.name in _HOOKS:
+        return True
+    if not function.module.mentions(b"backward(", b".fit(", b"Trainer"):
+        return False
+    return any(
+        last_name(call.func) in _BACKWARDS or (isinstance(call.func, ast.Attribute) and call.func.attr in _FITS)
+        for call in function.calls
+        if not (last_name(call.func) == "train" and (call.args or not function.module.mentions(b"Trainer")))
+    )
+
+
+def _gives_away(region: WrittenRegion) -> bool:
+    """Whether what a region computes may leave its function otherwise than by a return: in objects, or bit by bit."""
+    function, inside = region.function, set(region.nodes)
+    parameters = {each.arg for each in function.parameters}
+    plain = [node.value for node in function.of_kind(ast.Expr) if node in inside]
+    if function.is_generator or any(isinstance(each, ast.Call) and _given(each) is None for each in plain):
+        return True
+    given = [found[0] for node in region.nodes if (found := _given(node)) is not None]
+    targets = [target for group in given for target in group]
+    names = {each.id for target in targets for each in walk(target) if isinstance(each, ast.Name)}
+    kept = _closed(names, None, function)
+    return kept is None or bool(kept & parameters) or any(isinstance(each, ast.Attribute) for each in targets)
+
+
+def _root(expr: ast.expr) -> str:
+    """The variable that a chain of attributes, items and calls begins with."""
+    while isinstance(expr, ast.Attribute | ast.Subscript | ast.Call):
+        expr = expr.func if isinstance(expr, ast.Call) else expr.value
+    return expr.id if isinstance(expr, ast.Name) else ""
+
+
+def _closed(names: set[str], call: ast.Call | None, function: Function) -> frozenset[str] | None:
+    """Some names, and those that their values, or what a call gives, go by too; None where an object keeps one."""
+    grown = True
+    while grown:
+        before = len(names)
+        for node in function.own_nodes:
+            given = _given(node)
+            if given is None or not (_mentions(given[1], names) or any(each is call for each in walk(given[1]))):
+                continue
+            for target in given[0]:
+                if isinstance(target, ast.Attribute):
+                    return None
+                names |= {each.id for each in walk(target) if isinstance(each, ast.Name)}
+        grown = len(names) > before
+    return frozenset(names)
+
+
+def _given(node: ast.AST) -> tuple[list[ast.expr], ast.expr] | None:
+    """What a node gives to which targets: an assignment, a loop, `some.append(x)`."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return targets, value
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+            return [target], value
+        case ast.NamedExpr(target=target, value=value):
+            return [target], value
+        case ast.For(target=target, iter=value):
+            return [target], value
+        case ast.Call(func=ast.Attribute(value=target, attr="append" | "extend" | "add" | "update"), args=[value]):
+            return [target], value
+    return None
+
+
+def _mentions(expr: ast.AST, names: Set[str]) -> bool:
+    return bool(names) and any(isinstance(each, ast.Name) and each.id in names for each in walk(expr))
+
+
+def _engine(call: ast.Call, function: Function) -> str:
+    """The variable that an engine is bound to: `engine, *_ = deepspeed.initialize(...)`."""
+    targets: Iterator[ast.expr] = (
+        target for node in function.of_kind(ast.Assign) if node.value is call for target in node.targets
+    )
+    for target in targets:
+        first = target.elts[0] if isinstance(target, ast.Tuple | ast.List) and target.elts else target
+        if isinstance(first, ast.Name):
+            return first.id
+    return ""
