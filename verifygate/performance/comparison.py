@@ -225,14 +225,14 @@ class ArmRecord:
     weights_digest: str | None = None
     """SHA-256 of the parameters before the first step, where the workload shows its `model`."""
     flags: Mapping[str, str] = field(default_factory=dict)
-    computed_in: Mapping[str, str] = field(default_factory=dict)
-    """Kind of work -> `IEEE` or `TF32`, of what is left to float32: by the switches that held in this process."""
     trainings: list[Training] = field(default_factory=list)
     """In the order of the plan's seeds; the first one is of the workload that is timed."""
     rounds: list[Round] = field(default_factory=list)
     files: tuple[str, ...] = ()
     """Paths below the project's root of the modules that it had imported by the end of its last order."""
     failure: Failure | None = None
+    computed_in: Mapping[str, str] = field(default_factory=dict)
+    """Kind of work -> `IEEE` or `TF32`, of what is left to float32: by the switches that held in this process."""
 
     @property
     def scores(self) -> tuple[float, ...]:
