@@ -181,7 +181,7 @@ class Analysis:
 
     def _coverage(self, word: str, opened_by: Opens) -> RegionCoverage:
         """The coverage of regions of one kind, which are looked for where any file has a word."""
-        some = any(word.encode() in file.data for file in self.program.sources)
+        some = any(module.mentions(word.encode()) for module in self.modules)
         regions = WrittenRegions(self.modules if some else [], self.roles, opened_by)
         return RegionCoverage(self.roles, regions, self.call_graph, self.import_graph, self.enclosing, self.modules)
 

@@ -13,4 +13,5 @@ def test_fails():
 
 
 def test_sees_nothing_in_the_environment():
-    assert not [name for name in os.environ if name.startswith("VERIFYGATE")]
+    # where ranks leave what they recorded is told, by a folder; nothing of the stream is
+    assert [name for name in os.environ if name.startswith("VERIFYGATE")] in ([], ["VERIFYGATE_CHILDREN"])

@@ -67,7 +67,7 @@ import ast
 import math
 from collections.abc import Iterable, Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import FLOAT16_UNDERFLOW, Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
@@ -93,6 +93,7 @@ RULE = Rule(
         r"log(?:2|10|_)?\(|sqrt|reciprocal|clamp|/ *\(",
     ),
     proof="update-norm",
+    witnesses=(Witness.STATIC, Witness.RUN),
 )
 
 _DEFAULT_EPSILONS = {"Adam": 1e-8, "AdamW": 1e-8, "NAdam": 1e-8, "RAdam": 1e-8, "RMSprop": 1e-8, "Adagrad": 1e-10}

@@ -66,7 +66,7 @@ AMP401 where a scaler steps them, and by AMP402 for the epsilon; those that FSDP
 
 from collections.abc import Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.idioms.half_weights import HalfOptimizer, half_optimizers
@@ -83,6 +83,7 @@ RULE = Rule(
     words=(),
     beside=(r"optim\.|Adam", r"bfloat16|dtype"),
     proof="weights-moved",
+    witnesses=(Witness.STATIC, Witness.RUN),
 )
 
 _PACKAGES = ("torch.optim.", "bitsandbytes.optim.")
