@@ -226,6 +226,23 @@ def test_what_only_a_run_shows_is_asked_of_the_code_of_then(repository: Path):
     assert [(each["rule"], each["path"]) for each in changes["new"]] == [("AMP201", "new.py")]
 
 
+@pytest.mark.slow
+def test_what_only_a_run_shows_is_asked_of_a_file_that_was_renamed(repository: Path):
+    pytest.importorskip("torch")
+    (repository / "old.py").write_text(UNSEEN.replace("NAME", "before"), encoding="utf-8")
+    committed(repository, ["commit", "-qam", "then"], ["mv", "old.py", "loops.py"])
+    (repository / "test_it.py").write_text(
+        "import loops\n\n\ndef test_before():\n    loops.before(2)\n", encoding="utf-8"
+    )
+    (repository / "pytest.ini").touch()
+
+    assert main(["run", "--stage", "execution", "--stage", "static", "--since", "HEAD"]) == 0
+    changes = report(repository)["changes"]
+    assert [(each["rule"], each["path"], each["witnesses"]) for each in changes["open"]] == [
+        ("AMP201", "loops.py", ["run"])
+    ]
+
+
 def committed(folder: Path, *commands: list[str]) -> None:
     git = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in commands:

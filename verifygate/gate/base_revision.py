@@ -16,6 +16,7 @@ from verifygate.model import Changes, Outcome, StageResult, StaticDetails, Witne
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
 from verifygate.sources import git
+from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
 if TYPE_CHECKING:
@@ -66,7 +67,11 @@ class BaseRevision:
 
         progress(f"what runs alone show: did it stand at {self.commit[:12]}?")
         with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
-            return stood_before(settings, subject, self.sources, alone, Path(folder))
+            return stood_before(settings, subject, self._under_present_paths(), alone, Path(folder))
+
+    def _under_present_paths(self) -> list[SourceFile]:
+        """The files of then, where the tests of today import them from."""
+        return [SourceFile(self.renamed.get(file.path, file.path), file.data) for file in self.sources]
 
     def changes(self, stages: Sequence[StageResult], inherited: Set[str], moved: Mapping[str, str]) -> Changes:
         """What became of the revision's findings; `inherited` are the fingerprints that stood then."""
