@@ -9,8 +9,8 @@ made outside of it, and replay them when the weights have long changed.
 
 ## What happens at run time
 Raises: `RuntimeError: make_graphed_callables does not support the autocast caching. Please set cache_enabled=False`. It
-is the first thing that the function does in torch 2.13. It was run without a device, with autocast for CUDA switched on by
-hand.
+is the first thing that the function does in torch 2.13. It was run without a device, with autocast for CUDA switched on
+by hand.
 
 ## Example
 ```python
