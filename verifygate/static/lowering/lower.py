@@ -28,6 +28,7 @@ from verifygate.static.lowering.mode_branches import settle
 from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.lowering.regions_by_hand import lower_by_hand
 from verifygate.static.lowering.with_statements import lower_with
+from verifygate.static.lowering.wrapped_optimizers import unite_wrapped_optimizers
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.values.domain import Bound, Frame
 
@@ -138,6 +139,7 @@ class Lowering:
                 builder.connect(builder.pending, 0)
         else:
             lower_function(here)
+        unite_wrapped_optimizers(self.graph)
         settle(self.graph, self._context.modes)
         self.graph.prune()
         several = len(self.graph.optimizers) > 1  # of a single one a loss leaves nothing behind
