@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from verifygate.base.records import record
-from verifygate.framework_names import LIGHTNING
+from verifygate.framework_names import LIGHTNING, WRAPPERS
 from verifygate.model import Severity
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
@@ -15,7 +15,7 @@ from verifygate.static.facts.framework_precisions import Handle, Precision
 from verifygate.static.rule import Match
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import Frame, Object
+from verifygate.static.values.domain import ExternalResult, Frame, Object
 
 LOOP_WORDS = (
     *("Accelerator", "accelerator.backward(", "Fabric(", "fabric.backward(", "deepspeed.initialize"),
@@ -123,7 +123,19 @@ class GradientCalls:
         if hosted is not None and asks_for_optimizers(subject, frame.function, raw=False):
             return hosted
         wrapped = self.frameworks.wrapped(subject, frame)
-        return wrapped if wrapped is not None and not self.analysis.roles.is_scheduler(subject, frame) else None
+        return wrapped if wrapped is not None and self._is_no_schedule(subject, frame) else None
+
+    def _is_no_schedule(self, subject: ast.expr, frame: Frame) -> bool:
+        """Whether what a framework handed back was no schedule when it was given: torch's, or the project's own."""
+        roles, given = self.analysis.roles, [(subject, frame)]
+        for value in self.frameworks.values_at(subject, frame):
+            if isinstance(value, ExternalResult):
+                given += [(call.args[0], where) for call, where in value.calls if value.name in WRAPPERS and call.args]
+        return not any(
+            roles.is_scheduler(expr, where)
+            or (self._is_of_the_project(expr, where) and not roles.is_optimizer(expr, where))
+            for expr, where in given
+        )
 
     def _hosted(self, function: Function) -> Handle | None:
         """The framework that runs a method whose class does its own steps in it."""

@@ -53,3 +53,31 @@ class Manual(LightningModule):
 
 def main(body, head, data):
     Trainer(precision="16-mixed").fit(Manual(body, head), data)
+
+
+class NoSchedule:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def step(self):
+        pass
+
+    def get_last_lr(self):
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+def schedule_for(optimizer, kind):
+    if kind == "none":
+        return NoSchedule(optimizer)
+    return torch.optim.lr_scheduler.StepLR(optimizer, 3)
+
+
+def with_a_schedule_of_its_own(net, data, kind):
+    acc = Accelerator(mixed_precision="fp16")
+    opt = torch.optim.AdamW(net.parameters())
+    rate = schedule_for(opt, kind)
+    net, opt, rate = acc.prepare(net, opt, rate)
+    for x in data:
+        acc.backward(net(x).mean())
+        opt.step()
+        rate.step()
