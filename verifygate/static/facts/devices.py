@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import Region, Roles, identifiers
+from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import ExternalResult, Frame, Literal
 
@@ -73,9 +74,11 @@ class Devices:
 
     def placed(self, region: WrittenRegion, frame: Frame) -> list[tuple[ast.AST, frozenset[str]]]:
         """The calls that move an input of a region to a device, in its function, with the device types."""
-        used = frozenset(node.id for node in region.nodes if isinstance(node, ast.Name) and not _is_stored(node))
-        used |= {node.attr for node in region.nodes if isinstance(node, ast.Attribute)}
-        results = {node.id for node in region.nodes if isinstance(node, ast.Name) and _is_stored(node)}
+        moved_here = {id(call.func.value) for call in region.calls if _is_move(call)}  # type: ignore[attr-defined]
+        names = [node for node in region.nodes if isinstance(node, ast.Name)]
+        used = {node.id for node in names if not _is_stored(node) and id(node) not in moved_here}
+        used |= {node.attr for node in region.nodes if isinstance(node, ast.Attribute) and id(node) not in moved_here}
+        results = {node.id for node in names if _is_stored(node)}
         end = getattr(region.block, "end_lineno", None) or 0
         found: list[tuple[ast.AST, frozenset[str]]] = []
         for node in region.function.own_nodes:
@@ -83,17 +86,19 @@ class Devices:
                 continue
             if isinstance(node, ast.Assign) and node not in region.nodes:
                 value = node.value.elt if isinstance(node.value, ast.ListComp) else node.value
-                targets = frozenset[str]().union(*(identifiers(target) for target in node.targets))
-                if isinstance(value, ast.Call) and targets & used and (types := self._placement(value, frame)):
-                    found.append((node, types))
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-                moved = node.func.value
-                if isinstance(moved, ast.Name | ast.Attribute) and last_name(moved) in used - results:
+                targets = frozenset[str]().union(*(identifiers(target) for target in node.targets)) & used
+                if isinstance(value, ast.Call) and _left(targets, node, region):
+                    found.append((node, self._placement(value, frame)))
+            elif isinstance(node, ast.Call) and _is_move(node):
+                moved = node.func.value  # type: ignore[attr-defined]
+                in_region = id(moved) in moved_here
+                if isinstance(moved, ast.Name | ast.Attribute) and last_name(moved) not in results:
                     types = self._placement(node, frame)
                     # what goes to the CPU in the region goes out of it
-                    if types and (types != {"cpu"} or node not in region.calls):
+                    counts = types != {"cpu"} if in_region else _left({last_name(moved)} & used, node, region)
+                    if counts:
                         found.append((node, types))
-        return found
+        return [(node, types) for node, types in found if types]
 
     def _placement(self, call: ast.Call, frame: Frame) -> frozenset[str]:
         """The device types of the result of `x.to(device)`, `x.cuda()`, `torch.zeros(device=device)`; else empty."""
@@ -110,6 +115,19 @@ class Devices:
 
     def _is_dtype(self, expr: ast.expr, frame: Frame) -> bool:
         return self.roles.known_name(expr, frame).startswith("torch.") or "dtype" in last_name(expr)
+
+
+def _is_move(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES
+
+
+def _left(names: Iterable[str], move: ast.AST, region: WrittenRegion) -> bool:
+    """Whether some name is still what a move made of it when the region is entered: nothing binds it anew between."""
+    return any(
+        not (reach := reaching(name, region.context, region.function))
+        or any(getattr(each.node, "lineno", 0) <= move.lineno for each in reach)  # type: ignore[attr-defined]
+        for name in names
+    )
 
 
 def _is_stored(node: ast.Name) -> bool:
