@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
 from verifygate.static.symbols.enclosing import EnclosingNodes
@@ -28,6 +28,18 @@ def guarded(node: ast.Subscript, key: str, function: Function) -> bool:
     """Whether the function asks for the key first, or catches what its absence raises."""
     asked, tries = _guards_of(function)
     return key in asked or any(_within(node, each.body) for each in tries)
+
+
+def lacks_written_key(
+    node: ast.AST, mapping: str, keys: Set[str], function: Function, nesting: EnclosingNodes
+) -> bool:
+    """Whether a place runs only where a mapping lacks one of some keys: it is not one that was written with them."""
+    for test, holds in nesting.conditions(node, function):
+        match test:
+            case ast.Compare(left=ast.Constant(value=str(key)), ops=[ast.In() | ast.NotIn() as op], comparators=[asked]):
+                if key in keys and ast.unparse(asked) == mapping and isinstance(op, ast.In) is not holds:
+                    return True
+    return False
 
 
 @lru_cache(maxsize=8)  # the keys of one function are asked about one after the other

@@ -64,6 +64,7 @@ def averaged(batches, share):
         opt.zero_grad()
         average(held, net)
         drawn_near(held, net, share)
+        drawn_near(held, net, 0.0005)
         mixed(held, net)
 
 

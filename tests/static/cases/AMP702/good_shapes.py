@@ -57,9 +57,15 @@ def fast_average(held, net):
         one.lerp_(other, 0.1)
 
 
-def averaged(batches):
+def average_by(held, net, settings):
+    for one, other in zip(held.parameters(), net.parameters(), strict=True):
+        one.data.mul_(1.0 - settings.share).add_(other.data, alpha=settings.share)
+
+
+def averaged(batches, settings):
     net = nn.Linear(4, 1)
     held, fast = copy.deepcopy(net), copy.deepcopy(net).bfloat16()
+    told = copy.deepcopy(net).bfloat16()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     for batch in batches:
         net(batch).mean().backward()
@@ -67,6 +73,7 @@ def averaged(batches):
         opt.zero_grad()
         average(held, net)
         fast_average(fast, net)
+        average_by(told, net, settings)
     return held.half()
 
 

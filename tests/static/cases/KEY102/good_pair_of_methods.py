@@ -61,3 +61,14 @@ def upgraded(state):
 
 def save(trainer, path):
     torch.save(trainer.state_dict(), path)
+
+
+class ReadsEarlierVersions:
+    def state_dict(self):
+        return {"loader": self.loader.state_dict(), "epoch": self.epoch}
+
+    def load_state_dict(self, state):
+        if "loader" not in state:
+            state["loader"] = {"seen": state["tokens_seen"], "epoch": state["epoch"]}
+        self.loader.load_state_dict(state["loader"])
+        self.epoch = state["epoch"]

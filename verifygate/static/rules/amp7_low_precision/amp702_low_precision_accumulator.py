@@ -51,7 +51,8 @@ No fix: where the number goes, something may ask for its dtype.
 
 ## What it cannot see
 Dtypes that come from inputs or configurations, and sums of more than one number: those of a few terms are common in a
-model's forward. How many micro-batches there are, where the source does not say it.
+model's forward. How many micro-batches there are, and how much of the new weights an average takes, where the source does
+not say it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.dtype
@@ -239,8 +240,9 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
         way = ways[0]
         numbers = numbers_of(update.share, function, analysis)
         taken = {None if each is None else min(each, 1.0 - each) for each in numbers}
-        if any(each is not None and each >= _STILL[way.dtype] for each in taken):
-            continue
+        small = [each for each in taken if each is not None and each < _STILL[way.dtype]]
+        if not small or len(small) < len(taken - {None}):
+            continue  # a share that is nowhere told may be large
         yield Match(
             update.place,
             f"`{statement_text(update.place)}` keeps an average of weights in {way.dtype}, and stands still: "
