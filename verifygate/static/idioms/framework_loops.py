@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from enum import Enum, auto
+from weakref import WeakKeyDictionary
 
 from verifygate.base.records import record
 from verifygate.framework_names import LIGHTNING, WRAPPERS
@@ -61,6 +62,10 @@ class GradientCall:
         return self.call.lineno, self.call.col_offset
 
 
+_LOOPS: WeakKeyDictionary[Analysis, list[tuple[Function, list[GradientCall]]]] = WeakKeyDictionary()
+"""Several rules ask for the loops of one analysis."""
+
+
 class GradientCalls:
     """Finds them in the functions of one analysis."""
 
@@ -68,10 +73,15 @@ class GradientCalls:
         self.analysis = analysis
         self.frameworks = analysis.frameworks
 
-    def loops(self) -> Iterator[tuple[Function, list[GradientCall]]]:
+    def loops(self) -> list[tuple[Function, list[GradientCall]]]:
         """The functions that step, or go backward, through a framework or in a class that one runs."""
+        if self.analysis not in _LOOPS:
+            _LOOPS[self.analysis] = list(self._loops())
+        return _LOOPS[self.analysis]
+
+    def _loops(self) -> Iterator[tuple[Function, list[GradientCall]]]:
         for function in self.analysis.functions:
-            if b"backward(" in function.module.file.data or b".step(" in function.module.file.data:
+            if function.module.mentions(b"backward(", b".step("):
                 found = sorted(self._of(function), key=lambda each: each.line)
                 if any(each.handle is not None for each in found) or self._hosted(function) is not None:
                     yield function, found
