@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
@@ -76,8 +77,23 @@ class BaseRevision:
             fixed=gone if looked else (),
             cannot_tell=() if looked else gone,
             precision=tuple(line for stage in stages for line in self._precision_changes(stage)),
+            suppressed=tuple(line for stage in stages for line in self._suppressions_added(stage)),
             renamed=tuple(f"{old} -> {new}" for old, new in sorted(self.found.renamed.items())),
         )
+
+    def _suppressions_added(self, stage: StageResult) -> Iterator[str]:
+        """The suppressions in force that did not stand at the revision, each with its place and reason."""
+        if not isinstance(stage.details, StaticDetails):
+            return
+        renamed = self.found.renamed
+        before = Counter(
+            (renamed.get(each.path, each.path), each.rule, each.reason) for each in self.found.analysed.suppressions
+        )
+        for each in stage.details.suppressions:
+            key = (each.path, each.rule, each.reason)
+            before[key] -= 1
+            if before[key] < 0:
+                yield f"{each.path}:{each.line}: {each.rule}: {each.reason}"
 
     def _precision_changes(self, stage: StageResult) -> tuple[str, ...]:
         """What a change alters in the precision contract."""
