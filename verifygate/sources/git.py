@@ -137,6 +137,13 @@ def untracked(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(name.rstrip("/") for name in names if name))
 
 
+def ignored(folder: Path) -> tuple[str, ...]:
+    """Files below `folder` that git is told to ignore, one by one."""
+    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
+    return tuple(sorted(name for name in names if name))
+
+
 def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:
     """What git prints, or None where there is no git, no repository, or it refuses."""
     command = ["git", "-C", str(folder), "-c", "core.quotepath=off", *arguments]
