@@ -20,6 +20,7 @@ from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.baseline_upkeep import stale_among
+from verifygate.gate.ci_event import Event
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
@@ -28,6 +29,7 @@ from verifygate.model import (
     Outcome,
     PolicyOrigin,
     Provenance,
+    Reason,
     Report,
     Run,
     StageResult,
@@ -59,6 +61,7 @@ def run(
     command: str = "verifygate run",
     since: str = "",
     policy: PolicyOrigin | None = None,
+    event: Event | None = None,
     mutants: str = "",
     progress: Progress = lambda _text: None,
 ) -> Report:
@@ -67,7 +70,8 @@ def run(
     With `since`, findings that stood already where this tree left that revision are shown as open and do not block:
     a change answers for what it brings. `policy` says from which revision the settings are, where somebody asked for
     one. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants`
-    (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed.
+    (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed. Where the `event` of the CI
+    job does not tell what changed, the verdict is BLOCK.
     Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
@@ -112,7 +116,13 @@ def run(
         inherited = base.fingerprints | moved.keys() | base.seen_by_runs(settings, subject, merged.stages, progress)
     held = frozenset(entry.fingerprint for entry in agreed)
     judgement = judge(
-        merged.stages, settings.verdict, settings.waivers, settings.today, inherited | held, merged.contradictions
+        merged.stages,
+        settings.verdict,
+        settings.waivers,
+        settings.today,
+        inherited | held,
+        merged.contradictions,
+        _unknown_change(event),
     )
     report = Report(
         project=settings.name,
@@ -130,6 +140,7 @@ def run(
         policy_origin=policy,
         baseline=_use_of(agreed, judgement.stages, settings) if settings.verdict.baseline else None,
         advisory=_advisory(settings),
+        event=event.words if event else "",
         mutation=mutation,
         provenance=provenance,
         run=Run(
@@ -158,6 +169,14 @@ def _use_of(agreed: Sequence[Entry], stages: Sequence[StageResult], settings: Se
         held=tuple(sorted(found & {entry.fingerprint for entry in agreed})),
         stale=tuple(entry.words for entry in stale_among(agreed, found, done)),
     )
+
+
+def _unknown_change(event: Event | None) -> tuple[Reason, ...]:
+    """A reason where the CI event does not tell what changed: nobody may take a verdict for one on the change."""
+    if event is None or not event.problem:
+        return ()
+    text = f"NOT MEASURED: what this change brings ({event.words})"
+    return (Reason(condition="not-measured", stage="gate", text=text, action=event.remedy),)
 
 
 def _advisory(settings: Settings) -> Advisory | None:

@@ -16,6 +16,8 @@ MOST_REASONS = 5
 def summary(report: Report, folder: str) -> str:
     """The end of a run as a few lines of plain text."""
     lines = [f"{report.verdict}  {points(report.score)}/100  {plain(report.project)}"]
+    if report.event:
+        lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:
         lines.append(f"  advisory      {advisory_words(report.advisory)}")
     for reason in report.reasons[:MOST_REASONS]:

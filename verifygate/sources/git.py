@@ -47,7 +47,7 @@ def merge_base(root: Path, revision: str, option: str = "--since") -> str:
     commit = resolve(root, revision, option)
     found = _git(root, "merge-base", "HEAD", commit)
     if found is None:
-        shallow = (_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+        shallow = is_shallow(root)
         raise UsageError(
             f"this tree and `{revision}` have no commit in common" + (" in this shallow clone" if shallow else ""),
             where=option,
@@ -56,6 +56,25 @@ def merge_base(root: Path, revision: str, option: str = "--since") -> str:
             else "name a revision that this tree comes from",
         )
     return found.decode().split()[0]
+
+
+def common(root: Path, revision: str) -> str | None:
+    """The commit where the work of this tree left `revision`; None where that is not there, or git is not."""
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    found = _git(root, "merge-base", "HEAD", commit.decode().strip()) if commit else None
+    return found.decode().split()[0] if found else None
+
+
+def is_shallow(root: Path) -> bool:
+    return (_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+
+
+def head(root: Path) -> tuple[str, tuple[str, ...]]:
+    """The commit that is checked out and its parents, also those that a shallow clone lacks; empty without a commit."""
+    commit = (_git(root, "rev-parse", "--verify", "HEAD") or b"").decode().strip()
+    text = (_git(root, "cat-file", "commit", "HEAD") or b"").decode("utf-8", "replace")
+    heads = text.partition("\n\n")[0].splitlines()
+    return commit, tuple(line.split()[1] for line in heads if line.startswith("parent "))
 
 
 def renames(folder: Path, commit: str) -> dict[str, str]:
