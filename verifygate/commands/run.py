@@ -61,6 +61,7 @@ def run(
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
     from verifygate.gate.ci_event import event_of
+    from verifygate.gate.run import InterruptedRunError
     from verifygate.gate.run import run as run_gate
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
@@ -85,17 +86,21 @@ def run(
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
         refuse_unusable(folder)
-        with progress_line() as progress:
-            report = run_gate(
-                settings,
-                stages=() if "all" in stages else stages,
-                command=_command_line(),
-                since=since,
-                policy=policy.origin,
-                event=event,
-                mutants=mutate,
-                progress=progress,
-            )
+        try:
+            with progress_line(logged=True) as progress:
+                report = run_gate(
+                    settings,
+                    stages=() if "all" in stages else stages,
+                    command=_command_line(),
+                    since=since,
+                    policy=policy.origin,
+                    event=event,
+                    mutants=mutate,
+                    progress=progress,
+                )
+        except InterruptedRunError as ended:
+            click.echo(summary(ended.report, ""))
+            raise
     if before is not None:
         report = earlier.compared(report, before)
     prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"

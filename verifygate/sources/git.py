@@ -84,6 +84,14 @@ def renames(folder: Path, commit: str) -> dict[str, str]:
     return {old: new for _, old, new in zip(words[0::3], words[1::3], words[2::3], strict=False)}
 
 
+def changed(folder: Path, commit: str) -> tuple[str, ...]:
+    """Files below `folder` that are not as they were in a commit, gone or new ones among them."""
+    differing = _git(folder, "diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", ".")
+    fresh = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+    listed = ((differing or b"") + (fresh or b"")).decode("utf-8", "surrogateescape")
+    return tuple(sorted({name for name in listed.split("\0") if name}))
+
+
 def top(folder: Path, option: str) -> Path:
     """The root of the repository that a folder is in. Raises UsageError, about `option`, where there is none."""
     found = _git(folder, "rev-parse", "--show-toplevel")
