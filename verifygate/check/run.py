@@ -86,9 +86,10 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
         found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start, _named(options))
     with timings.part("read the files"):
         configured = root if file is not None else None
-        rooted = bool(options.since or found.baseline)
+        below = configured is not None and start != root and start.is_relative_to(root)
+        rooted = bool(below or options.since or found.baseline)
         asked = read_asked(options.paths, start, found.exclude, configured, found.sources, rooted=rooted, text=text)
-        old = known_old(options.since, found.baseline, root if found.baseline else asked.root) if rooted else Old()
+        old = known_old(options.since, found.baseline, root if found.baseline else asked.root)
     key = ""
     if options.cached:
         with timings.part("look for an earlier answer"):
