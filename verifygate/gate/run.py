@@ -40,6 +40,7 @@ from verifygate.requirements import (
 from verifygate.scoring import judge
 from verifygate.sources import git
 from verifygate.sources.discovery import read_sources
+from verifygate.sources.repository import folder_in_repository, permalink
 from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
@@ -131,6 +132,7 @@ def run(
             command=command,
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - clock, 3),
+            permalink=permalink(provenance.commit, provenance.folder, git.remote(settings.root), os.environ),
         ),
     )
     for fault in faults(report):
@@ -197,6 +199,7 @@ def _provenance(settings: Settings, sources: Sources) -> Provenance:
         tree_digest=sources.digest,
         settings_digest=settings.digest,
         config=settings.config or "none (discovered)",
+        folder=folder_in_repository(settings.root),
         versions={
             "python": platform.python_version(),
             **{name: importlib.metadata.version(name) for name in ("libcst", "pydantic", "jinja2", "coverage")},

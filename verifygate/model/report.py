@@ -30,6 +30,8 @@ class Reason(Model):
     action: str = ""
     check: str = ""
     """Id of the check, where the condition is about one; the number it measured is looked up there."""
+    finding: str = ""
+    """Fingerprint of the finding, where the condition is about one."""
 
 
 class Provenance(Model):
@@ -43,6 +45,8 @@ class Provenance(Model):
     settings_digest: str
     config: str
     """The configuration file, relative to the root; `none (discovered)` where there is none."""
+    folder: str = ""
+    """The way from the root of the repository to the project's root; empty where they are one, or there is none."""
     versions: dict[str, str] = Field(default_factory=dict)
 
 
@@ -53,6 +57,10 @@ class Run(Model):
     started: str
     """UTC, ISO 8601, whole seconds."""
     seconds: float
+    links: str = "../../"
+    """The way from the folder of the reports to the project's root."""
+    permalink: str = ""
+    """The address of the project's root, at the audited commit, on the web; empty where it is not known."""
     measured: dict[str, Any] = Field(default_factory=dict)
     """JSON pointer -> value of every volatile field; filled when the report is written."""
     seal: str = ""
