@@ -171,9 +171,10 @@ def _computed(
     if FORMATS[options.format].shows_fixes:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
             from verifygate.base.records import replace
-            from verifygate.fix import with_fixes
+            from verifygate.check.fixes import fixes_for
 
-            report = replace(report, findings=with_fixes(report.findings, sources, choice.torch_version))
+            proven = FORMATS[options.format].shows_edits
+            report = replace(report, findings=fixes_for(report.findings, sources, choice, report_of, proven=proven))
     with timings.part("render"):
         text = render_check(report, options.format, _asides(options.format, report, outcome, choice))
     if any(is_gap(lost, options.paths) for lost in report.not_analysed):

@@ -16,9 +16,9 @@ from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
 from verifygate.config.settings import Settings
-from verifygate.fix import with_fixes
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.mutation_campaign import mutate
+from verifygate.gate.proven_fixes import with_proven_fixes
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
     Outcome,
@@ -132,7 +132,7 @@ def run(
             command=command,
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - clock, 3),
-            permalink=permalink(provenance.commit, provenance.folder, git.remote(settings.root), os.environ),
+            permalink=permalink(provenance.commit, git.remote(settings.root), os.environ),
         ),
     )
     for fault in faults(report):
@@ -160,7 +160,7 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
         result = result.model_copy(
-            update={"findings": with_fixes(result.findings, context.sources, context.settings.static.torch_version)}
+            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.static)}
         )
     except UsageError:
         raise

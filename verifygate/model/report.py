@@ -18,6 +18,14 @@ from verifygate.model.policy import PolicyOrigin, PolicySetting, WaiverUse
 from verifygate.model.stage_result import ScorePart, StageResult, Verdict
 
 
+class OtherSchemaError(ValueError):
+    """A document of another schema version than this program's."""
+
+    def __init__(self, version: object, tool: object) -> None:
+        self.version, self.tool = version, tool
+        super().__init__(f"schema version {version!r}")
+
+
 class Reason(Model):
     """One named condition that makes the verdict BLOCK, with the line to look at and what to do."""
 
@@ -60,7 +68,7 @@ class Run(Model):
     links: str = "../../"
     """The way from the folder of the reports to the project's root."""
     permalink: str = ""
-    """The address of the project's root, at the audited commit, on the web; empty where it is not known."""
+    """The address of the repository's files at the audited commit, on the web; empty where it is not known."""
     measured: dict[str, Any] = Field(default_factory=dict)
     """JSON pointer -> value of every volatile field; filled when the report is written."""
     seal: str = ""
@@ -124,6 +132,10 @@ class Report(Model):
     def from_json(cls, text: str) -> Report:
         """Read back what `to_json` wrote. Raises ValueError (pydantic's, or json's) for anything else."""
         document = json.loads(text)
+        if isinstance(document, dict) and document.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+            made = document.get("provenance")
+            tool = made.get("tool_version") if isinstance(made, dict) else None
+            raise OtherSchemaError(document["schema_version"], tool)
         try:
             for pointer, value in document["run"]["measured"].items():
                 put(document, pointer, value)

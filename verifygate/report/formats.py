@@ -32,6 +32,8 @@ class Format(NamedTuple):
     """`module:function` that renders the answers of `claims`: `(report)` to text."""
     shows_fixes: bool = False
     """Whether `check` finds out for it which findings can be fixed, which takes longer than to find them."""
+    shows_edits: bool = False
+    """Whether it also proves the safe fixes, by further scans."""
 
 
 FORMATS = {
@@ -45,10 +47,16 @@ FORMATS = {
     ),
     "html": Format("verifygate.report.html"),
     "github": Format("verifygate.report.github", "verifygate.report.github:render_check"),
-    "sarif": Format("verifygate.report.sarif", "verifygate.report.sarif:render_check", shows_fixes=True),
+    "sarif": Format(
+        "verifygate.report.sarif", "verifygate.report.sarif:render_check", shows_fixes=True, shows_edits=True
+    ),
     "junit": Format("verifygate.report.junit", "verifygate.report.junit:render_check"),
     "gitlab": Format("verifygate.report.gitlab", "verifygate.report.gitlab:render_check"),
-    "rdjson": Format("verifygate.report.rdjson", "verifygate.report.rdjson:render_check", shows_fixes=True),
+    "rdjson": Format(
+        "verifygate.report.rdjson", "verifygate.report.rdjson:render_check", shows_fixes=True, shows_edits=True
+    ),
+    "comment": Format("verifygate.report.comment"),
+    "summary": Format("verifygate.report.summary"),
     "csv": Format("verifygate.report.csv"),
     "matrix": Format("verifygate.report.matrix"),
 }

@@ -44,8 +44,8 @@ def _diagnostic(issue: Issue) -> dict[str, Any]:
         "severity": _severity(finding),
         "code": code,
     }
-    if finding.edits:
-        diagnostic["suggestions"] = [_suggestion(edit) for edit in finding.edits if edit.path == finding.path]
+    if len(finding.edits) == 1:  # each suggestion is applied alone, and one of two would be half a fix
+        diagnostic["suggestions"] = [_suggestion(finding.edits[0])]
     return diagnostic
 
 

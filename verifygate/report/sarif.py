@@ -35,8 +35,8 @@ from verifygate.sources.repository import path_in_repository
 
 MAX_RESULTS = 25_000
 """GitHub refuses a run with more; of these it stores the 5,000 worst."""
-MAX_COMPRESSED = 9_000_000
-"""Bytes of all results under gzip: GitHub takes 10 MB."""
+MAX_COMPRESSED = 6_000_000
+"""Bytes of all results under gzip, before they are indented: GitHub takes 10 MB, and spaces cost up to a third."""
 MAX_PLACES = 100
 """Further locations of one result that GitHub shows."""
 MAX_STEPS = 10_000
@@ -87,9 +87,7 @@ def _text(log: _Log, folder: str) -> str:
     results = list(_within_limits(_result(issue, index[issue.finding.rule]) for issue in log.issues))
     notifications = list(log.notifications)
     if (cut := len(log.issues) - len(results)) > 0:
-        told = (
-            f"{cut:,} of {counted(len(log.issues), 'result')} left out, the least severe: code scanning takes no more"
-        )
+        told = f"{cut:,} of {len(log.issues):,} results left out, the least severe: code scanning takes no more"
         notifications.insert(0, _notification(told, level="warning"))
     run: dict[str, Any] = {
         "tool": {"driver": _driver(log, codes)},

@@ -29,26 +29,23 @@ def path_in_repository(path: str, folder: str) -> str:
     return path if joined.startswith("../") else joined
 
 
-def permalink(commit: str, folder: str, remote: str, environment: Mapping[str, str]) -> str:
-    """The address of `folder` at a commit, ending in a slash: what CI says of itself, else what the remote's name says.
+def permalink(commit: str, remote: str, environment: Mapping[str, str]) -> str:
+    """The address of a commit's files, ending in a slash: what CI says of itself, else what the remote's name says.
 
     Empty where the audited files are not those of a commit, and where nobody says how addresses look there.
     """
-    from urllib.parse import quote  # a check makes no permalinks
-
     if not commit or commit == "none" or "+" in commit:
         return ""
-    below = quote(f"{folder}/", safe="/", errors="replace") if folder else ""
     server, name = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_REPOSITORY", "")
     if server and name and (address := web_address(f"{server}/{name}")):
-        return f"{address}/blob/{commit}/{below}"
+        return f"{address}/blob/{commit}/"
     if address := web_address(environment.get("CI_PROJECT_URL", "")):
-        return f"{address}/-/blob/{commit}/{below}"
+        return f"{address}/-/blob/{commit}/"
     address = web_address(remote)
     host = address.partition("://")[2].partition("/")[0]
     if "gitlab" in host:
-        return f"{address}/-/blob/{commit}/{below}"
-    return f"{address}/blob/{commit}/{below}" if "github" in host else ""
+        return f"{address}/-/blob/{commit}/"
+    return f"{address}/blob/{commit}/" if "github" in host else ""
 
 
 def web_address(remote: str) -> str:
