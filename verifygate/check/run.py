@@ -17,6 +17,7 @@ from verifygate.check.answer_cache import CheckOutput
 from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.locate import find
 from verifygate.report.formats import FORMATS, check_formats, render_check
+from verifygate.sources.repository import folder_in_repository
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
@@ -129,6 +130,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
                 *contents,
                 found.text,
                 found.choice.torch_version,
+                folder_in_repository(start),
             ]
             key = answer_cache.key_of(asked, sources)
             if (known := answer_cache.recall(key)) is not None:
@@ -165,13 +167,14 @@ def _computed(
         choice = base._replace(select=options.select or base.select, ignore=(*base.ignore, *options.ignore))
     with timings.part("put findings together"):
         outcome = analyse(sources, choice, with_constructs=False, lets_go=True, timings=timings)
-    report = report_of(outcome)
+    report = report_of(outcome, folder_in_repository(Path.cwd()))
     if FORMATS[options.format].shows_fixes:  # building fixes costs more than finding faults
         with timings.part("see what can be fixed"):
             from verifygate.base.records import replace
-            from verifygate.fix import with_fixes
+            from verifygate.check.fixes import fixes_for
 
-            report = replace(report, findings=with_fixes(report.findings, sources, choice.torch_version))
+            proven = FORMATS[options.format].shows_edits
+            report = replace(report, findings=fixes_for(report.findings, sources, choice, report_of, proven=proven))
     with timings.part("render"):
         text = render_check(report, options.format, _asides(options.format, report, outcome, choice))
     if any(is_gap(lost, options.paths) for lost in report.not_analysed):
@@ -184,8 +187,8 @@ def is_gap(lost: NotAnalysed, named: Iterable[str] = ()) -> bool:
     return lost.mentions_amp and (not lost.is_scratch or lost.path in {Path(each).as_posix() for each in named})
 
 
-def report_of(outcome: AnalysisResult) -> CheckReport:
-    """What an analysis found, as the formats show it."""
+def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:
+    """What an analysis found, as the formats show it; `folder` is the one that paths are relative to."""
     from verifygate.model.check_report import CheckReport
 
     return CheckReport(
@@ -194,6 +197,7 @@ def report_of(outcome: AnalysisResult) -> CheckReport:
         not_analysed=outcome.not_analysed,
         not_followed=outcome.not_followed,
         contract=outcome.contract,
+        folder=folder,
     )
 
 

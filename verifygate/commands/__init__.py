@@ -17,6 +17,7 @@ MODULES = {
     "trace": "trace",
     "claims": "claims",
     "compare": "run",
+    "render": "render",
     "explain": "rules",
     "rules": "rules",
     "docs": "rules",

@@ -16,9 +16,9 @@ from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
 from verifygate.config.settings import Settings
-from verifygate.fix import with_fixes
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.mutation_campaign import mutate
+from verifygate.gate.proven_fixes import with_proven_fixes
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
     Outcome,
@@ -40,6 +40,7 @@ from verifygate.requirements import (
 from verifygate.scoring import judge
 from verifygate.sources import git
 from verifygate.sources.discovery import read_sources
+from verifygate.sources.repository import folder_in_repository, permalink
 from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
@@ -131,6 +132,7 @@ def run(
             command=command,
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - clock, 3),
+            permalink=permalink(provenance.commit, git.remote(settings.root), os.environ),
         ),
     )
     for fault in faults(report):
@@ -158,7 +160,7 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
         result = result.model_copy(
-            update={"findings": with_fixes(result.findings, context.sources, context.settings.static.torch_version)}
+            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.static)}
         )
     except UsageError:
         raise
@@ -197,6 +199,7 @@ def _provenance(settings: Settings, sources: Sources) -> Provenance:
         tree_digest=sources.digest,
         settings_digest=settings.digest,
         config=settings.config or "none (discovered)",
+        folder=folder_in_repository(settings.root),
         versions={
             "python": platform.python_version(),
             **{name: importlib.metadata.version(name) for name in ("libcst", "pydantic", "jinja2", "coverage")},

@@ -22,3 +22,5 @@ class CheckReport:
     not_followed: tuple[NotFollowed, ...]
     contract: PrecisionContract = PrecisionContract()
     """Who drives mixed precision, and the dtypes that are declared."""
+    folder: str = ""
+    """The way from the root of the repository to the folder that paths are relative to; empty where they are one."""

@@ -65,6 +65,11 @@ def renames(folder: Path, commit: str) -> dict[str, str]:
     return {old: new for _, old, new in zip(words[0::3], words[1::3], words[2::3], strict=False)}
 
 
+def remote(root: Path) -> str:
+    """The address that the repository of `root` was cloned from; empty where it was not, or there is none."""
+    return (_git(root, "remote", "get-url", "origin") or b"").decode("utf-8", "replace").strip()
+
+
 def top(folder: Path, option: str) -> Path:
     """The root of the repository that a folder is in. Raises UsageError, about `option`, where there is none."""
     found = _git(folder, "rev-parse", "--show-toplevel")
