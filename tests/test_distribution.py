@@ -172,9 +172,10 @@ def test_it_works_in_a_clean_environment(clean: Path, tmp_path: Path) -> None:
     ended = run(verifygate, "run", "--stage", "static", "--format", "md,html,sarif,junit,gitlab", cwd=tmp_path)
     assert ended.returncode == 1, ended.stderr
     assert (tmp_path / "reports/latest/report.html").is_file()
-    assert "wrote" in succeeded(verifygate, "fix", "train.py", cwd=tmp_path).lower() or not run(
-        verifygate, "check", "train.py", cwd=tmp_path
-    ).returncode
+    assert (
+        "wrote" in succeeded(verifygate, "fix", "train.py", cwd=tmp_path).lower()
+        or not run(verifygate, "check", "train.py", cwd=tmp_path).returncode
+    )
 
 
 @pytest.mark.slow
@@ -191,7 +192,9 @@ def test_the_bill_of_materials_lists_what_is_installed(clean: Path, tmp_path: Pa
     workflow = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
     (command,) = re.findall(r"cyclonedx-py environment .*", workflow)
     out = tmp_path / "sbom.cdx.json"
-    words = command.replace("sbom/bin/python", str(clean / "python")).replace("dist-sbom/sbom.cdx.json", str(out)).split()
+    words = (
+        command.replace("sbom/bin/python", str(clean / "python")).replace("dist-sbom/sbom.cdx.json", str(out)).split()
+    )
     succeeded(Path(sys.executable).parent / words[0], *words[1:])
     bill = json.loads(out.read_text(encoding="utf-8"))
     named = {component["name"] for component in bill["components"]}

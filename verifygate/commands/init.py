@@ -34,11 +34,19 @@ pytest = [{tests}]  # arguments for pytest
 
 @click.command()
 @click.option("--force", is_flag=True, help="Overwrite an existing configuration.")
-def init(force: bool) -> int:
+@click.option(
+    "--ci", "service", type=click.Choice(("github", "gitlab")), help="Also write the gate as a job; overwrites nothing."
+)
+def init(force: bool, service: str | None) -> int:
     """Write a verifygate.toml for the project in this folder, with what can be discovered."""
     from verifygate.base.errors import UsageError
 
     path = Path.cwd() / CONFIG_NAME
+    if service is not None:
+        _write_job(service)
+        if path.exists() and not force:
+            click.echo(f"Kept {CONFIG_NAME}")
+            return 0
     if path.exists() and not force:
         raise UsageError("the file already exists", where=CONFIG_NAME, remedy="edit it, or replace it with --force")
     try:
@@ -48,6 +56,16 @@ def init(force: bool) -> int:
         raise UsageError(problem, where=CONFIG_NAME, remedy="run it in a folder that you can write to") from None
     click.echo(f"Wrote {CONFIG_NAME}; next: verifygate run --stage all")
     return 0
+
+
+def _write_job(service: str) -> None:
+    """The files of a CI service; each is named, and so is what is left to do."""
+    from verifygate.commands.ci_files import written
+
+    names, left = written(service, Path.cwd())
+    for name in names:
+        click.echo(f"Wrote {name}")
+    click.echo(f"Next: {left}")
 
 
 def starter(folder: Path) -> str:

@@ -70,6 +70,13 @@ def remote(root: Path) -> str:
     return (_git(root, "remote", "get-url", "origin") or b"").decode("utf-8", "replace").strip()
 
 
+def default_branch(folder: Path) -> str:
+    """The branch that changes go to: what the remote says, else the one that is checked out, else `main`."""
+    of_remote = _git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD") or b""
+    here = _git(folder, "symbolic-ref", "--short", "HEAD") or b""
+    return (of_remote.removeprefix(b"origin/") or here or b"main").decode("utf-8", "replace").strip()
+
+
 def top(folder: Path, option: str) -> Path:
     """The root of the repository that a folder is in. Raises UsageError, about `option`, where there is none."""
     found = _git(folder, "rev-parse", "--show-toplevel")
