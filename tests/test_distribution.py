@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -71,7 +70,8 @@ def clean(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clean") / "environment"
     succeeded(sys.executable, "-m", "venv", folder)
     pip = (folder / "bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input")
-    succeeded(*pip, "install", "--quiet", "-c", ROOT / "constraints.txt", built.wheel)
+    named = f"{DISTRIBUTION}=={__version__}"  # by name, as from the index: a path would be kept in its metadata
+    succeeded(*pip, "install", "--quiet", "-c", ROOT / "constraints.txt", "--find-links", built.wheel.parent, named)
     succeeded(*pip, "check")
     return folder / "bin"
 
@@ -143,7 +143,8 @@ def test_wheel_holds_every_file_of_the_package(built: Built) -> None:
 def test_sdist_holds_what_the_wheel_is_built_of(built: Built) -> None:
     top = f"{DISTRIBUTION.replace('-', '_')}-{__version__}/"
     assert built.sdist.name == f"{top.rstrip('/')}.tar.gz"
-    held = {name.removeprefix(top) for name in tarfile.open(built.sdist).getnames()}
+    with tarfile.open(built.sdist) as archive:
+        held = {name.removeprefix(top) for name in archive.getnames()}
     beside = {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO"}
     assert {name for name in held if not name.startswith("verifygate/")} - {".gitignore"} == beside
 
@@ -172,10 +173,8 @@ def test_it_works_in_a_clean_environment(clean: Path, tmp_path: Path) -> None:
     ended = run(verifygate, "run", "--stage", "static", "--format", "md,html,sarif,junit,gitlab", cwd=tmp_path)
     assert ended.returncode == 1, ended.stderr
     assert (tmp_path / "reports/latest/report.html").is_file()
-    assert (
-        "wrote" in succeeded(verifygate, "fix", "train.py", cwd=tmp_path).lower()
-        or not run(verifygate, "check", "train.py", cwd=tmp_path).returncode
-    )
+    succeeded(verifygate, "fix", "train.py", cwd=tmp_path)
+    succeeded(verifygate, "check", "train.py", cwd=tmp_path)
 
 
 @pytest.mark.slow
@@ -192,13 +191,12 @@ def test_the_bill_of_materials_lists_what_is_installed(clean: Path, tmp_path: Pa
     workflow = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
     (command,) = re.findall(r"cyclonedx-py environment .*", workflow)
     out = tmp_path / "sbom.cdx.json"
-    words = (
-        command.replace("sbom/bin/python", str(clean / "python")).replace("dist-sbom/sbom.cdx.json", str(out)).split()
-    )
+    places = {"sbom/bin/python": str(clean / "python"), "dist-sbom/sbom.cdx.json": str(out)}
+    words = [places.get(word, word) for word in command.split()]
     succeeded(Path(sys.executable).parent / words[0], *words[1:])
     bill = json.loads(out.read_text(encoding="utf-8"))
     named = {component["name"] for component in bill["components"]}
     dependencies = {re.split(r"[^\w-]", text)[0].lower() for text in PROJECT["dependencies"]}
     assert bill["bomFormat"] == "CycloneDX"
     assert {name.lower() for name in named} >= dependencies | {DISTRIBUTION}
-    assert os.fspath(ROOT) not in out.read_text(encoding="utf-8")
+    assert "file://" not in out.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """The files that `verifygate init --ci` writes: the gate as a job of GitHub Actions or of GitLab CI.
 
 The files are templates in `workflows/`, with `[[ ]]` around what is filled in, since both services write `$` and
-`{{ }}` themselves. The project's name never gets into them, only paths and the names of branches, quoted as YAML reads them.
+`{{ }}` themselves. Only paths and names of branches are filled in from outside, quoted as YAML reads them.
 """
 
 from __future__ import annotations
