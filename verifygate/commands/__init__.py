@@ -18,6 +18,7 @@ MODULES = {
     "claims": "claims",
     "compare": "run",
     "render": "render",
+    "doctor": "doctor",
     "explain": "rules",
     "rules": "rules",
     "docs": "rules",

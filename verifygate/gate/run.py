@@ -28,7 +28,8 @@ from verifygate.model import (
     Run,
     StageResult,
 )
-from verifygate.process.subject import Subject, discover_interpreter
+from verifygate.process.interpreter import interpreter_of
+from verifygate.process.subject import Subject
 from verifygate.requirements import (
     Specification,
     gates_policy,
@@ -169,20 +170,6 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         reason = f"{type(error).__name__}: {error} (in {place.name}, {Path(place.filename).name}:{place.lineno})"
         result = StageResult(stage=name, outcome=Outcome.ERRORED, reason=" ".join(reason.split()))
     return result.model_copy(update={"seconds": round(time.monotonic() - clock, 3)})
-
-
-def interpreter_of(settings: Settings) -> Path:
-    """The project's interpreter: the one that is configured, else the one discovered. Raises UsageError."""
-    if not (given := settings.execution.interpreter):
-        return discover_interpreter(settings.root)
-    path = Path(given) if Path(given).is_absolute() else settings.root / given
-    if not (path.is_file() and os.access(path, os.X_OK)):
-        raise UsageError(
-            f"`{given}` is not an interpreter: it {'cannot be executed' if path.is_file() else 'does not exist'}",
-            where=settings.place("execution", "interpreter"),
-            remedy="name the project's Python, for example `.venv/bin/python`",
-        )
-    return path
 
 
 def _prefixed(progress: Progress, stage: str) -> Progress:

@@ -161,10 +161,8 @@ class _Comment:
         report = self._report
         more = [f"And {self._left_out} more, in the report."] if self._left_out else []
         commit, plus, changed = report.provenance.commit.partition("+")
-        return [
-            *more,
-            f"<sub>verifygate {escape.md_text(report.provenance.tool_version)} at {escape.md_code(f'{commit[:12]}{plus}{changed}')}</sub>",
-        ]
+        at = escape.md_code(f"{commit[:12]}{plus}{changed}")
+        return [*more, f"<sub>verifygate {escape.md_text(report.provenance.tool_version)} at {at}</sub>"]
 
     def _place(self, path: str, line: int) -> str:
         """A link that works wherever the comment is read; the bare place where no address is known."""
