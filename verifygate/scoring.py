@@ -51,15 +51,18 @@ def judge(
     today: dt.date,
     inherited: Collection[str] = (),
     contradictions: Sequence[Contradiction] = (),
+    gaps: Sequence[Reason] = (),
 ) -> Judgement:
     """Decide by the named conditions, then add up the points. Never looks at the points to decide.
 
     `inherited` are fingerprints of findings that stood before the change under review: shown, but not blocking.
+    `gaps` are further reasons, of what the gate itself does not know.
     """
     permission = _Permission(waivers, today)
     blocking = {stage.stage: _reasons(stage, policy, permission, inherited) for stage in stages}
     against = [_contradiction_reason(each) for each in contradictions if each.blocks]
-    reasons = _in_order(reason for found in (*blocking.values(), against) for reason in found)
+    unknown = [_ranked(each, each.text) for each in gaps]
+    reasons = _in_order(reason for found in (*blocking.values(), against, unknown) for reason in found)
     if not any(stage.outcome is Outcome.COMPLETED and _applicable(stage) for stage in stages):
         reasons = (*reasons, NOTHING_RAN)
     parts = _parts(stages, policy.weights)
@@ -108,7 +111,7 @@ def _reasons(
     if stage.outcome is Outcome.ERRORED:
         found.append(_errored_reason(stage))
     for check in stage.checks:
-        if check.required and not (check.status is Status.FAIL and check.id in said):
+        if check.required and not check.inherited and not (check.status is Status.FAIL and check.id in said):
             found.extend(_check_reason(stage, check, permission))
     return found
 
@@ -197,6 +200,8 @@ def _check_reason(stage: StageResult, check: Check, permission: _Permission) -> 
         if waiver := permission.expired(check.id):
             condition = "waiver-expired"
             text += f"; the waiver of {waiver.owner} for it ({waiver.reason}) ended on {waiver.expires}"
+    elif permission.covers(check.id):
+        text += "; the waiver for it cannot apply: nothing waives a failure"
     place = next((evidence for evidence in check.evidence if evidence.path), None)
     reason = Reason(
         condition=condition,
@@ -225,8 +230,11 @@ def _said(stage: StageResult, check: Check) -> str:
 def _state(waiver: Waiver, stages: Sequence[StageResult], today: dt.date) -> WaiverState:
     settled = (Status.PASS, Status.NOT_APPLICABLE)
     named = (check for stage in stages for check in stage.checks if check.id in waiver.checks)
-    if all(check.status in settled for check in named):
+    lacking = [check.status for check in named if check.status not in settled]
+    if not lacking:
         return WaiverState.UNUSED
+    if not set(lacking) & set(WAIVABLE):
+        return WaiverState.CANNOT_APPLY
     return WaiverState.IN_FORCE if waiver.expires >= today else WaiverState.EXPIRED
 
 

@@ -41,6 +41,10 @@ class Account:
     scrubber: Scrubber
     interpreter: str = "the project's interpreter"
     """The one that ran it, as a report may name it."""
+    base: str = ""
+    """The commit that the change began at, where what failed or was put aside was asked of it."""
+    base_problem: str = ""
+    """Why nobody knows what these tests did there; empty where it is known, or was not asked."""
 
     @property
     def collected(self) -> int:

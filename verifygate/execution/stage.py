@@ -15,6 +15,7 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.snapshot import tree_as_read
 from verifygate.execution.steps import STEPS, Watched, account_of
+from verifygate.execution.tests_at_base import with_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
@@ -80,7 +81,7 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> W
         instruments=[recorder()] if settings.recorder else [],
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
-    return run_again(Watched(context, folder, arguments, files, before, session, account, ran))
+    return with_before(run_again(Watched(context, folder, arguments, files, before, session, account, ran)))
 
 
 def _bounds(context: StageContext) -> dict[str, str]:
