@@ -23,7 +23,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 FOR_CONTRIBUTORS = ("write-a-rule.md",)
-_BLOCK = re.compile(r"(?P<lead>[^\n]*)\n\n```(?P<kind>\w+)\n(?P<body>.*?)```", re.DOTALL)
+_BLOCK = re.compile(
+    r"(?P<lead>[^\n]*)\n\n(?P<ticks>`{3,})(?P<kind>\w+)\n(?P<body>.*?)^(?P=ticks)$", re.DOTALL | re.MULTILINE
+)
 _FILE = re.compile(r"(?P<how>Write|Add to) `(?P<name>[^`]+)`:$")
 _COMMAND = re.compile(r"^\$ (?P<command>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 
