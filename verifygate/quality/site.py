@@ -1,9 +1,9 @@
 """Build the documentation as a site: `python -m verifygate.quality.site FOLDER`, or `make docs`.
 
-The pages below `docs/` are the source, and `index.md` is the table of contents: its headings are the parts, the links below them
-the pages in order. Sphinx renders them with MyST, which reads CommonMark as the repository's own view does. A link that leads
-nowhere, an anchor that is not there and a page that no part names stop the build. Nothing is downloaded, and the site loads
-nothing from elsewhere.
+The pages below `docs/` are the source, and `index.md` is the table of contents: its headings are the parts, the links
+below them the pages in order. Sphinx renders them with MyST, which reads CommonMark as the repository's own view does.
+A link that leads nowhere, an anchor that is not there and a page that no part names stop the build. Nothing is
+downloaded, and the site loads nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import verifygate
@@ -73,7 +74,7 @@ def _staged(source: Path) -> None:
     shutil.copytree(DOCS, source)
     for page in source.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
-        page.write_text(_LINK.sub(lambda link: _kept(link, page.parent, source), text), encoding="utf-8")
+        page.write_text(_LINK.sub(partial(_kept, page.parent, source), text), encoding="utf-8")
     index = source / "index.md"
     text = index.read_text(encoding="utf-8")
     index.write_text(text + "".join(_list(pages, part) for part, pages in contents(text).items()), encoding="utf-8")
@@ -82,7 +83,7 @@ def _staged(source: Path) -> None:
     rules.write_text(rules.read_text(encoding="utf-8") + _list(codes), encoding="utf-8")
 
 
-def _kept(link: re.Match[str], folder: Path, source: Path) -> str:
+def _kept(folder: Path, source: Path, link: re.Match[str]) -> str:
     """A link into the pages stays; of one that leaves them, to a file of the repository, the words stay."""
     aim = (folder / link[2].partition("#")[0]).resolve()
     return link[0] if aim.is_relative_to(source.resolve()) else link[1]
