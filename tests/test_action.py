@@ -218,6 +218,18 @@ def test_the_action_installs_itself(clone: Clone) -> None:
 
 
 @pytest.mark.slow
+def test_stages_that_run_tests_see_what_the_project_has_installed(clone: Clone) -> None:
+    """Beside the packages of the Python that is there, and with the versions that it has."""
+    (install,) = (step for step in STEPS if "Install" in step["name"])
+    base = str(Path(sys.base_prefix) / "bin/python3")
+    ended = clone.runner("pull_request").run([install], inputs=INPUTS | {"python": base, "stages": "static execution"})
+    assert ended.code == 0, ended.said
+    assert "true" in (clone.temp / "verifygate/pyvenv.cfg").read_text(encoding="utf-8").split("system-site-packages")[1]
+    shown = subprocess.run([clone.temp / "verifygate/bin/verifygate", "--version"], capture_output=True, text=True)
+    assert shown.stdout.startswith("verifygate ")
+
+
+@pytest.mark.slow
 def test_a_missing_python_is_named(clone: Clone) -> None:
     ended = clone.runner("schedule").run(STEPS, inputs=INPUTS | {"python": "python-that-is-not-there"})
     assert ended.code == 2

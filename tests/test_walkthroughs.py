@@ -45,7 +45,9 @@ def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
 
 def test_the_example_of_a_rule_has_the_sections_of_every_rule() -> None:
     """A section that rules must have is in the page that shows how to write one."""
-    example = re.search(r"````python\n'''(.*?)'''", (DOCS / "write-a-rule.md").read_text(encoding="utf-8"), re.DOTALL)
+    example = re.search(
+        r"````python\n\"\"\"(.*?)\"\"\"", (DOCS / "write-a-rule.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     assert example is not None
     of_example = re.findall(r"^## (.+)$", example[1], re.MULTILINE)
     assert of_example == re.findall(r"^## (.+)$", load_rules()["PERF103"].docs, re.MULTILINE)
