@@ -68,6 +68,16 @@ def test_several_of_one_file_hold_together() -> None:
     assert scan(sources_of(train=applied(text, [*found[0].edits, *found[1].edits]))).findings == ()
 
 
+def test_a_fix_of_two_places_is_one_suggestion() -> None:
+    """An `unscale_` that moves up: to insert it alone, and leave the other, would raise."""
+    text = CLIPS.replace("        scaler.step(", "        scaler.unscale_(optimizer)\n        scaler.step(")
+    (finding,) = [each for each in proved(sources_of(train=text)) if each.rule == "AMP201"]
+    (edit,) = finding.edits
+    fixed = applied(text, finding.edits)
+    assert (edit.line, fixed.count("unscale_")) == (11, 1)
+    assert scan(sources_of(train=fixed)).findings == ()
+
+
 def test_two_fixes_that_break_each_other_are_not_both_offered() -> None:
     """Two clips before one step: each may be repaired by an `unscale_`, but two of them raise."""
     clip = "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"

@@ -83,6 +83,10 @@ def test_only_a_proven_fix_is_a_suggestion() -> None:
     assert text.count("suggestion") == 1
     hidden = replace(EDIT, text="        clip()  # \u202e\u200b\n")
     assert "suggestion" not in body(with_findings(replace(CLIP, edits=(hidden,))))
+    halves = (EDIT, replace(EDIT, line=200, end_line=200))
+    both = body(with_findings(replace(CLIP, edits=halves)))
+    assert "```suggestion" not in both  # one of two alone would be half a fix
+    assert "`verifygate fix` writes it, in several places" in both
     ticks = replace(EDIT, text='        """```\n')
     assert '````suggestion\n        """```\n````' in body(with_findings(replace(CLIP, edits=(ticks,))))
 

@@ -24,12 +24,12 @@ NAME_ANOTHER = "name the project's Python in `[execution] interpreter`, for exam
 
 def without_torch(interpreter: str) -> str:
     """For an interpreter that is to run training code."""
-    return f"torch is not installed in {interpreter}: {_install('torch', interpreter)}"
+    return f"torch is not installed in {interpreter}: {_install('torch')}"
 
 
 def without_pytest(interpreter: str) -> str:
     """For an interpreter that is to run tests."""
-    return f"pytest is not installed in {interpreter}: {_install('pytest', interpreter)}"
+    return f"pytest is not installed in {interpreter}: {_install('pytest')}"
 
 
 def without_cuda(*, emulated: bool) -> str:
@@ -100,5 +100,8 @@ def _lies_in(folder: Path, top: str) -> bool:
     return (folder / f"{top}.py").is_file() or (folder / top / "__init__.py").is_file()
 
 
-def _install(package: str, interpreter: str) -> str:
-    return f"`{interpreter} -m pip install {package}`, or name the Python that has it in `[execution] interpreter`"
+def _install(package: str) -> str:
+    return (
+        f"install it there (`python -m pip install {package}`), "
+        "or name the Python that has it in `[execution] interpreter`"
+    )

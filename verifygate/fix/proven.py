@@ -17,6 +17,8 @@ from verifygate.model.check_report import CheckReport
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
+APART = 5
+"""Lines that may stand between two changed stretches that are offered as one."""
 MAX_SCANS = 8
 """Scans of the whole project that proofs may take; a fix that is not reached is not offered."""
 
@@ -60,8 +62,11 @@ def edits_of(sources: Sources, draft: Draft) -> tuple[Edit, ...]:
                 text, end = text + before[end], end + 1
             else:
                 text, start = before[start - 1] + text, start - 1
-        if edits and start < edits[-1].end_line:
-            return ()
+        if edits and start - edits[-1].end_line <= APART:  # one of two suggestions alone would be half a fix
+            last = edits.pop()
+            if start < last.end_line:
+                return ()
+            text, start = last.text + "".join(before[last.end_line : start]) + text, last.line - 1
         edits.append(Edit(path=draft.path, line=start + 1, end_line=end, text=text))
     return tuple(edits)
 

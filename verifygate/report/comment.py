@@ -112,16 +112,17 @@ class _Comment:
         return "\n".join(lines)
 
     def _suggestions(self, finding: Finding) -> Iterable[str]:
-        """The lines of a fix that is proven, where they survive being shown as they are."""
-        edits = finding.edits
-        if not edits or any(escape.lines(edit.text) != edit.text for edit in edits):
+        """The lines of a fix that is proven, where they survive being shown as they are; never one part of several."""
+        if len(finding.edits) != 1:
+            if finding.edits:
+                yield from ("", "`verifygate fix` writes it, in several places; a new scan proved it.")
             return
-        for edit in edits:
-            where = str(edit.line) if edit.line == edit.end_line else f"{edit.line} to {edit.end_line}"
-            yield ""
-            yield f"In place of line {where} of {self._place(edit.path, edit.line)} (proven by a new scan):"
-            yield ""
-            yield _fence(edit)
+        (edit,) = finding.edits
+        if escape.lines(edit.text) != edit.text:
+            return
+        where = f"line {edit.line}" if edit.line == edit.end_line else f"lines {edit.line} to {edit.end_line}"
+        link = self._place(edit.path, edit.line)
+        yield from ("", f"In place of {where} ({link}), proven by a new scan:", "", _fence(edit))
 
     def _line(self, issue: Issue) -> str:
         finding = issue.finding
