@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from verifygate.cli import main
+from verifygate.config.settings import load
 from verifygate.gate import run
-from verifygate.model import StageResult
+from verifygate.gate.stood_before import with_inherited
+from verifygate.model import Certainty, Check, Evidence, Finding, Outcome, Severity, StageResult, Status
+from verifygate.process.subject import Subject
+from verifygate.sources.tree import Sources
 from verifygate.stage import StageContext
 
 SPEC = """\
@@ -84,6 +89,62 @@ def test_no_change_at_all_excuses_nothing(specified: Any):
     specified.commit()
 
     assert main([*RUN, "--since", "main"]) == 1
+
+
+PLACE = {"path": "old.py", "line": 8}
+
+
+def blaming(*places: dict[str, Any]) -> StageResult:
+    """An oracle that fails, and one finding of it, which stood."""
+    evidence = tuple(Evidence(id=f"E-{n}", kind="executed", summary="s", **each) for n, each in enumerate(places))
+    found = Finding(
+        rule="AMP201", name="n", severity=Severity.CRITICAL, certainty=Certainty.CERTAIN, message="m",
+        fingerprint="stood", column=1, end_line=8, **PLACE,
+    )  # fmt: skip
+    check = Check(id="execution.scale-invariance", title="t", status=Status.FAIL, evidence=evidence)
+    return StageResult(stage="execution", outcome=Outcome.COMPLETED, checks=(check,), findings=(found,))
+
+
+@pytest.mark.parametrize(
+    ("places", "stood"), [([PLACE], True), ([PLACE, {"path": "new.py", "line": 1}], False), ([], False), ([{}], False)]
+)
+def test_an_oracle_that_blames_nothing_but_what_stood_does_not_block(
+    repository: Any, places: list[dict[str, Any]], stood: bool
+):
+    repository.git("checkout", "-qb", "change")
+    repository.commit(more__py="import torch\n")
+    stage = blaming(*places)
+    settings = load(None, repository.folder)
+    subject = Subject(repository.folder, Path("python"))
+    context = StageContext(settings, Sources(()), subject, since=repository.git("rev-parse", "main"))
+
+    (told,) = with_inherited([stage], context, {"execution": stage}, frozenset({"stood"}))
+    assert bool(told.checks[0].inherited) is stood
+    (told,) = with_inherited([stage], context, {"execution": stage}, frozenset())
+    assert not told.checks[0].inherited
+
+
+@pytest.mark.parametrize(
+    ("file", "stood"),
+    [
+        *(("test_it.py", True), ("README.md", True), ("LICENSE.txt", True)),
+        *(("more.py", False), ("tests/data.json", False), ("notice.py", False), ("tests/load.py", False)),
+    ],
+)
+def test_tests_and_documentation_alter_no_measurement(repository: Any, file: str, stood: bool):
+    repository.git("checkout", "-qb", "change")
+    repository.write(file, "# new\n")
+    repository.commit()
+    check = Check(id="performance.speedup", title="t", status=Status.NOT_MEASURED)
+    stage = StageResult(stage="performance", outcome=Outcome.COMPLETED, checks=(check,))
+    repository.write("verifygate.toml", '[performance]\nworkload = "tests.load:build"\n')
+    repository.git("rm", "-q", "--cached", "--ignore-unmatch", "verifygate.toml")
+    repository.write(".git/info/exclude", "verifygate.toml\n")
+    settings, subject = load(None, repository.folder), Subject(repository.folder, Path("python"))
+    context = StageContext(settings, Sources(()), subject, since=repository.git("rev-parse", "main"))
+
+    (told,) = with_inherited([stage], context, {"performance": stage}, frozenset())
+    assert bool(told.checks[0].inherited) is stood
 
 
 def test_a_run_that_is_interrupted_ends_with_what_it_knows(

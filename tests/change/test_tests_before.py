@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import venv
 from typing import Any
 
 import pytest
@@ -81,6 +83,22 @@ def test_a_test_file_that_is_renamed_is_followed(red: Any):
     assert main(RUN) == 0
 
 
+def test_a_project_in_a_folder_of_its_repository(red: Any, monkeypatch: pytest.MonkeyPatch):
+    """What changes beside it is no change of it."""
+    red.git("checkout", "-q", "main")
+    for path, text in {"test_it.py": RED, "helper.py": HELPER, "pytest.ini": "[pytest]\n"}.items():
+        red.git("rm", "-q", path)
+        red.write(f"part/{path}", text)
+    red.commit()
+    red.git("checkout", "-q", "-B", "change")
+    red.commit(other__py="import torch\n")
+    monkeypatch.chdir(red.folder / "part")
+
+    assert main(RUN) == 0
+    (red.folder / "part/helper.py").write_text("def value():\n    raise KeyError\n", encoding="utf-8")
+    assert main(RUN) == 1
+
+
 def test_a_file_that_git_ignores_was_there_too(red: Any):
     """Generated code makes no test red that was green: what broke now is new."""
     red.git("checkout", "-q", "main")
@@ -142,4 +160,54 @@ def test_a_required_test_that_was_red_does_not_block(repository: Any):
     assert main(RUN) == 0
     assert check_of(repository, "required-tests")["inherited"]
     repository.write("helper.py", "def value():\n    raise KeyError\n")
+    assert main(RUN) == 1
+
+
+def test_an_installed_project_is_asked_too(red: Any, tmp_path_factory: pytest.TempPathFactory):
+    """Its folder stands on the interpreter's module path (`pip install -e`); the folder of then takes its place."""
+    red.git("checkout", "-q", "main")
+    red.git("rm", "-q", "helper.py", "pytest.ini")
+    red.commit(test_it__py=RED)
+    red.write("lib/helper.py", HELPER)
+    red.commit()
+    red.git("checkout", "-q", "-B", "change")
+    environment = tmp_path_factory.mktemp("environment") / "venv"
+    venv.create(environment, system_site_packages=True, symlinks=True)
+    python = environment / "bin/python"
+    (packages,) = environment.glob("lib/python*/site-packages")
+    beside = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "project.pth").write_text("\n".join([str(red.folder / "lib"), *beside]), encoding="utf-8")
+    red.write("verifygate.toml", f'[execution]\ninterpreter = "{python}"\n')
+
+    assert main([*RUN, "--accept-policy"]) == 0
+    assert "1 red before" in check_of(red, "tests-pass")["actual"]
+    red.write("lib/helper.py", "def value():\n    raise KeyError('gone')\n")
+    assert main([*RUN, "--accept-policy"]) == 1
+
+
+EMULATED = """\
+import pytest
+import torch
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_cuda():
+    assert torch.ones(1, device="cuda").device.type == "mps"
+
+
+def test_green():
+    pass
+"""
+
+
+def test_with_cuda_emulated_a_test_that_was_red_does_not_block(repository: Any):
+    pytest.importorskip("torch")
+    repository.commit(old__py="import torch\n", test_it__py=EMULATED)
+    repository.git("checkout", "-qb", "change")
+    repository.commit(more__py="import torch\n")
+
+    assert main(RUN) == 0
+    found = check_of(repository, "emulated")
+    assert (found["status"], found["inherited"][:22]) == ("FAIL", "what failed was red be")
+    repository.write("test_it.py", EMULATED.replace('"mps"', '"xpu"'))
     assert main(RUN) == 1

@@ -170,7 +170,7 @@ def none_skipped(account: Account) -> Check:
         expected="every collected test is executed and expected to pass",
         actual=", ".join(parts) or ("none" if account.executed else "no test was executed"),
         evidence=_numbered("execution.skipped", facts),
-        remedy=(_NEWLY if newly else _remedy_for_skips(aside)) if parts else "",
+        remedy=(_NEWLY if newly or unknown else _remedy_for_skips(aside)) if parts else "",
     )
 
 
@@ -247,7 +247,7 @@ def _aside(one: Judged, for_want_of_cuda: bool) -> str:
     return f"{one.test.id}: {words}" + (f" ({one.test.reason})" if one.test.reason else "")
 
 
-_NEWLY = "let the test run as it did before this change, or waive `execution.skipped` with a reason and a date"
+_NEWLY = "let these tests run as they did before the change, or waive `execution.skipped` with a reason and a date"
 
 
 def _remedy_for_skips(aside: Sequence[Judged]) -> str:

@@ -7,23 +7,29 @@ then. What cannot be known so (the code of today was imported, the run did not e
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.execution.collected_tests import read_config
+from verifygate.execution.emulated import ID as EMULATED
+from verifygate.execution.emulated import INSTRUMENT as EMULATE
+from verifygate.execution.emulated import UNDER_EMULATION
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.steps import Watched, account_of
+from verifygate.model import Check, Status
 from verifygate.sources import git
 from verifygate.sources.revision_tree import tree_of
 
 RED = ("failed", "error", "started")
 ASIDE = ("skipped", "xfailed")
 ABSENT = "absent"
+PATH_SECONDS = 30.0
 
 
 class UnknownError(Exception):
@@ -49,12 +55,11 @@ def with_before(watched: Watched) -> Watched:
     asked = _asked(watched)
     if not context.since or not asked:
         return watched
-    root, since = context.subject.root, context.since
+    since = context.since
     context.progress(f"{counted(len(asked), 'test')} failed or put aside: were they so at {since[:12]}?")
     account = replace(account, base=since[:12])
     try:
-        with tree_of(root, since, with_ignored_code=True) as tree:
-            there = _There(watched, tree, {new: old for old, new in git.renames(root, since).items()})
+        with _at_base(watched) as there:
             then = there.outcomes(tuple(asked))
             by_name = {shown: test for test, shown in asked.items()}
             judged = [
@@ -66,6 +71,38 @@ def with_before(watched: Watched) -> Watched:
     except (UnknownError, OSError) as error:
         return replace(watched, account=replace(account, base_problem=str(error)))
     return replace(watched, account=replace(account, judged=judged))
+
+
+def with_emulated_before(watched: Watched, check: Check) -> Check:
+    """The check on tests with CUDA emulated, and whether all that failed of them failed so before the change."""
+    failed = [one for one in watched.emulated.tests if one.standing == "failed"]
+    if check.id != EMULATED or check.status is not Status.FAIL or not watched.context.since or not failed:
+        return check
+    since = watched.context.since
+    watched.context.progress(f"{counted(len(failed), 'test')} failed with CUDA emulated: so at {since[:12]}?")
+    try:
+        with _at_base(watched) as there:
+            then = there.outcomes([one.id for one in failed], emulated=True)
+            stood = all(
+                then[one.id].outcome in ("failed", "error")
+                and then[one.id].kind == one.reason.removeprefix(UNDER_EMULATION).partition(":")[0]
+                and there.left_alone(one.id)
+                for one in failed
+            )
+    except (UsageError, UnknownError, OSError) as error:
+        problem = error.problem if isinstance(error, UsageError) else str(error)
+        return check.model_copy(update={"actual": f"{check.actual}; whether so before is not known: {problem}"})
+    if not stood:
+        return check
+    text = f"what failed was red before, at {since[:12]}, and this change does not touch it"
+    return check.model_copy(update={"inherited": text})
+
+
+@contextmanager
+def _at_base(watched: Watched) -> Iterator[_There]:
+    root, since = watched.context.subject.root, watched.context.since
+    with tree_of(root, since, with_ignored_code=True) as tree:
+        yield _There(watched, tree, {new: old for old, new in git.renames(root, since).items()})
 
 
 def _asked(watched: Watched) -> dict[str, str]:
@@ -95,16 +132,17 @@ class _There:
     tree: Path
     old_paths: Mapping[str, str]
 
-    def outcomes(self, tests: Sequence[str]) -> dict[str, Then]:
+    def outcomes(self, tests: Sequence[str], *, emulated: bool = False) -> dict[str, Then]:
         """What became of each test. Raises UnknownError. What failed runs twice: chance excuses nothing."""
-        found = self._run(tests, "before")
+        name = "before-emulated" if emulated else "before"
+        found = self._run(tests, name, emulated)
         red = [test for test in tests if found[test].outcome in RED]
         if red and self.watched.context.settings.execution.retry:
-            again = self._run(red, "before-again")
+            again = self._run(red, f"{name}-again", emulated)
             found |= {test: Then("flaky") for test in red if again[test].outcome not in RED}
         return found
 
-    def _run(self, tests: Sequence[str], name: str) -> dict[str, Then]:
+    def _run(self, tests: Sequence[str], name: str, emulated: bool) -> dict[str, Then]:
         context = self.watched.context
         old = {test: self._old(test) for test in tests}
         files = dict.fromkeys(each.partition("::")[0] for each in old.values())
@@ -121,7 +159,8 @@ class _There:
             test_seconds=settings.test_seconds,
             limits=limits_of(settings),
             only=tuple(old.values()),
-            python_path=[src] if (src := self.tree / "src").is_dir() else [],
+            instruments=[(EMULATE, {"capability": settings.capability})] if emulated else [],
+            python_path=self._module_path(),
             apart=context.subject.root.resolve(),
         )
         scrubber = Scrubber(self.tree, folder)
@@ -133,6 +172,14 @@ class _There:
             raise UnknownError(f"the run there cannot be believed: {ran.actual}")
         found = {one.test.id: Then(one.test.outcome, one.test.reason) for one in account.judged}
         return {test: _outcome(scrubber.identity(name), found) for test, name in old.items()}
+
+    def _module_path(self) -> list[Path]:
+        """Folders of the tree that stand for those below today's root on the interpreter's module path, and `src`."""
+        subject = self.watched.context.subject
+        asked = subject.run(["-c", "import sys; print(*sys.path, sep='\\n')"], seconds=PATH_SECONDS)
+        here = [Path(line) for line in asked.stdout_tail.splitlines() if line.startswith(f"{subject.root}/")]
+        inside = [path.relative_to(subject.root) for path in here if "site-packages" not in path.parts]
+        return [self.tree / path for path in (Path("src"), *inside) if (self.tree / path).is_dir()]
 
     def _old(self, test: str) -> str:
         path, colons, rest = test.partition("::")
