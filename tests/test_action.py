@@ -281,6 +281,34 @@ def test_the_written_workflow_knows_its_events(clone: Clone, written: Mapping[st
     assert gate(clone, written, name).code == code
 
 
+def test_the_written_pipeline_of_gitlab_judges_a_merge_request(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its script but for the installs, with GitLab's variables: its artifacts are there, its token is out of sight."""
+    monkeypatch.chdir(clone.origin)
+    assert main(["init", "--ci", "gitlab"]) == 0
+    clone.main = commit(clone.origin, {}, "ci")
+    git(clone.folder, "fetch", "-q", "origin")
+    clone.change({"new.py": FAULTY})
+    (job,) = yaml.safe_load((clone.origin / ".gitlab/verifygate.yml").read_text(encoding="utf-8")).values()
+    shim = f'#!/bin/bash\necho "token: ${{CI_JOB_TOKEN-none}}"\nexec {PROGRAMS}/verifygate "${{@/#all/static}}"\n'
+    environment = {
+        "PATH": on_path(clone.temp / "bin", "verifygate", shim),
+        "HOME": str(clone.temp),
+        "GITLAB_CI": "true",
+        "CI_PIPELINE_SOURCE": "merge_request_event",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": clone.main,
+        "CI_PROJECT_URL": "https://gitlab.example/someone/project",
+        "CI_JOB_TOKEN": "secret",
+    }
+    script = "\n".join(["set -e", *(line for line in job["script"] if "pip install" not in line)])
+    ended = subprocess.run(["bash", "-c", script], cwd=clone.folder, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 1, ended.stderr
+    assert "token: none" in ended.stdout
+    assert "AMP201" in ended.stdout
+    assert git(clone.folder, "remote", "get-url", "origin") == "https://gitlab.example/someone/project.git"
+    for path in (*job["artifacts"]["paths"], *job["artifacts"]["reports"].values()):
+        assert (clone.folder / path).exists()
+
+
 GH = """\
 #!/bin/bash
 echo "$@" >> "$CALLS"
