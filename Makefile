@@ -20,7 +20,7 @@ DO ?= compare
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
 	$$python -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup gate gpu test lint reports bench primer clean
+.PHONY: help setup gate gpu test lint reports docs bench primer clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
@@ -45,6 +45,9 @@ lint: $(READY) ## ruff, mypy, import contracts
 
 reports: $(READY) ## refresh the committed example in reports/reference_impl
 	@$(BIN)/verifygate run --stage all --report-dir reports/reference_impl
+
+docs: $(READY) ## build the documentation as a site in build/site; a dead link or anchor is an error
+	@$(BIN)/python -m verifygate.quality.site build/site
 
 bench: $(READY) ## time the gate itself (pytest-benchmark)
 	@$(BIN)/python -m pytest -o addopts= --benchmark-only

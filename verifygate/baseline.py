@@ -13,7 +13,8 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.model import Changes, Finding, Outcome, Report
-from verifygate.model.report import seal_of
+from verifygate.model.check_report import SCHEMA_VERSION
+from verifygate.model.report import OtherSchemaError, seal_of
 from verifygate.sources.qualified_names import unnumbered
 
 _LINE = re.compile(r"@\d+")
@@ -32,6 +33,11 @@ def read(path: Path, shown: str) -> Report:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         where = f"{shown}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else shown
         raise UsageError("not valid JSON", where=where, remedy="give a report.json that a run wrote") from None
+    except OtherSchemaError as error:
+        problem = f"a report of schema version {error.version}; this verifygate reads version {SCHEMA_VERSION}"
+        wrote = f": verifygate {error.tool} did" if isinstance(error.tool, str) else ""
+        remedy = f"use the version that wrote it{wrote}, or run the gate again"
+        raise UsageError(problem, where=shown, remedy=remedy) from None
     except ValueError:
         remedy = "give a report.json that `verifygate run` of this version wrote"
         raise UsageError("not a report of this schema", where=shown, remedy=remedy) from None

@@ -52,7 +52,7 @@ def test_tests_are_found(tmp_path: Path, files: list[str], testpaths: tuple[str,
 def test_every_kind_of_configuration_is_read(tmp_path: Path, name: str, text: str) -> None:
     """Whatever file configures pytest, the gate reads the same two settings from it."""
     (tmp_path / name).write_text(text)
-    assert read_config(tmp_path) == PytestConfig(("a", "b"), ("-q",))
+    assert read_config(tmp_path) == PytestConfig(("a", "b"), ("-q",), file=name)
 
 
 def test_a_broken_configuration_is_left_to_pytest(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from report_sample import CLIP, HOSTILE, check_report, clean_report, execution, report, static
 
 from verifygate.base.errors import UsageError
-from verifygate.model import Check, Outcome, Report, StageResult, Status
+from verifygate.model import Check, Outcome, Report, Severity, StageResult, Status
 from verifygate.report import sarif
-from verifygate.report.formats import files_of, render, run_formats
+from verifygate.report.formats import files_of, render, render_check, run_formats
 
 
 def one(format: str, given: Report) -> str:  # noqa: A002
@@ -46,10 +46,12 @@ def test_sarif_results() -> None:
     assert (result["ruleId"], result["level"]) == ("AMP201", "error")
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "AMP201"
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 88, "startColumn": 9, "endLine": 88}
+    assert result["properties"]["blocks"] is True
     assert result["partialFingerprints"] == {"verifygate/v1": CLIP.fingerprint}
     assert len(result["codeFlows"][0]["threadFlows"][0]["locations"]) == 4
-    assert run["results"][1]["level"] == "warning"  # likely, so not an error
-    place = run["results"][1]["locations"][0]["physicalLocation"]
+    likely = next(each for each in run["results"] if each["ruleId"] == "AMP301")
+    assert likely["level"] == "warning"  # likely, so not an error
+    place = likely["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "demo/a%7Cb%20%3Cimg%3E.py"
 
 
@@ -93,14 +95,16 @@ def marks(case: ET.Element) -> list[str]:
 
 
 def test_junit_has_a_case_for_each_check() -> None:
-    """PASS alone is unmarked; waived is skipped and says so; what was not shown fails."""
+    """PASS alone is unmarked; a failure is what blocks; what does not is skipped, and says why."""
     found = cases(one("junit", report()))
     assert marks(found["execution.session"]) == []
     assert marks(found["execution.tests-pass"]) == ["failure"]
     assert marks(found["execution.required-tests"]) == ["failure"]
+    assert marks(found["static.AMP201"]) == ["failure"]  # by the finding that blocks
     assert marks(found["performance.memory"]) == ["skipped"]
     assert "waived until 2026-12-31 by ann" in str(found["performance.memory"][0].get("message"))
-    assert marks(found["static.AMP216"]) == ["failure"]
+    assert marks(found["static.AMP216"]) == ["skipped"]
+    assert "(not required)" in str(found["static.AMP216"][0].get("message"))
     assert marks(found["requirements.completed"]) == ["error"]
 
 
@@ -112,11 +116,29 @@ def test_junit_shows_the_verdict() -> None:
 
 
 def test_junit_counts_add_up() -> None:
-    """The root's counts are the sums of the suites'."""
+    """The root's counts are the sums of the suites'; it has none of skipped cases, which its schema does not know."""
     root = ET.fromstring(one("junit", report()))  # noqa: S314 - our own output
-    for attribute in ("tests", "failures", "errors", "skipped"):
+    assert set(root.attrib) == {"name", "tests", "failures", "errors"}
+    for attribute in ("tests", "failures", "errors"):
         assert int(root.get(attribute, "")) == sum(int(suite.get(attribute, "")) for suite in root)
     assert int(root.get("tests", "")) == len(list(root.iter("testcase")))
+    assert all(int(suite.get("skipped", "")) == len(list(suite.iter("skipped"))) for suite in root)
+
+
+def test_junit_names_stay_when_lines_move() -> None:
+    """Servers follow a case by its name; two findings of one name are told apart."""
+    moved = replace(CLIP, line=98, end_line=98)
+    names = [list(cases(render_check(check_report(each), "junit"))) for each in (CLIP, moved)]
+    assert names[0] == names[1] == ["AMP201 clip-before-unscale demo/train_step.py Trainer.train_step"]
+    twice = list(cases(render_check(check_report(CLIP, moved), "junit")))
+    assert twice == [names[0][0], f"{names[0][0]} #2"]
+
+
+def test_junit_passes_a_note() -> None:
+    """A finding that lets `check` end with 0 is told, and fails nothing."""
+    note = replace(CLIP, severity=Severity.INFO)
+    (case,) = cases(render_check(check_report(note), "junit")).values()
+    assert marks(case) == ["system-out"]
 
 
 def test_junit_survives_hostile_text() -> None:

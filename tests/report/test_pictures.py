@@ -65,8 +65,8 @@ def test_without_matplotlib_the_report_names_the_extra(monkeypatch: pytest.Monke
     files = render(report(), "md")
     assert not set(files) & set(FILES)
     assert "needs matplotlib" in MISSING.replace("need ", "needs ")
-    assert "verifygate[performance]" in files["performance.md"]
-    assert "verifygate[performance]" in render(report(), "html")["report.html"]
+    assert "verifygate-amp[performance]" in files["performance.md"]
+    assert "verifygate-amp[performance]" in render(report(), "html")["report.html"]
 
 
 def test_nothing_to_draw_needs_no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

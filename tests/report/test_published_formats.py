@@ -37,13 +37,14 @@ def some(item: dict[str, Any], least: int = 0) -> dict[str, Any]:
 
 
 MESSAGE = closed({"text": TEXT})
+ARTIFACT = closed({"uri": {"type": "string", "pattern": r"^(?!/)[^\s\\<>|]+$"}}, uriBaseId={"const": "%SRCROOT%"})
 PLACE = closed(
     {
-        "artifactLocation": closed({"uri": {"type": "string", "pattern": r"^[^\s\\<>|]+$"}}),
+        "artifactLocation": ARTIFACT,
         "region": closed({"startLine": COUNT}, startColumn=COUNT, endLine=COUNT),
     }
 )
-LOCATION = closed({"physicalLocation": PLACE}, message=MESSAGE)
+LOCATION = closed({"physicalLocation": PLACE}, message=MESSAGE, id={"type": "integer", "minimum": -1})
 LEVEL = {"enum": ["none", "note", "warning", "error"]}
 RESULT = closed(
     {
@@ -54,17 +55,70 @@ RESULT = closed(
         "locations": some(LOCATION, 1),
         "partialFingerprints": {"type": "object", "additionalProperties": TEXT, "minProperties": 1},
     },
+    baselineState={"enum": ["new", "unchanged", "updated", "absent"]},
+    fixes=some(
+        closed(
+            {
+                "artifactChanges": some(
+                    closed(
+                        {
+                            "artifactLocation": ARTIFACT,
+                            "replacements": some(
+                                closed(
+                                    {
+                                        "deletedRegion": closed(
+                                            dict.fromkeys(("startLine", "startColumn", "endLine", "endColumn"), COUNT)
+                                        )
+                                    },
+                                    insertedContent=closed({"text": {"type": "string"}}),
+                                ),
+                                1,
+                            ),
+                        }
+                    ),
+                    1,
+                )
+            },
+            description=MESSAGE,
+        )
+    ),
+    relatedLocations=some(LOCATION),
     codeFlows=some(closed({"threadFlows": some(closed({"locations": some(closed({"location": LOCATION}), 1)}), 1)}), 1),
     properties={"type": "object"},
 )
-RULE = closed({"id": TEXT}, name=TEXT, shortDescription=MESSAGE, help=MESSAGE)
-DRIVER = closed({"name": TEXT}, version=TEXT, rules={**some(RULE), "uniqueItems": True})
+TAGS = {"type": "array", "items": TEXT, "uniqueItems": True, "maxItems": 10}
+RULE = closed(
+    {"id": TEXT},
+    name=TEXT,
+    shortDescription=MESSAGE,
+    fullDescription=MESSAGE,
+    help=closed({"text": TEXT, "markdown": TEXT}),
+    helpUri={"type": "string", "pattern": "^https://"},
+    defaultConfiguration=closed({"level": LEVEL}),
+    properties=closed(
+        {
+            "problem.severity": {"enum": ["error", "warning", "recommendation"]},
+            "precision": {"enum": ["very-high", "high", "medium", "low"]},
+            "tags": TAGS,
+        }
+    ),
+)
+DRIVER = closed({"name": TEXT}, version=TEXT, semanticVersion=TEXT, rules={**some(RULE), "uniqueItems": True})
 INVOCATION = closed(
     {"executionSuccessful": {"type": "boolean"}},
     toolExecutionNotifications=some(closed({"message": MESSAGE}, level=LEVEL, locations=some(LOCATION))),
 )
 RUN = closed(
     {"tool": closed({"driver": DRIVER}), "results": some(RESULT)},
+    automationDetails=closed({"id": {"type": "string", "pattern": "^verifygate/.+/$"}}),
+    originalUriBaseIds=closed({"%SRCROOT%": closed({"description": MESSAGE})}),
+    versionControlProvenance=some(
+        closed(
+            {"repositoryUri": {"type": "string", "pattern": "^https://"}},
+            revisionId=TEXT,
+            mappedTo=closed({"uriBaseId": {"const": "%SRCROOT%"}}),
+        )
+    ),
     columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
     invocations=some(INVOCATION),
     properties={"type": "object"},

@@ -21,6 +21,7 @@ from verifygate.check.set_aside import Old, known_old
 from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.locate import find
 from verifygate.report.formats import FORMATS, render_check
+from verifygate.sources.repository import folder_in_repository
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
@@ -102,6 +103,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
                 *contents,
                 found.text,
                 found.choice.torch_version,
+                folder_in_repository(start),
                 "scope",
                 *((str(start), *sorted(asked.scope), *options.paths) if asked.scope is not None else ()),
                 "old",
@@ -151,7 +153,7 @@ def _computed(
         choice = base._replace(select=options.select or base.select, ignore=(*base.ignore, *options.ignore))
     with timings.part("put findings together"):
         outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, timings=timings)
-        whole = report_of(outcome)
+        whole = report_of(outcome, folder_in_repository(Path.cwd()))
         report = within(whole, asked)
     if old.commit or old.baseline is not None:
         from verifygate.base.records import replace
@@ -163,10 +165,11 @@ def _computed(
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
             from verifygate.base.records import replace
-            from verifygate.fix import with_fixes
+            from verifygate.check.fixes import fixes_for
 
-            fixed = with_fixes(report.findings, asked.sources, choice.torch_version)
-            report = replace(report, findings=tuple(fixed))
+            proven = any(FORMATS[each.format].shows_edits for each in options.outputs)
+            fixed = fixes_for(report.findings, asked.sources, choice, report_of, proven=proven)
+            report = replace(report, findings=fixed)
     fails = any(not each.is_note and least.is_met_by(each) for each in report.findings)
     shown = as_typed(report, asked.as_typed)
     around = len(whole.not_analysed) - len(report.not_analysed)
@@ -186,8 +189,8 @@ def is_gap(lost: NotAnalysed, named: Iterable[str] = ()) -> bool:
     return lost.mentions_amp and (not lost.is_scratch or lost.path in {Path(each).as_posix() for each in named})
 
 
-def report_of(outcome: AnalysisResult) -> CheckReport:
-    """What an analysis found, as the formats show it."""
+def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:
+    """What an analysis found, as the formats show it; `folder` is the one that paths are relative to."""
     from verifygate.model.check_report import CheckReport
 
     return CheckReport(
@@ -196,6 +199,7 @@ def report_of(outcome: AnalysisResult) -> CheckReport:
         not_analysed=outcome.not_analysed,
         not_followed=outcome.not_followed,
         contract=outcome.contract,
+        folder=folder,
     )
 
 

@@ -18,6 +18,8 @@ MODULES = {
     "claims": "claims",
     "baseline": "baseline",
     "compare": "run",
+    "render": "render",
+    "doctor": "doctor",
     "explain": "rules",
     "rules": "rules",
     "docs": "rules",

@@ -207,7 +207,7 @@ def _there(settings: Settings, function: Callable[..., T], *arguments: object) -
 
 
 def _subject(settings: Settings) -> Subject:
-    from verifygate.gate.run import interpreter_of
+    from verifygate.process.interpreter import interpreter_of
     from verifygate.process.subject import Subject
 
     return Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from verifygate.config.locate import CONFIG_NAME
 
+if TYPE_CHECKING:
+    from verifygate.commands.discovery import Found
+
+SPEC_NAME = "requirements.yaml"
 _TEMPLATE = """\
 # Configuration of verifygate; `verifygate docs config` explains every key.
 [project]
@@ -20,9 +25,9 @@ exclude = []
 pytest = [{tests}]  # arguments for pytest
 # required = ["tests/test_train.py"]  # tests that must run and pass; a skipped one is NOT MEASURED
 
-# [requirements]  # what the code must do, traced to evidence; see `verifygate docs requirements`
-# spec = "requirements.yaml"  # to start with, two lines: `title: {name}` and `extends: amp-core`
-
+# [execution.oracles]  # training that is run again with other loss scales, and with inf put into its gradients
+{entries}
+{requirements}
 # [performance]
 # workload = "package.module:build"  # build(precision, seed, device) -> an object with step() and evaluate()
 # [performance.targets]
@@ -30,30 +35,106 @@ pytest = [{tests}]  # arguments for pytest
 # memory_reduction = 0.4
 # accuracy_difference = 0.01
 """
+_SPEC = """\
+# What the training program must do: `verifygate docs {catalogue}` lists it, `verifygate docs requirements` explains it.
+title: {title}
+extends: {catalogue}
+# Everything is traced and shown, and nothing blocks. `verifygate trace mark` links tests; take this line out then.
+advisory: true
+"""
 
 
 @click.command()
 @click.option("--force", is_flag=True, help="Overwrite an existing configuration.")
-def init(force: bool) -> int:
-    """Write a verifygate.toml for the project in this folder, with what can be discovered."""
+@click.option(
+    "--ci", "service", type=click.Choice(("github", "gitlab")), help="Also write the gate as a job; overwrites nothing."
+)
+def init(force: bool, service: str | None) -> int:
+    """Write a verifygate.toml for the project in this folder, with what can be discovered, and say what that is."""
     from verifygate.base.errors import UsageError
+    from verifygate.commands.discovery import discovered
 
-    path = Path.cwd() / CONFIG_NAME
+    folder = Path.cwd()
+    path = folder / CONFIG_NAME
+    if service is not None:
+        _write_job(service)
+        if path.exists() and not force:
+            click.echo(f"Kept {CONFIG_NAME}")
+            return 0
     if path.exists() and not force:
         raise UsageError("the file already exists", where=CONFIG_NAME, remedy="edit it, or replace it with --force")
+    found = discovered(folder)
+    spec = folder / SPEC_NAME
+    with_spec = bool(found.catalogue) and not spec.exists()  # one of this name may be anything: it stays as it is
     try:
-        path.write_text(starter(Path.cwd()), encoding="utf-8")
+        path.write_text(starter(folder, found, spec=SPEC_NAME if with_spec else ""), encoding="utf-8")
+        if with_spec:
+            spec.write_text(_SPEC.format(title=_quoted(folder), catalogue=found.catalogue), encoding="utf-8")
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise UsageError(problem, where=CONFIG_NAME, remedy="run it in a folder that you can write to") from None
-    click.echo(f"Wrote {CONFIG_NAME}; next: verifygate run --stage all")
+    for line in told(found):
+        click.echo(line)
+    files = f"{CONFIG_NAME} and {SPEC_NAME}" if with_spec else CONFIG_NAME
+    click.echo(f"Wrote {files}; next: verifygate doctor, then verifygate run --stage all")
     return 0
 
 
-def starter(folder: Path) -> str:
-    """The text of a configuration for the project in `folder`."""
-    tests = [name for name in ("tests", "test") if (folder / name).is_dir()]
+def _write_job(service: str) -> None:
+    """The files of a CI service; each is named, and so is what is left to do."""
+    from verifygate.commands.ci_files import written
+
+    names, left = written(service, Path.cwd())
+    for name in names:
+        click.echo(f"Wrote {name}")
+    click.echo(f"Next: {left}")
+
+
+def starter(folder: Path, found: Found, spec: str = "") -> str:
+    """The text of a configuration for the project in `folder`, with the specification `spec` where one is named."""
     return _TEMPLATE.format(
-        name=json.dumps(folder.resolve().name.encode("utf-8", "replace").decode()),  # TOML and YAML read it as well
-        tests=", ".join(f'"{name}"' for name in tests),
+        name=_quoted(folder),
+        tests=", ".join(json.dumps(name) for name in found.tests),
+        entries=_entries(found),
+        requirements=_requirements(spec),
     )
+
+
+def told(found: Found) -> list[str]:
+    """What was found, in a line each."""
+    return [
+        f"Found tests: {', '.join(found.tests) or 'none'}",
+        f"Found programs that train: {', '.join(found.entries) or 'none'}",
+        f"Found torch: {found.torch or 'any version: no file of the project says which'}",
+        f"Found AMP: {_KINDS[found.catalogue]}",
+    ]
+
+
+_KINDS = {
+    "amp-core": "in the project's own loop",
+    "amp-delegated": "delegated to a framework",
+    "": "none: is this the folder of the sources that train?",
+}
+
+
+def _entries(found: Found) -> str:
+    """The programs that train, proposed: they may need arguments, so nobody starts them before a person looked."""
+    key = "emulated_entries" if found.on_cuda else "entries"
+    commands = found.on_cuda or found.entries or ("python train.py",)
+    note = "they need CUDA, which is emulated here" if found.on_cuda else "commands that train"
+    proposed = ", ".join(json.dumps(command) for command in commands)
+    return f"# {key} = [{proposed}]  # {note}; add what makes them short: `--steps 20`, a small model\n"
+
+
+def _requirements(spec: str) -> str:
+    if spec:
+        return f'[requirements]  # what the code must do, traced to evidence\nspec = "{spec}"\n'
+    return (
+        "# [requirements]  # what the code must do, traced to evidence; see `verifygate docs requirements`\n"
+        '# spec = "requirements.yaml"  # to start with, two lines: a `title`, and `extends: amp-core`\n'
+    )
+
+
+def _quoted(folder: Path) -> str:
+    """The folder's name, as TOML and YAML read it."""
+    return json.dumps(folder.resolve().name.encode("utf-8", "replace").decode())

@@ -92,7 +92,7 @@ def _prove(loaded: LoadedRule) -> int:
     from verifygate import proof
     from verifygate.base.errors import UsageError
     from verifygate.config.settings import load
-    from verifygate.gate.run import interpreter_of
+    from verifygate.process.interpreter import interpreter_of
 
     record, sections = loaded.rule, loaded.sections
     if not record.proof:

@@ -103,10 +103,11 @@ def run(
             raise
     if before is not None:
         report = earlier.compared(report, before)
-    prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
+    links = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
+    report = report.model_copy(update={"run": report.run.model_copy(update={"links": links})})
     files: dict[str, str] = {}
     for name in wanted:
-        files |= render(report, name, prefix)
+        files |= render(report, name)
     told = summary(report, path_as_typed(folder))
     try:
         write_reports(files, folder)

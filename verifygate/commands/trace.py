@@ -1,4 +1,4 @@
-"""`verifygate trace`: say that what a report shows is good evidence, so that later changes to it are seen."""
+"""`verifygate trace`: link tests to requirements, and accept what a report shows as good evidence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifygate.commands.options import config_option, path_as_typed
 
 @click.group()
 def trace() -> None:
-    """Accept what a report shows as the evidence of its requirements, so that later changes are seen as suspect."""
+    """Mark tests with the requirements that they verify; accept what a report shows, so that later changes are seen."""
 
 
 @trace.command()
@@ -57,3 +57,58 @@ def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> in
             click.echo(f"verifygate: not accepted: {row.id} is {row.status}: there is no evidence to accept", err=True)
     click.echo(f"Wrote {path_as_typed(target)}; commit it, and run the gate again")
     return 0
+
+
+@trace.command()
+@click.argument("identifier", required=False, metavar="[ID]")
+@click.argument("tests", nargs=-1, metavar="[TEST]...")
+@config_option
+def mark(identifier: str | None, tests: tuple[str, ...], config: Path | None) -> int:
+    """Write `@pytest.mark.requirement("ID")` above tests: `trace mark AMP-03 tests/test_loop.py::test_clip`.
+
+    Without arguments: list the requirements that ask for marked tests, and how many files name each.
+    """
+    from verifygate.base.errors import UsageError
+    from verifygate.config.settings import load
+    from verifygate.requirements import read_specification
+
+    settings = load(config, Path.cwd())
+    if not settings.requirements.spec:
+        raise UsageError("there is no specification", remedy="name a YAML specification in [requirements] spec")
+    specification = read_specification(settings.policy_folder, settings.requirements.spec)
+    if identifier is None:
+        from verifygate.requirements.unmarked import asking
+
+        for requirement, files in asking(specification, settings.root):
+            click.echo(f"{requirement.id:<10} {len(files)} marked  {requirement.title}")
+        return 0
+    known = [each.id for each in specification.spec.requirements]
+    if identifier not in known:
+        raise UsageError(f"there is no requirement `{identifier}`", where=specification.path, remedy=", ".join(known))
+    if not tests:
+        raise click.UsageError("name the tests to mark: path/to/test.py::test_name")
+    for test in tests:
+        written = _mark(test, identifier)
+        click.echo(f"{test}: {'marked with' if written else 'already marked with'} {identifier}")
+    return 0
+
+
+def _mark(test: str, identifier: str) -> bool:
+    """Mark one test in its file; whether there was anything to write."""
+    from verifygate.base.errors import UsageError
+    from verifygate.report.write import write_file
+    from verifygate.requirements.mark_tests import marked
+
+    path, *names = test.partition("[")[0].split("::")
+    file = Path(path)
+    if not names:
+        raise UsageError("names no test", where=test, remedy="name one: path/to/test.py::test_name")
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or "it is no UTF-8"
+        raise UsageError(f"cannot be read: {problem}", where=path, remedy="name a file of tests") from None
+    new = marked(text, names, identifier, path)
+    if new != text:
+        write_file(file, new)
+    return new != text

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.base.counts import counted
 from verifygate.execution.outcomes import Judged
+from verifygate.execution.remedies import for_failure, for_skips, without_cuda
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, names
 from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
 
@@ -35,7 +36,12 @@ def tests_pass(account: Account, ran: Check) -> Check:
         parts = [f"{len(new)} did not pass: {names(new)}{_history(new, account)}"] if new else []
         parts += [f"{len(stood)} red before, at {account.base}: {names(stood)}"] if stood else []
         status, actual = Status.FAIL, "; ".join(parts)
-        evidence, remedy = _failures([*new, *stood]), "correct the code at the line shown, or the test if it is wrong"
+        lacking = (for_failure(one.test.reason, account.interpreter, account.scrubber.root) for one in bad)
+        surroundings = "; ".join(dict.fromkeys(filter(None, lacking)))
+        evidence, remedy = (
+            _failures([*new, *stood]),
+            surroundings or "correct the code at the line shown, or the test if it is wrong",
+        )
     elif ran.status is not Status.PASS:
         status, actual = Status.NOT_MEASURED, f"{passed} passed, but the run proves nothing: see {ran.id}"
         evidence, remedy = iter(()), ran.remedy
@@ -112,7 +118,7 @@ def required_tests(account: Account, required: Sequence[str]) -> Check:
         + "".join(f"; {evidence.summary}" for evidence in lacking[:5]),
         evidence=_numbered("execution.required-tests", (evidence for _, evidence in answers)),
         inherited=_red_before(account) if stood else "",
-        remedy="" if worst is Status.PASS else "run the gate where these tests can run, or correct their ids",
+        remedy="" if worst is Status.PASS else _remedy_for_required(required, account),
     )
 
 
@@ -164,7 +170,7 @@ def none_skipped(account: Account) -> Check:
         expected="every collected test is executed and expected to pass",
         actual=", ".join(parts) or ("none" if account.executed else "no test was executed"),
         evidence=_numbered("execution.skipped", facts),
-        remedy=(_NEWLY if newly or unknown else _remedy_for_skips(bool(without_cuda))) if parts else "",
+        remedy=(_NEWLY if newly or unknown else _remedy_for_skips(aside)) if parts else "",
     )
 
 
@@ -244,9 +250,21 @@ def _aside(one: Judged, for_want_of_cuda: bool) -> str:
 _NEWLY = "let these tests run as they did before the change, or waive `execution.skipped` with a reason and a date"
 
 
-def _remedy_for_skips(without_cuda: bool) -> str:
-    common = "remove marks that no longer hold"
-    return f"run the gate on a machine with CUDA as well; {common}" if without_cuda else common
+def _remedy_for_skips(aside: Sequence[Judged]) -> str:
+    """What the skips ask for, each by its own reason; CUDA by a sentence of ours."""
+    skipped = [one.test.reason for one in aside if one.test.outcome == "skipped"]
+    others = [reason for reason in skipped if not CUDA_WORDS.search(reason)]
+    told = [without_cuda(emulated=True)] if len(others) < len(skipped) else []
+    told += [for_skips(others)] if others else []
+    return "; ".join([*told, "remove marks that no longer hold"])
+
+
+def _remedy_for_required(required: Sequence[str], account: Account) -> str:
+    """What required tests lack: what their skips ask for, else a right id."""
+    mine = [one for one in account.judged if any(stands_for(name, one.test.id) for name in required)]
+    if any(one.test.outcome == "skipped" for one in mine):
+        return _remedy_for_skips(mine)
+    return "let these tests run and pass, or correct their ids"
 
 
 def _fact(summary: str, path: str, line: int) -> Evidence:

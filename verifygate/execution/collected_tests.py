@@ -45,6 +45,10 @@ class PytestConfig:
 
     testpaths: tuple[str, ...] = ()
     addopts: tuple[str, ...] = ()
+    pythonpath: tuple[str, ...] = ()
+    """Folders, relative to the root, that pytest puts on the module path."""
+    file: str = ""
+    """Where it is configured; empty where it is not."""
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -77,7 +81,8 @@ def read_config(root: Path) -> PytestConfig:
             continue
         if values is not None or file.name in ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"):
             values = values or {}
-            return PytestConfig(_words(values.get("testpaths")), _words(values.get("addopts")))
+            testpaths, addopts, pythonpath = (_words(values.get(key)) for key in ("testpaths", "addopts", "pythonpath"))
+            return PytestConfig(testpaths, addopts, pythonpath, name)
     return PytestConfig()
 
 

@@ -16,6 +16,7 @@ from verifygate.execution.attribution import CoverageUnreadableError, Lines, exe
 from verifygate.execution.checks import CUDA_WORDS
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.outcomes import Judged, judge
+from verifygate.execution.remedies import without_cuda
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, tests_ran
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session, limits_of, run_pytest
@@ -84,7 +85,7 @@ def run_emulated(
         return Emulated(nothing)
     if not context.settings.execution.emulate_cuda:
         why = "turned off by `execution.emulate_cuda = false` or `--no-emulate-cuda`"
-        off = _none(Status.NOT_MEASURED, why, "turn it on, or run the gate on a machine with CUDA")
+        off = _none(Status.NOT_MEASURED, why, without_cuda(emulated=False))
         return Emulated(off if skipped else nothing, (), why)
     context.progress(f"running {counted(len(again), 'test')} again, with CUDA emulated")
     settings = context.settings.execution
@@ -106,7 +107,8 @@ def run_emulated(
     )
     if problem := _not_installed(session):
         return Emulated(_none(Status.NOT_MEASURED, problem) if skipped else nothing, (), problem)
-    there = Account(session.completed, session.record, judge(session.record, account.scrubber), account.scrubber)
+    judged_there = judge(session.record, account.scrubber)
+    there = Account(session.completed, session.record, judged_there, account.scrubber, account.interpreter)
     tests = tuple(one for one in _judge(skipped, session, there) if one.id not in passed)
     check = _check(tests) if skipped else nothing
     executed = _executed(session) if files else None
@@ -277,7 +279,7 @@ def _check(tests: Sequence[EmulatedTest]) -> Check:
 _REMEDIES = {
     Status.FAIL: "correct the code at the line shown; the test fails with CUDA emulated, and nothing that it used "
     "stands in the way",
-    Status.PARTIAL: "run the gate on a machine with CUDA as well",
+    Status.PARTIAL: without_cuda(emulated=True),
     Status.NOT_MEASURED: "run the gate on a machine with CUDA",
     Status.PASS: "",
 }

@@ -44,7 +44,11 @@ class Interpreter:
 
     @property
     def has_pytest(self) -> bool:
-        return self.answers.get("pytest", "not installed") != "not installed"
+        return self.has("pytest")
+
+    def has(self, package: str) -> bool:
+        """Whether one of the packages that were asked for is installed there."""
+        return self.answers.get(package, "not installed") != "not installed"
 
 
 def ask(subject: Subject, folder: Path) -> Interpreter:

@@ -21,6 +21,7 @@ from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import compare, read_run, with_ranks
 from verifygate.execution.recorded_trace import Trace
+from verifygate.execution.remedies import for_failure
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
@@ -121,11 +122,17 @@ def probe(
             raise UsageError(f"the interpreter cannot be started: {error.strerror}", where=words[0]) from error
         trace = read_run(Path(private, "written"))
         scrubber = Scrubber(root, Path(private))
-    return _report(words, launched, trace, scrubber, emulate_cuda=emulate_cuda)
+    return _report(words, launched, trace, scrubber, str(command.interpreter), emulate_cuda=emulate_cuda)
 
 
 def _report(
-    words: Sequence[str], launched: Launched, trace: Trace, scrubber: Scrubber, *, emulate_cuda: bool
+    words: Sequence[str],
+    launched: Launched,
+    trace: Trace,
+    scrubber: Scrubber,
+    interpreter: str,
+    *,
+    emulate_cuda: bool,
 ) -> ProbeReport:
     ownership = Ownership(_files(trace, scrubber), scrubber.inside, tests_too=True)
     judge = OrderJudge(trace)
@@ -143,6 +150,8 @@ def _report(
     seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
     seen = with_ranks(seen, ranks, str)
     outcome, reason = _outcome(launched, seen, bool(found), scrubber)
+    if outcome is Witnessed.FAILED and (lacking := for_failure(reason, scrubber.text(interpreter), scrubber.root)):
+        reason = f"{reason}; {lacking}"
     return ProbeReport(
         command=tuple(words),
         outcome=outcome,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from verifygate.base.counts import counted
 from verifygate.execution.outcomes import Judged
+from verifygate.execution.remedies import for_imports
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import Record
 from verifygate.model import Check, Evidence, EvidenceClass, Status
@@ -38,6 +39,8 @@ class Account:
     record: Record
     judged: Sequence[Judged]
     scrubber: Scrubber
+    interpreter: str = "the project's interpreter"
+    """The one that ran it, as a report may name it."""
     base: str = ""
     """The commit that the change began at, where what failed or was put aside was asked of it."""
     base_problem: str = ""
@@ -67,6 +70,12 @@ class Account:
         """Files that could not be imported or collected."""
         broken = {self.scrubber.identity(self.scrubber.path(t.id)) for t in self.record.not_collected}
         return [one for one in self.judged if one.test.id in broken and one.test.outcome == "error"]
+
+    @property
+    def for_broken_files(self) -> str:
+        """What to do about files that could not be imported."""
+        reasons = [one.test.reason for one in self.broken_files]
+        return for_imports(reasons, self.interpreter, self.scrubber.root)
 
     @property
     def not_started(self) -> list[str]:
@@ -168,7 +177,7 @@ def _died(account: Account) -> Problem | None:
         return None
     if account.broken_files:
         text = f"pytest ended while it imported {names(account.broken_files)}"
-        return Problem(text, "make the file importable", account.broken_files)
+        return Problem(text, account.for_broken_files, account.broken_files)
     if not record.loaded:
         return Problem(f"the run ended before pytest began: {ending}", "run the command by hand and read its output")
     if record.items is None:
@@ -219,7 +228,7 @@ def _stopped(account: Account) -> Problem | None:
         )
     if account.broken_files:
         text = f"could not be collected: {names(account.broken_files)}"
-        return Problem(text, "make the file importable", account.broken_files)
+        return Problem(text, account.for_broken_files, account.broken_files)
     missing = account.collected - len(set(record.started))
     if missing > 0:
         why = account.scrubber.text(record.interrupted or record.stopped) or "pytest gives no reason"

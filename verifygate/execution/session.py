@@ -42,6 +42,8 @@ class Session:
     """Where the instruments wrote."""
     told: tuple[dict[str, Any], ...] = ()
     """What the instruments told, where there were any, between `collecting` and `testing` with an `id`."""
+    interpreter: str = "the project's interpreter"
+    """The one that ran it."""
 
 
 def run_pytest(
@@ -102,7 +104,7 @@ def run_pytest(
     record.standing, over = read_stacks(folder / STACKS)
     record.last_seconds = max(0.0, deadline - record.last_start)
     record.test_limit = test_seconds if over else None
-    return Session(command, completed, record, data, written, read_all_told(written))
+    return Session(command, completed, record, data, written, read_all_told(written), str(subject.interpreter))
 
 
 def limits_of(settings: ExecutionSettings) -> Limits:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
+from verifygate.execution.remedies import NAME_ANOTHER, without_pytest
 from verifygate.execution.rerun_failed import run_again
 from verifygate.execution.run_integrity import ID as RAN
 from verifygate.execution.scrub import Scrubber
@@ -38,7 +39,8 @@ class ExecutionStage:
             context.progress("asking the project's interpreter what it is")
             interpreter = ask(context.subject, private)
             if not interpreter.has_pytest:
-                return _cannot_run(self.name, interpreter)
+                shown = Scrubber(root, private).text(str(context.subject.interpreter))
+                return _cannot_run(self.name, interpreter, shown)
             watched = _watch(context, (*config.kept, *chosen), private)
             told = [step(watched) for step in STEPS]
             checks = tuple(with_emulated_before(watched, check) for each in told for check in each.checks)
@@ -92,7 +94,7 @@ def _bounds(context: StageContext) -> dict[str, str]:
     return bounds
 
 
-def _cannot_run(stage: str, interpreter: Interpreter) -> StageResult:
+def _cannot_run(stage: str, interpreter: Interpreter, shown: str) -> StageResult:
     """There is no pytest to run: the tests exist, so this is a failure and not a stage that does not apply."""
     check = Check(
         id=RAN,
@@ -100,8 +102,8 @@ def _cannot_run(stage: str, interpreter: Interpreter) -> StageResult:
         status=Status.FAIL,
         weight=2,
         expected="the project's interpreter can run pytest",
-        actual=interpreter.problem or "pytest is not installed in the project's interpreter",
-        remedy="install pytest there (`python -m pip install pytest`), or name another one in `execution.interpreter`",
+        actual=interpreter.problem or f"pytest is not installed in {shown}",
+        remedy=NAME_ANOTHER if interpreter.problem else without_pytest(shown),
     )
     return StageResult(
         stage=stage,

@@ -206,7 +206,9 @@ STEPS: tuple[Step, ...] = (
 
 def account_of(session: Session, scrubber: Scrubber, arguments: Sequence[str] = ()) -> tuple[Account, Check]:
     """A run judged: what is known of it, and whether it can be believed."""
-    account = Account(session.completed, session.record, outcomes.judge(session.record, scrubber), scrubber)
+    judged_tests = outcomes.judge(session.record, scrubber)
+    interpreter = scrubber.text(session.interpreter)
+    account = Account(session.completed, session.record, judged_tests, scrubber, interpreter)
     return account, tests_ran(account, contradiction(scrubber.root, arguments, len(account.bad)))
 
 

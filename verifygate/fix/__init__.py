@@ -6,5 +6,6 @@ The findings come in as data, and so does the scan that proves a fix: this packa
 from verifygate.fix.apply import Repair, Scan, repaired
 from verifygate.fix.assess import with_fixes
 from verifygate.fix.fixers import FIXES
+from verifygate.fix.proven import with_edits
 
-__all__ = ["FIXES", "Repair", "Scan", "repaired", "with_fixes"]
+__all__ = ["FIXES", "Repair", "Scan", "repaired", "with_edits", "with_fixes"]

@@ -16,11 +16,11 @@ from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
 from verifygate.config.settings import Settings
-from verifygate.fix import with_fixes
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.ci_event import Event
 from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, use_of
 from verifygate.gate.mutation_campaign import mutate
+from verifygate.gate.proven_fixes import with_proven_fixes
 from verifygate.gate.stood_before import with_inherited
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
@@ -31,7 +31,8 @@ from verifygate.model import (
     Run,
     StageResult,
 )
-from verifygate.process.subject import Subject, discover_interpreter
+from verifygate.process.interpreter import interpreter_of
+from verifygate.process.subject import Subject
 from verifygate.requirements import (
     Specification,
     gates_policy,
@@ -43,6 +44,7 @@ from verifygate.requirements import (
 from verifygate.scoring import judge
 from verifygate.sources import git
 from verifygate.sources.discovery import read_sources
+from verifygate.sources.repository import folder_in_repository, permalink
 from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
@@ -143,6 +145,7 @@ def run(
             command=command,
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - clock, 3),
+            permalink=permalink(provenance.commit, git.remote(settings.root), os.environ),
         ),
     )
     for fault in faults(report):
@@ -198,7 +201,7 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
         result = result.model_copy(
-            update={"findings": with_fixes(result.findings, context.sources, context.settings.static.torch_version)}
+            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.static)}
         )
     except UsageError:
         raise
@@ -207,20 +210,6 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         reason = f"{type(error).__name__}: {error} (in {place.name}, {Path(place.filename).name}:{place.lineno})"
         result = StageResult(stage=name, outcome=Outcome.ERRORED, reason=" ".join(reason.split()))
     return result.model_copy(update={"seconds": round(time.monotonic() - clock, 3)})
-
-
-def interpreter_of(settings: Settings) -> Path:
-    """The project's interpreter: the one that is configured, else the one discovered. Raises UsageError."""
-    if not (given := settings.execution.interpreter):
-        return discover_interpreter(settings.root)
-    path = Path(given) if Path(given).is_absolute() else settings.root / given
-    if not (path.is_file() and os.access(path, os.X_OK)):
-        raise UsageError(
-            f"`{given}` is not an interpreter: it {'cannot be executed' if path.is_file() else 'does not exist'}",
-            where=settings.place("execution", "interpreter"),
-            remedy="name the project's Python, for example `.venv/bin/python`",
-        )
-    return path
 
 
 def _prefixed(progress: Progress, stage: str) -> Progress:
@@ -238,6 +227,7 @@ def _provenance(settings: Settings, sources: Sources) -> Provenance:
         tree_digest=sources.digest,
         settings_digest=settings.digest,
         config=settings.config or "none (discovered)",
+        folder=folder_in_repository(settings.root),
         versions={
             "python": platform.python_version(),
             **{name: importlib.metadata.version(name) for name in ("libcst", "pydantic", "jinja2", "coverage")},

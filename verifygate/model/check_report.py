@@ -26,3 +26,5 @@ class CheckReport:
     """Findings that are not listed because the baseline file holds them."""
     contract: PrecisionContract = PrecisionContract()
     """Who drives mixed precision, and the dtypes that are declared."""
+    folder: str = ""
+    """The way from the root of the repository to the folder that paths are relative to; empty where they are one."""

@@ -18,6 +18,14 @@ from verifygate.model.policy import Advisory, BaselineUse, PolicyOrigin, PolicyS
 from verifygate.model.stage_result import ScorePart, StageResult, Verdict
 
 
+class OtherSchemaError(ValueError):
+    """A document of another schema version than this program's."""
+
+    def __init__(self, version: object, tool: object) -> None:
+        self.version, self.tool = version, tool
+        super().__init__(f"schema version {version!r}")
+
+
 class Reason(Model):
     """One named condition that makes the verdict BLOCK, with the line to look at and what to do."""
 
@@ -30,6 +38,8 @@ class Reason(Model):
     action: str = ""
     check: str = ""
     """Id of the check, where the condition is about one; the number it measured is looked up there."""
+    finding: str = ""
+    """Fingerprint of the finding, where the condition is about one."""
 
 
 class Provenance(Model):
@@ -43,6 +53,8 @@ class Provenance(Model):
     settings_digest: str
     config: str
     """The configuration file, relative to the root; `none (discovered)` where there is none."""
+    folder: str = ""
+    """The way from the root of the repository to the project's root; empty where they are one, or there is none."""
     versions: dict[str, str] = Field(default_factory=dict)
 
 
@@ -53,6 +65,10 @@ class Run(Model):
     started: str
     """UTC, ISO 8601, whole seconds."""
     seconds: float
+    links: str = "../../"
+    """The way from the folder of the reports to the project's root."""
+    permalink: str = ""
+    """The address of the repository's files at the audited commit, on the web; empty where it is not known."""
     measured: dict[str, Any] = Field(default_factory=dict)
     """JSON pointer -> value of every volatile field; filled when the report is written."""
     seal: str = ""
@@ -124,6 +140,10 @@ class Report(Model):
     def from_json(cls, text: str) -> Report:
         """Read back what `to_json` wrote. Raises ValueError (pydantic's, or json's) for anything else."""
         document = json.loads(text)
+        if isinstance(document, dict) and document.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+            made = document.get("provenance")
+            tool = made.get("tool_version") if isinstance(made, dict) else None
+            raise OtherSchemaError(document["schema_version"], tool)
         try:
             for pointer, value in document["run"]["measured"].items():
                 put(document, pointer, value)

@@ -9,6 +9,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from verifygate.base.distribution import install
 from verifygate.base.errors import UsageError
 from verifygate.config.performance import ClusterSettings
 
@@ -25,7 +26,7 @@ class Jobs(Executor):
         try:
             import submitit
         except ImportError:
-            remedy = "pip install 'verifygate[slurm]'"
+            remedy = install("slurm")
             raise UsageError("a cluster needs submitit", where=where, remedy=remedy) from None
         self._folder = root / settings.folder
         try:

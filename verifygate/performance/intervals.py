@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean, median, stdev
 
+from verifygate.base.distribution import install
 from verifygate.model import Status
 
 ERROR = 0.05
@@ -39,7 +40,7 @@ def missing_library() -> str:
     """What is to be installed before anything can be judged; empty where it is there."""
     if importlib.util.find_spec("scipy"):
         return ""
-    return "judging a measurement needs scipy: `pip install 'verifygate[performance]'`"
+    return f"judging a measurement needs scipy: `{install('performance')}`"
 
 
 def ratio(base: Sequence[float], other: Sequence[float], *, looks: int = 1) -> Interval | None:

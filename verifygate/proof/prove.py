@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate import instrument
+from verifygate.base.distribution import install
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.process.subject import Completed, Subject
 from verifygate.proof.method import METHODS, Judgement
@@ -100,7 +101,7 @@ def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, An
         raise UsageError(
             "the proof needs torch, which this interpreter does not have",
             where=_shown(interpreter),
-            remedy='pip install "verifygate[torch]", or set `interpreter` in [execution]',
+            remedy=f"{install('torch')}, or set `interpreter` in [execution]",
         )
     if "no_ranks" in results:
         raise UsageError(

@@ -32,6 +32,8 @@ class Format(NamedTuple):
     """`module:function` that renders the answers of `claims`: `(report)` to text."""
     shows_fixes: bool = False
     """Whether `check` finds out for it which findings can be fixed, which takes longer than to find them."""
+    shows_edits: bool = False
+    """Whether it also proves the safe fixes, by further scans."""
 
 
 FORMATS = {
@@ -44,10 +46,17 @@ FORMATS = {
         shows_fixes=True,
     ),
     "html": Format("verifygate.report.html"),
-    "github": Format(check="verifygate.report.github:render_check"),
-    "sarif": Format("verifygate.report.sarif", "verifygate.report.sarif:render_check", shows_fixes=True),
+    "github": Format("verifygate.report.github", "verifygate.report.github:render_check"),
+    "sarif": Format(
+        "verifygate.report.sarif", "verifygate.report.sarif:render_check", shows_fixes=True, shows_edits=True
+    ),
     "junit": Format("verifygate.report.junit", "verifygate.report.junit:render_check"),
     "gitlab": Format("verifygate.report.gitlab", "verifygate.report.gitlab:render_check"),
+    "rdjson": Format(
+        "verifygate.report.rdjson", "verifygate.report.rdjson:render_check", shows_fixes=True, shows_edits=True
+    ),
+    "comment": Format("verifygate.report.comment"),
+    "summary": Format("verifygate.report.summary"),
     "csv": Format("verifygate.report.csv"),
     "matrix": Format("verifygate.report.matrix"),
 }
@@ -70,13 +79,14 @@ def files_of(format: str) -> tuple[str, ...]:  # noqa: A002 - the option's name,
     return tuple(import_module(FORMATS[format].run).FILES)
 
 
-def render(report: Report, format: str, prefix: str = "../../") -> Mapping[str, str]:  # noqa: A002
+def render(report: Report, format: str, prefix: str | None = None) -> Mapping[str, str]:  # noqa: A002
     """The files of one format: name -> content. Raises UsageError for a format that there is not.
 
-    `prefix` leads from the folder of the report to the project's root, for links: `../../` from `reports/latest`.
+    `prefix` leads from the folder of the files to the project's root, for links; the report knows it of its own folder.
     """
     _refuse_unknown(format, run_formats(), "report format")
-    files: Mapping[str, str] = import_module(FORMATS[format].run).render(report, prefix)
+    links = report.run.links if prefix is None else prefix
+    files: Mapping[str, str] = import_module(FORMATS[format].run).render(report, links)
     return files
 
 

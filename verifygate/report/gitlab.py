@@ -8,6 +8,7 @@ from verifygate.model import Finding, Report, Severity
 from verifygate.model.check_report import CheckReport
 from verifygate.model.json_document import text_of
 from verifygate.report.escape import LONG, plain
+from verifygate.report.issues import Issue, of_check, of_report
 from verifygate.report.phrases import elsewhere
 from verifygate.report.view import View
 
@@ -24,29 +25,30 @@ FILES = ("gitlab.json",)
 
 
 def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
-    """The findings of every stage."""
-    return {FILES[0]: _issues(View(report).findings)}
+    """The findings of every stage, and every other reason to block."""
+    return {FILES[0]: _degradations(of_report(View(report)))}
 
 
 def render_check(report: CheckReport, _asides: Sequence[str] = ()) -> str:
-    return _issues(sorted(report.findings, key=lambda f: f.order))
+    return _degradations(of_check(report))
 
 
-def _issues(findings: Iterable[Finding]) -> str:
-    issues = [
-        {
-            "description": plain(f"{finding.rule} {finding.name}: {finding.message}{_also(finding)}", LONG),
-            "check_name": finding.rule,
-            "fingerprint": finding.fingerprint,
-            "severity": _SEVERITIES[finding.severity],
-            "location": {
-                "path": finding.path,
-                "lines": {"begin": max(finding.line, 1), "end": max(finding.line, finding.end_line, 1)},
-            },
-        }
-        for finding in findings
-    ]
-    return text_of(issues)
+def _degradations(issues: Iterable[Issue]) -> str:
+    """One entry for a fingerprint: GitLab drops a second one."""
+    once = {issue.finding.fingerprint: issue for issue in reversed(list(issues))}
+    return text_of([_degradation(issue) for issue in reversed(once.values())])
+
+
+def _degradation(issue: Issue) -> dict[str, object]:
+    finding = issue.finding
+    begin = max(finding.line, 1)
+    return {
+        "description": plain(f"{issue.title}: {finding.message}{_also(finding)}", LONG),
+        "check_name": plain(finding.rule),
+        "fingerprint": finding.fingerprint,
+        "severity": _SEVERITIES[finding.severity],
+        "location": {"path": finding.path, "lines": {"begin": begin, "end": max(begin, finding.end_line)}},
+    }
 
 
 def _also(finding: Finding) -> str:

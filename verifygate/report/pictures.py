@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from verifygate.base.distribution import install
 from verifygate.model import Arm, Curve, PerformanceDetails, Profile, StageResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MISSING = "the pictures need matplotlib: `pip install 'verifygate[performance]'`"
+MISSING = f"the pictures need matplotlib: `{install('performance')}`"
 FILES = ("step-time.svg", "training.svg", "loss-scale.svg", "memory.svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")

@@ -43,6 +43,30 @@ def write_reports(files: Mapping[str, str], folder: Path) -> None:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
+def write_file(path: Path, content: str) -> None:
+    """Put one file in its place, whole or not at all. Raises UsageError, and leaves what was there, when it cannot."""
+    path = path.absolute()
+    if path.is_dir():
+        raise UsageError("is a folder", where=_shown(path), remedy="name a file with --output")
+    fresh: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        os.close(handle)
+        fresh = Path(name)
+        _write(fresh, content)
+        fresh.chmod(0o644)
+        fresh.replace(path)
+    except OSError as error:
+        if fresh is not None:
+            fresh.unlink(missing_ok=True)
+        raise UsageError(
+            f"cannot be written: {error.strerror or type(error).__name__}",
+            where=_shown(path),
+            remedy="name another file with --output",
+        ) from error
+
+
 def refuse_unusable(folder: Path) -> None:
     """Raises UsageError where the report could not be written there: ask before an hour of work."""
     folder = folder.absolute()

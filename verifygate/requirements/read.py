@@ -52,6 +52,7 @@ def read_specification(root: Path, path: str) -> Specification:
     spec = Spec(
         title=file.title,
         task=file.task,
+        advisory=file.advisory,
         architecture=catalogue(file.extends).architecture if inherits else file.architecture,
         gates=file.gates,
         requirements=requirements,

@@ -151,6 +151,8 @@ class SpecFile(Model):
     """Ids and groups of the catalogue's requirements to take over; all of them where it is empty."""
     override: dict[str, Override] = Field(default_factory=dict)
     """Id of a requirement of the catalogue -> what is different about it here."""
+    advisory: bool = False
+    """Whether it is only a start: everything is traced and shown, and nothing of it blocks."""
     architecture: Architecture = Field(default_factory=Architecture)
     gates: Thresholds = Field(default_factory=Thresholds)
     requirements: tuple[Requirement, ...] = ()
@@ -161,6 +163,7 @@ class Spec(Model):
 
     title: str
     task: str = ""
+    advisory: bool = False
     architecture: Architecture = Field(default_factory=Architecture)
     gates: Thresholds = Field(default_factory=Thresholds)
     requirements: tuple[Requirement, ...]

@@ -24,8 +24,20 @@ from verifygate.requirements.lock import changed_since, lock_path, read_lock
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
 from verifygate.requirements.trace_matrix import numbered, trace, unknown_ids
+from verifygate.requirements.unmarked import told_together
 from verifygate.sources import git
 from verifygate.stage import StageContext, not_configured
+
+ADVISORY = Check(
+    id="requirements.advisory",
+    title="The specification is in force",
+    status=Status.PARTIAL,
+    required=False,
+    weight=0,
+    expected="what it asks for blocks where it is not met",
+    actual="it is advisory: what it asks for is traced, and none of it blocks",
+    remedy="take `advisory: true` out of it once its requirements are traced",
+)
 
 
 class RequirementsStage:
@@ -52,13 +64,18 @@ class RequirementsStage:
         if context.since:
             then = git.file_at(context.settings.root, context.since, lock_path(path))
             coverage = coverage.model_copy(update={"accepted_here": changed_since(lock, then)})
+        traced, unmarked = told_together(specification, traced, facts)
         rows = tuple(row for row, _ in traced)
         compared = compare(spec.architecture, facts)
         worked_out = calculations(facts)
         gates = quality_gates(rows, worked_out, spec.gates)
         strangers, unknown = unknown_ids(specification, facts)
-        checks = [check for _, check in traced]
-        checks += [*_architecture(compared), _calculations(worked_out), gates_check(gates), unknown, *link_checks]
+        checks = [*(check for _, check in traced), *_architecture(compared)]
+        lacks = any(check.status is Status.FAIL for check in unmarked)
+        checks = [*unmarked, *checks] if lacks else [*checks, *unmarked]  # what speaks for several rows stands first
+        if spec.advisory:
+            checks = [check.model_copy(update={"required": False}) for check in checks] + [ADVISORY]
+        checks += [_calculations(worked_out), gates_check(gates), unknown, *link_checks]
         checks += [*_inherited(specification), *_foreign([each.file for each in foreign])]
         return StageResult(
             stage=self.name,

@@ -84,6 +84,18 @@ def renames(folder: Path, commit: str) -> dict[str, str]:
     return {old: new for _, old, new in zip(words[0::3], words[1::3], words[2::3], strict=False)}
 
 
+def remote(root: Path) -> str:
+    """The address that the repository of `root` was cloned from; empty where it was not, or there is none."""
+    return (_git(root, "remote", "get-url", "origin") or b"").decode("utf-8", "replace").strip()
+
+
+def default_branch(folder: Path) -> str:
+    """The branch that changes go to: what the remote says, else the one that is checked out, else `main`."""
+    of_remote = _git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD") or b""
+    here = _git(folder, "symbolic-ref", "--short", "HEAD") or b""
+    return (of_remote.removeprefix(b"origin/") or here or b"main").decode("utf-8", "replace").strip()
+
+
 def changed(folder: Path, commit: str) -> tuple[str, ...]:
     """Files below `folder` that are not as they were in a commit, gone or new ones among them."""
     differing = _git(folder, "diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", ".")

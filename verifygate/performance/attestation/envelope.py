@@ -7,10 +7,11 @@ import binascii
 import json
 from typing import Any
 
+from verifygate.base.distribution import install
 from verifygate.base.errors import UsageError
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
-NO_LIBRARY = "signatures need securesystemslib: pip install 'verifygate[sign]'"
+NO_LIBRARY = f"signatures need securesystemslib: {install('sign')}"
 SIGSTORE = "a sigstore bundle: only signatures by a key file are verified, see `verifygate docs records`"
 
 

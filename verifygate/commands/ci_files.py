@@ -1,0 +1,127 @@
+"""The files that `verifygate init --ci` writes: the gate as a job of GitHub Actions or of GitLab CI.
+
+The files are templates in `workflows/`, with `[[ ]]` around what is filled in, since both services write `$` and
+`{{ }}` themselves. Only paths and names of branches are filled in from outside, quoted as YAML reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from verifygate import __version__
+from verifygate.base.distribution import DISTRIBUTION
+from verifygate.base.errors import UsageError
+from verifygate.report import gitlab, junit
+from verifygate.report.comment import marker
+from verifygate.sources import git
+from verifygate.sources.repository import folder_in_repository
+
+SERVICES = ("github", "gitlab")
+PYTHON = "3.12"
+CPU_TORCH = "python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
+ACTIONS = {
+    "checkout": "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",
+    "setup_python": "actions/setup-python@ece7cb06caefa5fff74198d8649806c4678c61a1 # v6.3.0",
+    "upload_artifact": "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0",
+    "download_artifact": "actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
+}
+"""Each is a full hash, so that what runs cannot change; a tag can be moved. This repository's own workflows use the
+same ones."""
+
+
+def written(service: str, folder: Path) -> tuple[list[str], str]:
+    """Write the files of a service for the project in `folder`: their paths from the root of the repository, and what
+    is left to do. Raises UsageError where one of them is there already: nothing is overwritten, and none is written."""
+    below = folder_in_repository(folder)
+    top = folder.resolve().parents[len(Path(below).parts) - 1] if below else folder.resolve()
+    made, left = (_github if service == "github" else _gitlab)(below, folder, top)
+    for name in made:
+        if (top / name).exists():
+            raise UsageError(
+                "the file already exists, and is not overwritten",
+                where=name,
+                remedy="rename it to have a new one written, and take over what you need",
+            )
+    for name, text in made.items():
+        try:
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            with (top / name).open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            problem = f"cannot be written: {error.strerror}"
+            raise UsageError(problem, where=name, remedy="run it where you can write to the repository") from None
+    return list(made), left
+
+
+def _github(below: str, folder: Path, _top: Path) -> tuple[Mapping[str, str], str]:
+    name = f".github/workflows/verifygate{_suffix(below)}.yml"
+    return {name: _filled("github.yml", below, folder)}, "look through its install step, and commit it"
+
+
+def _gitlab(below: str, folder: Path, top: Path) -> tuple[Mapping[str, str], str]:
+    """A file of its own, and `.gitlab-ci.yml` to include it where the repository has none yet."""
+    name = f".gitlab/verifygate{_suffix(below)}.yml"
+    include = f"include:\n  - local: {name}\n"
+    files = {name: _filled("gitlab.yml", below, folder)}
+    if (top / ".gitlab-ci.yml").exists():
+        return files, f"add `- local: {name}` below `include:` in .gitlab-ci.yml, and commit it"
+    return files | {".gitlab-ci.yml": include}, "look through its install lines, and commit it"
+
+
+def _suffix(below: str) -> str:
+    """What tells the files and jobs of several projects of a repository apart: `-services-trainer`."""
+    words = re.findall(r"[A-Za-z0-9_]+", below)
+    return "".join(f"-{word}" for word in words)
+
+
+def _filled(template: str, below: str, folder: Path) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "workflows"),
+        undefined=jinja2.StrictUndefined,
+        block_start_string="[%",
+        block_end_string="%]",
+        variable_start_string="[[",
+        variable_end_string="]]",
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - it is YAML; what is filled in is quoted here
+    )
+    reports = f"{below}/reports/latest" if below else "reports/latest"
+    filled: dict[str, Any] = {
+        "suffix": _suffix(below),
+        "branches": json.dumps([git.default_branch(folder)]),
+        "folder": json.dumps(below or "."),
+        "shell_folder": shlex.quote(below) if below else "",
+        "actions": ACTIONS,
+        "python": PYTHON,
+        "install": _install_lines(folder),
+        "requirement": _requirement(),
+        "marker": marker(below),
+        "artifact": f"verifygate{_suffix(below)}",
+        "report_path": json.dumps(reports),
+        "gitlab_report": json.dumps(f"{reports}/{gitlab.FILES[0]}"),
+        "junit_report": json.dumps(f"{reports}/{junit.FILES[0]}"),
+    }
+    return environment.get_template(template).render(filled)
+
+
+def _install_lines(folder: Path) -> list[str]:
+    """How the project is installed, as far as its files tell; torch comes first, so that nothing brings another one."""
+    files = [
+        f"python -m pip install -r {name}"
+        for name in ("requirements.txt", "requirements-dev.txt", "requirements-test.txt")
+        if (folder / name).is_file()
+    ]
+    packaged = any((folder / name).is_file() for name in ("pyproject.toml", "setup.py"))
+    own = ["python -m pip install -e ."] if packaged else []
+    return [CPU_TORCH, *files, *own, f'python -m pip install "{_requirement()}"']
+
+
+def _requirement() -> str:
+    return f"{DISTRIBUTION}=={__version__}"

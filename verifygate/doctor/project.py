@@ -1,0 +1,87 @@
+"""What of the project itself a run reads: configuration, sources, tests, specification, workload."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verifygate.base.counts import counted
+from verifygate.base.errors import UsageError
+from verifygate.config.settings import Settings
+from verifygate.doctor.answer import Answer, State
+from verifygate.execution.collected_tests import PytestConfig
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceUnreadableError
+from verifygate.sources.tree import Sources
+
+_IMPORT = re.compile(r"(?m)^(?:from|import)[ \t]+([A-Za-z_]\w*)")
+
+
+def configuration(settings: Settings) -> Answer:
+    if settings.config:
+        return Answer("configuration", State.OK, settings.config)
+    return Answer("configuration", State.OK, "none: what a run needs is discovered", "`verifygate init` writes one")
+
+
+def sources(settings: Settings) -> tuple[Answer, Sources]:
+    """Whether there is anything to audit, and whether any of it is about AMP."""
+    try:
+        found = read_sources(settings.root, settings.sources, settings.project.exclude)
+    except UsageError as error:
+        return Answer("sources", State.FAILED, f"{error.where}: {error.problem}", error.remedy or ""), Sources(())
+    amp = sum(file.mentions_amp for file in found)
+    number = counted(len(found.files), "Python file")
+    if not found.files:
+        remedy = "name the sources in `[project] sources`, or go to the project's folder"
+        return Answer("sources", State.FAILED, "no Python file to audit", remedy), found
+    if not amp:
+        return Answer("sources", State.NOTE, f"{number}, none about AMP", "are these the sources that train?"), found
+    return Answer("sources", State.OK, f"{number}, {amp} about AMP"), found
+
+
+def tests(chosen: tuple[str, ...], config: PytestConfig) -> Answer:
+    """What pytest will be given."""
+    if not chosen:
+        return Answer("tests", State.NOTE, "none found", "add tests, or name them in `[execution] pytest`")
+    where = f" ({config.file} configures pytest)" if config.file else ""
+    return Answer("tests", State.OK, f"pytest {' '.join(chosen)}{where}")
+
+
+def module_path(settings: Settings, config: PytestConfig) -> Iterator[Answer]:
+    """The folders that pytest's configuration puts on the module path, beside the root."""
+    absent = [each for each in config.pythonpath if not (settings.root / each).is_dir()]
+    shown = ", ".join(config.pythonpath)
+    if absent:
+        remedy = f"correct `pythonpath` in {config.file}"
+        yield Answer("pythonpath", State.FAILED, f"{', '.join(absent)} is no folder", remedy)
+    elif config.pythonpath:
+        yield Answer("pythonpath", State.OK, f"the root, and {shown} ({config.file})")
+    else:
+        yield Answer("pythonpath", State.OK, "the root")
+
+
+def further_stages(settings: Settings) -> Iterator[Answer]:
+    """The stages that have to be configured."""
+    if spec := settings.requirements.spec:
+        yield Answer("requirements", State.OK, spec)
+    else:
+        remedy = "`verifygate init` writes a first specification; `verifygate docs requirements` explains it"
+        yield Answer("requirements", State.NOTE, "no specification: nothing is traced", remedy)
+    if workload := settings.performance.workload:
+        yield Answer("performance", State.OK, workload)
+    else:
+        remedy = "name one in `[performance] workload`; `verifygate docs performance` explains it"
+        yield Answer("performance", State.NOTE, "no workload: nothing is measured", remedy)
+
+
+def imported(found: Sources) -> dict[str, str]:
+    """Top-level modules that the sources import without a guard, each with the first file that does."""
+    names: dict[str, str] = {}
+    for file in found:
+        try:
+            text = file.text
+        except SourceUnreadableError:
+            continue
+        for each in _IMPORT.findall(text):
+            names.setdefault(each, file.path)
+    return names

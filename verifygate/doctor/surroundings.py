@@ -1,0 +1,132 @@
+"""What a run finds around the project: its interpreter, CUDA, git, the event of a CI."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from verifygate.base.errors import UsageError
+from verifygate.config.settings import Settings
+from verifygate.doctor.answer import Answer, State
+from verifygate.doctor.ci import Event
+from verifygate.execution.environment import Interpreter, ask
+from verifygate.execution.remedies import NAME_ANOTHER, for_imports, without_cuda, without_pytest, without_torch
+from verifygate.process.interpreter import interpreter_of
+from verifygate.process.subject import Subject
+from verifygate.sources import git
+
+SECONDS = 60.0
+_ABSENT = """
+import importlib.util, json, sys
+sys.path[:0] = sys.argv[3:]
+names = json.loads(sys.argv[2])
+absent = [name for name in names if name not in sys.builtin_module_names and importlib.util.find_spec(name) is None]
+with open(sys.argv[1], "w", encoding="utf-8") as file:
+    json.dump(absent, file)
+"""
+
+
+def interpreter(
+    settings: Settings, *, has_tests: bool, modules: Mapping[str, str], path: tuple[str, ...]
+) -> Iterator[Answer]:
+    """The interpreter that will run the project's code, and what is in it. No code of the project runs."""
+    try:
+        found = interpreter_of(settings)
+    except UsageError as error:
+        where = f"{error.where}: " if error.where else ""
+        yield Answer("interpreter", State.FAILED, f"{where}{error.problem}", error.remedy or "")
+        return
+    shown = _shown(found, settings.root)
+    subject = Subject(settings.root, found, settings.execution.pass_env)
+    with tempfile.TemporaryDirectory(prefix="verifygate-doctor-") as folder:
+        answered = ask(subject, Path(folder))
+        if answered.problem:
+            yield Answer("interpreter", State.FAILED, f"{shown}: {answered.problem}", NAME_ANOTHER)
+            return
+        how = "configured" if settings.execution.interpreter else "discovered"
+        yield Answer("interpreter", State.OK, f"{shown}, Python {answered.answers['python']} ({how})")
+        yield from _packages(answered, shown, has_tests=has_tests)
+        yield _imports(subject, Path(folder), modules, shown, path)
+    yield _cuda(answered, settings)
+
+
+def _packages(answered: Interpreter, shown: str, *, has_tests: bool) -> Iterator[Answer]:
+    """pytest and torch: without tests, nothing needs them."""
+    state = State.FAILED if has_tests else State.NOTE
+    for name, lack in (("pytest", without_pytest), ("torch", without_torch)):
+        if answered.has(name):
+            yield Answer(name, State.OK, answered.answers[name])
+        else:
+            text, _, remedy = lack(shown).partition(": ")
+            yield Answer(name, state, text, remedy)
+
+
+def _imports(subject: Subject, folder: Path, modules: Mapping[str, str], shown: str, path: tuple[str, ...]) -> Answer:
+    """Modules that the sources import and the interpreter does not find: asked without importing any of them."""
+    answer = folder / "absent.json"
+    asked = [name for name in modules if name != "torch"]
+    inner = [str(subject.root / each) for each in path]
+    try:
+        subject.run(["-c", _ABSENT, str(answer), json.dumps(asked), *inner], seconds=SECONDS)
+        absent = [str(name) for name in json.loads(answer.read_text(encoding="utf-8"))]
+    except (OSError, ValueError):
+        return Answer("imports", State.NOTE, "not known: the interpreter did not say which modules it finds")
+    if not absent:
+        return Answer("imports", State.OK, "every module that the sources import is found")
+    first = ", ".join(f"{name} ({modules[name]})" for name in absent[:5])
+    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+    remedy = for_imports([f"No module named '{name}'" for name in absent], shown, subject.root)
+    return Answer("imports", State.NOTE, f"not found in {shown}: {first}{more}", remedy)
+
+
+def _cuda(answered: Interpreter, settings: Settings) -> Answer:
+    told = answered.answers.get("cuda", "not known")
+    if told[:1].isdigit():
+        return Answer("CUDA", State.OK, told)
+    if told != "not available":
+        return Answer("CUDA", State.NOTE, told)
+    if settings.execution.emulate_cuda:
+        text = "not available; tests that skip for want of it run again with CUDA emulated"
+        return Answer("CUDA", State.NOTE, text, without_cuda(emulated=True))
+    return Answer("CUDA", State.NOTE, "not available, and not emulated", without_cuda(emulated=False))
+
+
+def repository(settings: Settings, happening: Event) -> Iterator[Answer]:
+    """git, and the commit where a change left the branch that it is to be merged into."""
+    state = git.describe(settings.root, settings.sources)
+    if state == "none":
+        remedy = "`git init`, or run in a clone: `--since` and permalinks need the history"
+        yield Answer("git", State.FAILED if happening.base else State.NOTE, "no repository with a commit", remedy)
+        return
+    commit, plus, _ = state.partition("+")
+    yield Answer("git", State.OK, f"commit {commit[:12]}" + (", and local changes" if plus else ""))
+    tried = happening.revisions or ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+    problem: UsageError | None = None
+    for revision in tried:
+        try:
+            base = git.merge_base(settings.root, revision)
+        except UsageError as error:
+            problem = problem or error
+            continue
+        yield Answer("merge base", State.OK, f"with {revision}: {base[:12]} (`run --since {revision}`)")
+        return
+    text = problem.problem if problem and happening.base else f"none of {', '.join(tried)} is known here"
+    remedy = (problem.remedy if problem and happening.base else "") or "name the base branch: `run --since REVISION`"
+    yield Answer("merge base", State.FAILED if happening.base else State.NOTE, text, remedy)
+
+
+def ci(happening: Event) -> Answer:
+    if not happening.system:
+        return Answer("CI", State.OK, "none: a person's machine")
+    name = happening.name or "an event that it does not name"
+    base = f", to be merged into {happening.base}" if happening.base else ""
+    return Answer("CI", State.OK, f"{happening.system}, {name}{base}")
+
+
+def _shown(path: Path, root: Path) -> str:
+    """The interpreter as a person in the root would type it."""
+    relative = os.path.relpath(path, root)
+    return str(path) if relative.startswith("..") else Path(relative).as_posix()

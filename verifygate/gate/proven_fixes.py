@@ -1,0 +1,33 @@
+"""The safe fixes of a stage's findings, proven by further scans: a report offers no other ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verifygate.config.settings import StaticSettings
+from verifygate.fix import with_edits, with_fixes
+from verifygate.model import Finding
+from verifygate.model.check_report import CheckReport
+from verifygate.sources.tree import Sources
+
+
+def with_proven_fixes(findings: Sequence[Finding], sources: Sources, static: StaticSettings) -> tuple[Finding, ...]:
+    """The findings, with `fix` on each that can be fixed, and `edits` on each whose safe fix holds."""
+    return with_edits(
+        with_fixes(findings, sources, static.torch_version),
+        sources,
+        lambda files: _scanned(files, static),
+        static.torch_version,
+    )
+
+
+def _scanned(sources: Sources, static: StaticSettings) -> CheckReport:
+    from verifygate.static.engine import analyse
+
+    outcome = analyse(sources, static, with_constructs=False, merged=False)
+    return CheckReport(
+        files_checked=outcome.files_checked,
+        findings=outcome.findings,
+        not_analysed=outcome.not_analysed,
+        not_followed=outcome.not_followed,
+    )
