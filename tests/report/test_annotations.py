@@ -331,4 +331,8 @@ def test_check_in_a_folder_of_a_repository(tmp_path: Path) -> None:
         )
         assert ended.returncode == 1, ended.stderr
         assert "services/trainer/train.py" in ended.stdout
+        command = [sys.executable, "-m", "verifygate", "check", "--format", name, str(sub / "train.py")]
+        ended = subprocess.run(command, cwd=sub, capture_output=True, text=True)
+        assert "services/trainer/train.py" in ended.stdout
+        assert str(tmp_path) not in ended.stdout  # named by its absolute path, it is the same file
     assert (tmp_path / "services/trainer/train.py").is_file()

@@ -7,13 +7,14 @@ the project, which may lie in a folder of the repository.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from verifygate.base.records import replace
 from verifygate.model.check_report import CheckReport
 from verifygate.model.finding import Certainty, Finding, Place, Severity
 from verifygate.model.fingerprint import fingerprint
-from verifygate.sources.repository import path_in_repository
+from verifygate.sources.repository import path_in_repository, root_above
 
 if TYPE_CHECKING:
     from verifygate.model import Check, Reason, Report
@@ -63,21 +64,19 @@ def of_report(view: View) -> list[Issue]:
 
 def of_check(report: CheckReport) -> list[Issue]:
     """The findings of `check`, worst first: each that is no note ends it with exit code 1."""
-    return sorted(
-        (Issue(located(finding, report.folder), blocks=not finding.is_note) for finding in report.findings), key=_order
-    )
+    top = root_above(Path.cwd().as_posix(), report.folder)  # somebody may have named a file by its absolute path
+    found = (Issue(located(each, report.folder, top), blocks=not each.is_note) for each in report.findings)
+    return sorted(found, key=_order)
 
 
-def located(finding: Finding, folder: str) -> Finding:
-    """The finding with every path from the root of the repository."""
-    if not folder:
-        return finding
+def located(finding: Finding, folder: str, top: str = "") -> Finding:
+    """The finding with every path from the root of the repository, which is `top` on this machine."""
     return replace(
         finding,
-        path=path_in_repository(finding.path, folder),
-        steps=tuple(replace(each, path=path_in_repository(each.path, folder)) for each in finding.steps),
-        places=tuple(replace(each, path=path_in_repository(each.path, folder)) for each in finding.places),
-        edits=tuple(replace(each, path=path_in_repository(each.path, folder)) for each in finding.edits),
+        path=path_in_repository(finding.path, folder, top),
+        steps=tuple(replace(each, path=path_in_repository(each.path, folder, top)) for each in finding.steps),
+        places=tuple(replace(each, path=path_in_repository(each.path, folder, top)) for each in finding.places),
+        edits=tuple(replace(each, path=path_in_repository(each.path, folder, top)) for each in finding.edits),
     )
 
 

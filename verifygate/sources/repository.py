@@ -20,13 +20,20 @@ def folder_in_repository(folder: Path) -> str:
     return "" if top == real else os.path.relpath(real, top).replace(os.sep, "/")
 
 
-def path_in_repository(path: str, folder: str) -> str:
-    """A path that is relative to `folder`, from the root of the repository; one that is absolute, or leaves the
-    repository, stays as it is."""
+def path_in_repository(path: str, folder: str, top: str = "") -> str:
+    """A path that is relative to `folder`, from the root of the repository; one that leaves it stays as it is.
+
+    An absolute path is understood where `top`, the repository's root on this machine, is given.
+    """
     if posixpath.isabs(path):
-        return path
+        return path.removeprefix(f"{top}/") if top else path
     joined = posixpath.normpath(posixpath.join(folder, path))
     return path if joined.startswith("../") else joined
+
+
+def root_above(working_folder: str, folder: str) -> str:
+    """The repository's root on this machine, given the working folder and its way down from that root."""
+    return working_folder.removesuffix(f"/{folder}") if folder else working_folder
 
 
 def permalink(commit: str, remote: str, environment: Mapping[str, str]) -> str:
