@@ -23,6 +23,7 @@ CASES = Path(__file__).parent / "cases"
 EXPECT = re.compile(r"#.*\bexpect: (?P<code>[A-Z]+\d+)(?: (?P<certainty>certain|likely))?")
 SECTIONS = (
     "What it does",
+    "Impact",
     "Why is this bad",
     "What happens at run time",
     "Example",

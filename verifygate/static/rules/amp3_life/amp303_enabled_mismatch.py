@@ -9,6 +9,10 @@ Reports a scaler and a region of the same training that are not switched on and 
 - a scaler for CUDA only, with a float16 region on any device, in a program that supports more than CUDA and the CPU;
 - of low severity: a scaler that is on, or may be, while a setting turns the region off; or over a region always off.
 
+## Impact
+With the region on and the scaler off, gradients below 3e-8 become zero; the other way round training pays for a
+scaler that it does not need.
+
 ## Why is this bad
 With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
 training pays for a scaler that it does not need, and everybody who reads the loss or the gradients has to know.
