@@ -189,7 +189,10 @@ def test_json_keeps_the_contract(project: Path, capsys: pytest.CaptureFixture[st
     assert main(["check", "--format", "json", "broken.py", "train.py"]) == 2
     document = json.loads(capsys.readouterr().out)
 
-    assert set(document) == {"schema_version", "files_checked", "findings", "not_analysed", "not_followed", "contract"}
+    assert set(document) == {
+        *("schema_version", "files_checked", "findings", "not_analysed", "not_followed", "contract"),
+        *("stood_before", "in_baseline"),
+    }
     assert (document["schema_version"], document["files_checked"]) == (1, 1)
     (finding,) = document["findings"]
     assert set(finding) >= CONTRACT

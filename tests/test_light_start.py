@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifygate.check.run import CheckOptions, plain_options
+from verifygate.check.options import CheckOptions, plain_options
 from verifygate.commands.check import check
 from verifygate.report.formats import check_formats
 

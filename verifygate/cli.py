@@ -55,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _answered(argv: list[str]) -> int:
     """Run the command; plain arguments of `check` are read without click, which takes as long to load as Python."""
     if argv[:1] == ["check"]:
-        from verifygate.check.run import plain_options, run_check
+        from verifygate.check.options import plain_options
+        from verifygate.check.run import run_check
 
         if (options := plain_options(argv[1:])) is not None:
             return run_check(options)

@@ -108,7 +108,7 @@ def _reasons(
     if stage.outcome is Outcome.ERRORED:
         found.append(_errored_reason(stage))
     for check in stage.checks:
-        if check.required and not (check.status is Status.FAIL and check.id in said):
+        if check.required and not check.inherited and not (check.status is Status.FAIL and check.id in said):
             found.extend(_check_reason(stage, check, permission))
     return found
 
@@ -196,6 +196,8 @@ def _check_reason(stage: StageResult, check: Check, permission: _Permission) -> 
         if waiver := permission.expired(check.id):
             condition = "waiver-expired"
             text += f"; the waiver of {waiver.owner} for it ({waiver.reason}) ended on {waiver.expires}"
+    elif permission.covers(check.id):
+        text += "; the waiver for it cannot apply: nothing waives a failure"
     place = next((evidence for evidence in check.evidence if evidence.path), None)
     reason = Reason(
         condition=condition,
@@ -224,8 +226,11 @@ def _said(stage: StageResult, check: Check) -> str:
 def _state(waiver: Waiver, stages: Sequence[StageResult], today: dt.date) -> WaiverState:
     settled = (Status.PASS, Status.NOT_APPLICABLE)
     named = (check for stage in stages for check in stage.checks if check.id in waiver.checks)
-    if all(check.status in settled for check in named):
+    lacking = [check.status for check in named if check.status not in settled]
+    if not lacking:
         return WaiverState.UNUSED
+    if not set(lacking) & set(WAIVABLE):
+        return WaiverState.CANNOT_APPLY
     return WaiverState.IN_FORCE if waiver.expires >= today else WaiverState.EXPIRED
 
 

@@ -60,7 +60,10 @@ def test_text_obeys_no_escape() -> None:
 def test_json_is_the_contract() -> None:
     """The keys that scripts rely on."""
     document = json.loads(render_check(check_report(), "json"))
-    assert set(document) == {"schema_version", "files_checked", "findings", "not_analysed", "not_followed", "contract"}
+    assert set(document) == {
+        *("schema_version", "files_checked", "findings", "not_analysed", "not_followed", "contract"),
+        *("stood_before", "in_baseline"),
+    }
     place = {"rule", "name", "path", "line", "column", "end_line"}
     assert place | {"severity", "certainty", "message", "fingerprint", "fix"} <= set(document["findings"][0])
     assert document["findings"][0]["severity"] == "critical"

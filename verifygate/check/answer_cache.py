@@ -25,13 +25,13 @@ from verifygate.sources.tree import Sources
 VARIABLE = "VERIFYGATE_CACHE_DIR"
 """The environment variable that names another folder."""
 MAX_ANSWERS = 300
-_FORM = "verifygate answer 1"
+_FORM = "verifygate answer 2"
 
 
 class CheckOutput(NamedTuple):
-    """What a command printed to stdout, and its exit code."""
+    """The texts that a command made, one for each output that was asked for, and its exit code."""
 
-    out: str
+    out: tuple[str, ...]
     code: int
 
 
@@ -82,7 +82,7 @@ def recall(key: str) -> CheckOutput | None:
         if not _is_own(file):
             return None
         kept = json.loads(file.read_bytes())
-        out, code = kept["out"], kept["code"]
+        out, code = tuple(kept["out"]), kept["code"]
         if kept != _record(key, CheckOutput(out, code)) or code not in (0, 1):
             return None
         os.utime(file)  # those that are asked for stay longest
@@ -115,9 +115,9 @@ def keep(key: str, output: CheckOutput) -> None:
 def _record(key: str, output: CheckOutput) -> dict[str, object]:
     import json
 
-    text = json.dumps([key, output.out, output.code])
-    digest = digest_of(text)
-    return {"form": _FORM, "key": key, "sum": digest, "out": output.out, "code": output.code}
+    out = list(output.out)
+    digest = digest_of(json.dumps([key, out, output.code]))
+    return {"form": _FORM, "key": key, "sum": digest, "out": out, "code": output.code}
 
 
 def _folder() -> Path | None:

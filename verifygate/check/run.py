@@ -9,83 +9,50 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from verifygate.base.cpu_time import Timings
 from verifygate.check import answer_cache
 from verifygate.check.answer_cache import CheckOutput
+from verifygate.check.failing import Threshold, threshold
+from verifygate.check.options import STDIN, CheckOptions
+from verifygate.check.project import Asked, read_asked
+from verifygate.check.set_aside import Old, known_old
 from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.locate import find
-from verifygate.report.formats import FORMATS, check_formats, render_check
+from verifygate.report.formats import FORMATS, render_check
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
-    from verifygate.sources.tree import Sources
     from verifygate.static.engine import AnalysisResult
-
-
-class CheckOptions(NamedTuple):
-    """The options of the command line."""
-
-    paths: tuple[str, ...] = ()
-    format: str = "text"
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    config: Path | None = None
-    cached: bool = True
-    """Whether an earlier answer will do."""
-    timed: bool = False
-    """Whether to print where the CPU time went."""
-
-
-def plain_options(arguments: Sequence[str]) -> CheckOptions | None:
-    """The options behind plain arguments; None for what click is to read, or to refuse: loading it takes a while."""
-    paths: list[str] = []
-    given: dict[str, list[str]] = {"--format": [], "--config": [], "--select": [], "--ignore": []}
-    flags: set[str] = set()
-    words = iter(arguments)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not word.startswith("-"):
-            paths.append(word)
-        elif word in ("--no-cache", "--timings"):
-            flags.add(word)
-        elif name not in given:
-            return None
-        else:
-            given[name].append(value if equals else next(words, ""))
-    if not all(value.strip(" ,") and not value.startswith("-") for values in given.values() for value in values):
-        return None
-    (*_, fmt), (*_, config) = ["text", *given["--format"]], ["", *given["--config"]]
-    if fmt not in check_formats():
-        return None
-    return CheckOptions(
-        tuple(paths),
-        fmt,
-        words_in(given["--select"]),
-        words_in(given["--ignore"]),
-        Path(config) if config else None,
-        cached="--no-cache" not in flags,
-        timed="--timings" in flags,
-    )
-
-
-def words_in(values: Iterable[str]) -> tuple[str, ...]:
-    """`--select AMP2,KEY101 --select PERF` as one list."""
-    return tuple(word for value in values for word in value.replace(",", " ").split())
 
 
 def run_check(options: CheckOptions) -> int:
     """Print the output, name on stderr what could not be analysed, and return the exit code. Raises UsageError."""
     timings = Timings(on=options.timed)
     output, lost = cached_or_computed(options, timings)
-    _print(output.out)
+    for each, text in zip(options.outputs, output.out, strict=True):
+        if each.file:
+            _write(each.file, text)
+        else:
+            _print(text)
     warn_not_analysed(lost)
     if options.timed:
         print(timings.table(), end="", file=sys.stderr)
-    return output.code
+    return 0 if options.exit_zero and output.code == 1 else output.code
+
+
+def _write(file: str, text: str) -> None:
+    from verifygate.base.errors import UsageError
+
+    try:
+        Path(file).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(
+            f"cannot be written: {error.strerror}", where=file, remedy="name a file in a folder that is there"
+        ) from None
 
 
 def _print(text: str) -> None:
@@ -110,18 +77,23 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
     It comes from the cache where nothing that counts has changed.
     """
     start = Path.cwd()
+    least = threshold(options.fail_on)
+    text = _standard_input(options)
     file = options.config if options.config is not None else find(start)
     root = file.resolve().parent if file is not None else start
     contents = contents_of(file, root)
     with timings.part("read the configuration"):
         found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start, options.paths)
     with timings.part("read the files"):
-        sources = named_sources(options.paths, found.exclude)
+        configured = root if file is not None else None
+        rooted = bool(options.since or found.baseline)
+        asked = read_asked(options.paths, start, found.exclude, configured, found.sources, rooted=rooted, text=text)
+        old = known_old(options.since, found.baseline, root if found.baseline else asked.root) if rooted else Old()
     key = ""
     if options.cached:
         with timings.part("look for an earlier answer"):
-            asked = [
-                options.format,
+            question = [
+                *(each.format for each in options.outputs),
                 "select",
                 *options.select,
                 "ignore",
@@ -129,11 +101,16 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
                 *contents,
                 found.text,
                 found.choice.torch_version,
+                "scope",
+                *((str(start), *asked.scope, *options.paths) if asked.scope is not None else ()),
+                "old",
+                *old.key,
+                *least,
             ]
-            key = answer_cache.key_of(asked, sources)
+            key = answer_cache.key_of(question, asked.sources)
             if (known := answer_cache.recall(key)) is not None:
                 return known, ()
-    output, lost = _computed(options, found.choice, sources, timings)
+    output, lost = _computed(options, found.choice, asked, old, least, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
     if options.cached and not lost and contents == contents_of(file, root):
         with timings.part("keep the answer"):
@@ -141,42 +118,62 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
     return output, lost
 
 
-def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
-    """The Python files that the user named, or all here. Raises UsageError where there is none."""
-    from verifygate.base.errors import UsageError
-    from verifygate.sources.discovery import read_sources
+def _standard_input(options: CheckOptions) -> tuple[str, bytes] | None:
+    """The file whose text is on standard input, and that text. Raises UsageError."""
+    if STDIN not in options.paths and not options.stdin_filename:
+        return None
+    if options.paths != (STDIN,) or not options.stdin_filename:
+        from verifygate.base.errors import UsageError
 
-    named = paths or (".",)
-    sources = read_sources(Path.cwd(), named, exclude, confined=False)
-    if not sources.files and not sources.unreadable:
-        besides = f", or one that `[project] exclude` ({', '.join(exclude)}) does not match" if exclude else ""
-        raise UsageError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
-    return sources
+        raise UsageError(
+            "a text on standard input needs the one path `-` and the name of its file",
+            where="--stdin-filename" if options.stdin_filename else STDIN,
+            remedy="write `verifygate check - --stdin-filename FILE`",
+        )
+    return options.stdin_filename, sys.stdin.buffer.read()
 
 
 def _computed(
-    options: CheckOptions, base: RuleSelection, sources: Sources, timings: Timings
+    options: CheckOptions, base: RuleSelection, asked: Asked, old: Old, least: Threshold, timings: Timings
 ) -> tuple[CheckOutput, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
+        from verifygate.check.report_scope import as_typed, within
         from verifygate.static.engine import analyse
         from verifygate.static.registry import load_rules
 
         load_rules()
         choice = base._replace(select=options.select or base.select, ignore=(*base.ignore, *options.ignore))
     with timings.part("put findings together"):
-        outcome = analyse(sources, choice, with_constructs=False, lets_go=True, timings=timings)
-    report = report_of(outcome)
-    if FORMATS[options.format].shows_fixes:  # building fixes costs more than finding faults
-        with timings.part("see what can be fixed"):
+        outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, timings=timings)
+        whole = report_of(outcome)
+        report = within(whole, asked)
+    if old.commit or old.baseline is not None:
+        from verifygate.base.records import replace
+        from verifygate.check.set_aside import apart
+
+        with timings.part("set aside what is old"):
+            new, before, baselined = apart(report.findings, asked, old, choice)
+            report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
+    if any(FORMATS[each.format].shows_fixes for each in options.outputs):
+        with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
             from verifygate.base.records import replace
             from verifygate.fix import with_fixes
 
-            report = replace(report, findings=with_fixes(report.findings, sources, choice.torch_version))
+            fixed = with_fixes(report.findings, asked.sources, choice.torch_version)
+            report = replace(report, findings=tuple(fixed))
+    fails = any(not each.is_note and least.is_met_by(each) for each in report.findings)
+    shown = as_typed(report, asked.as_typed)
+    around = len(whole.not_analysed) - len(report.not_analysed)
     with timings.part("render"):
-        text = render_check(report, options.format, _asides(options.format, report, outcome, choice))
-    if any(is_gap(lost, options.paths) for lost in report.not_analysed):
-        return CheckOutput(text, 2), report.not_analysed
-    return CheckOutput(text, 1 if any(not each.is_note for each in report.findings) else 0), report.not_analysed
+        told = _asides(options, asked, old, report, outcome, choice, around, fails)
+        # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
+        texts = tuple(
+            render_check(shown, each.format, [*_fixes_told(report, each.format), *told]) for each in options.outputs
+        )
+    named = (options.stdin_filename,) if options.stdin_filename else options.paths
+    if any(is_gap(lost, named) for lost in shown.not_analysed):
+        return CheckOutput(texts, 2), shown.not_analysed
+    return CheckOutput(texts, 1 if fails else 0), shown.not_analysed
 
 
 def is_gap(lost: NotAnalysed, named: Iterable[str] = ()) -> bool:
@@ -197,17 +194,40 @@ def report_of(outcome: AnalysisResult) -> CheckReport:
     )
 
 
-def _asides(format: str, report: CheckReport, outcome: AnalysisResult, choice: RuleSelection) -> list[str]:  # noqa: A002 - the option's name
-    """What a person is to know besides the findings."""
-
+def _fixes_told(report: CheckReport, format: str) -> list[str]:  # noqa: A002 - the option's name
     from verifygate.static.registry import load_rules
 
-    told = []
-    # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
     if format == "text" and any(load_rules()[each.rule].rule.fix is not None for each in report.findings):
-        told.append("see `verifygate fix --diff` for what can be fixed")
-    if outcome.suppressions:
-        told.append(f"{len(outcome.suppressions)} suppressed")
+        return ["see `verifygate fix --diff` for what can be fixed"]
+    return []
+
+
+def _asides(
+    options: CheckOptions,
+    asked: Asked,
+    old: Old,
+    report: CheckReport,
+    outcome: AnalysisResult,
+    choice: RuleSelection,
+    around: int,
+    fails: bool,
+) -> list[str]:
+    """What a person is to know besides the findings."""
+    from verifygate.base.counts import counted
+
+    told = []
+    if report.stood_before:
+        told.append(f"{report.stood_before} stood before, at {old.commit[:12]}")
+    if report.in_baseline:
+        told.append(f"{report.in_baseline} in the baseline {old.shown}")
+    if suppressed := sum(asked.is_asked(each.path) for each in outcome.suppressions):
+        told.append(f"{suppressed} suppressed")
     if outcome.too_new:
         told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {choice.torch_version}")
+    if asked.left_out:
+        told.append(f"{counted(asked.left_out, 'named path')} left out by `[project] exclude`")
+    if around:
+        told.append(f"{counted(around, 'file')} of the project around could not be analysed")
+    if options.fail_on and report.findings and not fails:
+        told.append(f"none fails: --fail-on {options.fail_on}")
     return told

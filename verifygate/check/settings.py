@@ -22,6 +22,10 @@ class Judged(NamedTuple):
     choice: RuleSelection
     exclude: tuple[str, ...] = ()
     """Glob patterns of paths to leave out."""
+    sources: tuple[str, ...] = ()
+    """Files and folders of the project."""
+    baseline: str = ""
+    """The baseline file."""
     text: str = ""
     """All that the configuration came to; empty where there is none."""
 
@@ -40,12 +44,12 @@ def judged(config: Path, start: Path, *, cached: bool) -> Judged:
     contents = contents_of(config, root)
     key = answer_cache.key_of(["what a configuration comes to", *contents], Sources(())) if cached else ""
     if cached and (kept := answer_cache.recall(key)) is not None:
-        found, named = _read(kept.out)
+        found, named = _read(kept.out[0])
         if all(lies_in(root, path) for path in named):
             return found
     text = _judge(config, start)
     if cached and contents == contents_of(config, root):  # it may have been changed meanwhile
-        answer_cache.keep(key, answer_cache.CheckOutput(text, 0))
+        answer_cache.keep(key, answer_cache.CheckOutput((text,), 0))
     return _read(text)[0]
 
 
@@ -66,14 +70,22 @@ def _judge(config: Path, start: Path) -> str:
 
     static = settings.static
     choice = RuleSelection(static.select, static.ignore, static.per_file_ignores, static.torch_version)
-    return json.dumps([choice._asdict(), settings.project.exclude, settings.named_paths])
+    return json.dumps(
+        [
+            choice._asdict(),
+            settings.project.exclude,
+            settings.project.sources,
+            settings.verdict.baseline,
+            settings.named_paths,
+        ]
+    )
 
 
 def _read(text: str) -> tuple[Judged, list[str]]:
     """What was judged, and the paths that the configuration names."""
     import json
 
-    choice, exclude, named = json.loads(text)
+    choice, exclude, sources, baseline, named = json.loads(text)
     return (
         Judged(
             RuleSelection(
@@ -83,6 +95,8 @@ def _read(text: str) -> tuple[Judged, list[str]]:
                 choice["torch_version"],
             ),
             tuple(exclude),
+            tuple(sources),
+            baseline,
             text,
         ),
         named,

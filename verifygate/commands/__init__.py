@@ -16,6 +16,7 @@ MODULES = {
     "bench": "bench",
     "trace": "trace",
     "claims": "claims",
+    "baseline": "baseline",
     "compare": "run",
     "explain": "rules",
     "rules": "rules",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from verifygate.check.run import is_gap, named_sources, report_of, warn_not_analysed
+from verifygate.check.project import named_sources
+from verifygate.check.run import is_gap, report_of, warn_not_analysed
 from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:

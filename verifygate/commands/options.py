@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from verifygate.check.run import words_in
+from verifygate.check.options import words_in
 
 config_option = click.option(
     "--config", type=click.Path(path_type=Path), help="Configuration file (default: the nearest one)."

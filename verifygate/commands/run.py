@@ -98,7 +98,8 @@ def run(
         click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
         raise
     click.echo(told)
-    return 0 if report.verdict is Verdict.PASS else 1
+    advised = report.advisory is not None and report.advisory.in_force
+    return 0 if report.verdict is Verdict.PASS or advised else 1
 
 
 @click.command()

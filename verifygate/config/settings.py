@@ -159,6 +159,19 @@ class VerdictSettings(Model):
     """Severities at which a certain finding blocks."""
     weights: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=default_weights)
     """Share of the score per stage; stages that do not apply are left out, and the others share 100."""
+    baseline: str = ""
+    """Path of a baseline file, relative to the configuration: findings in it are counted and do not block.
+    `verifygate baseline write` makes it."""
+    advisory_until: dt.date | None = None
+    """Last day on which a BLOCK is printed and ends with exit code 0, for example `2026-12-31`; from the day after, it
+    ends with 1."""
+
+    @field_validator("baseline")
+    @classmethod
+    def _inside(cls, path: str) -> str:
+        if path and (Path(path).is_absolute() or ".." in Path(path).parts or not path.endswith(".toml")):
+            raise ValueError("name a .toml file below the configuration's folder")
+        return path
 
     @field_validator("weights")
     @classmethod
@@ -253,6 +266,8 @@ def _policy(settings: FileSettings) -> dict[str, str]:
     return {
         "verdict.block": ", ".join(severity for severity in Severity if severity in verdict.block) or "nothing",
         "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGES),
+        "verdict.baseline": verdict.baseline or "no file",
+        "verdict.advisory_until": str(verdict.advisory_until or "no day"),
         "static.select": ", ".join(static.select) or "all rules",
         "static.ignore": ", ".join(static.ignore) or "no rule",
         "static.per_file_ignores": "; ".join(

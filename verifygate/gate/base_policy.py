@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.base.errors import UsageError
+from verifygate.baseline_file import Entry
+from verifygate.baseline_file import read as read_baseline
 from verifygate.config.locate import find
 from verifygate.config.settings import FileSettings, Settings, read_settings, unconfigured
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
@@ -71,7 +73,12 @@ def ruled(
             before = None
             unread = [PolicyDifference(key="policy", here="as in this tree", there=f"not usable: {error.problem}")]
         earlier = _baseline_at(baseline, copy, top, commit)
-        altered = [*unread, *(differences(settings, before) if before else ()), *_of_baseline(baseline, earlier)]
+        altered = [
+            *unread,
+            *(differences(settings, before) if before else ()),
+            *_of_baseline(baseline, earlier),
+            *(_of_baseline_file(settings, before) if before else ()),
+        ]
         origin = PolicyOrigin(
             commit=commit,
             asked=f"{option} {name}",
@@ -132,6 +139,21 @@ def _baseline_at(baseline: Path | None, copy: Path, top: Path, commit: str) -> P
 def _of_baseline(baseline: Path | None, earlier: Path | None) -> Iterator[PolicyDifference]:
     if baseline and earlier and (not baseline.is_file() or baseline.read_bytes() != earlier.read_bytes()):
         yield PolicyDifference(key=f"baseline {baseline.as_posix()}", here="another report", there="an earlier one")
+
+
+def _of_baseline_file(here: Settings, there: Settings) -> Iterator[PolicyDifference]:
+    """Old findings that the change adds to the baseline file, or takes out of it, one by one."""
+    now, before = ({entry.fingerprint: entry for entry in _entries(each)} for each in (here, there))
+    for key, entry in sorted((now | before).items(), key=lambda each: each[1]):
+        if (key in now) != (key in before):
+            words = ("in it", "not in it") if key in now else ("not in it", "in it")
+            yield PolicyDifference(key=f"baseline file: {entry.words}", here=words[0], there=words[1])
+
+
+def _entries(settings: Settings) -> tuple[Entry, ...]:
+    file = settings.verdict.baseline
+    path = settings.policy_folder / file
+    return read_baseline(path, file) if file and path.is_file() else ()
 
 
 def _below(path: Path, top: Path) -> str:

@@ -3,54 +3,44 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from verifygate.baseline import apart
+from verifygate.change.base_findings import BaseFindings
 from verifygate.config.settings import Settings
-from verifygate.gate.moved_code import stood_elsewhere
 from verifygate.model import Changes, Outcome, StageResult, StaticDetails, Witness
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
-from verifygate.sources import git
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-
-if TYPE_CHECKING:
-    from verifygate.static.engine import AnalysisResult
 
 
 @dataclass(frozen=True)
 class BaseRevision:
-    """The audited files of a commit, and what today's static rules find in them."""
+    """The commit that a change is based on, and what the rules find there."""
 
-    commit: str
-    sources: Sources
-    renamed: Mapping[str, str]
-    """Old path -> new path."""
-    analysed: AnalysisResult
+    found: BaseFindings
 
     @classmethod
     def at(cls, settings: Settings, commit: str) -> BaseRevision:
         """Read and analyse the files of a commit. Raises UsageError as the analysis of today's files does."""
-        from verifygate.static.engine import analyse
+        return cls(BaseFindings.at(settings.root, commit, lambda path: _is_audited(path, settings), settings.static))
 
-        files = [each for each in git.files_at(settings.root, commit) if _is_audited(each.path, settings)]
-        beside = [each for each in git.configuration_at(settings.root, commit) if _is_audited(each.path, settings)]
-        sources, renamed = Sources(files, configuration=beside), git.renames(settings.root, commit)
-        return cls(commit, sources, renamed, analyse(sources, settings.static, known_as=renamed))
+    @property
+    def commit(self) -> str:
+        return self.found.commit
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        return frozenset(each for finding in self.analysed.findings for each in finding.fingerprints)
+        return self.found.fingerprints
 
     def moved(self, stages: Sequence[StageResult], now: Sources) -> dict[str, str]:
         """Findings whose code was moved since: fingerprint today -> fingerprint at the revision."""
-        found = [finding for stage in stages for finding in stage.findings]
-        return stood_elsewhere(found, now, self.analysed.findings, self.sources, self.fingerprints)
+        return self.found.moved((finding for stage in stages for finding in stage.findings), now)
 
     def seen_by_runs(
         self,
@@ -71,14 +61,14 @@ class BaseRevision:
 
     def _under_present_paths(self) -> list[SourceFile]:
         """The files of then, where the tests of today import them from."""
-        return [SourceFile(self.renamed.get(file.path, file.path), file.data) for file in self.sources]
+        return [SourceFile(self.found.renamed.get(file.path, file.path), file.data) for file in self.found.sources]
 
     def changes(self, stages: Sequence[StageResult], inherited: Set[str], moved: Mapping[str, str]) -> Changes:
         """What became of the revision's findings; `inherited` are the fingerprints that stood then."""
         now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
         present = {each for finding in now for each in finding.fingerprints} | set(moved.values())
         looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
-        gone = tuple(each for each in self.analysed.findings if present.isdisjoint(each.fingerprints))
+        gone = tuple(each for each in self.found.analysed.findings if present.isdisjoint(each.fingerprints))
         added, stood = apart(now, inherited)
         return Changes(
             against=f"the source at {self.commit}",
@@ -87,14 +77,29 @@ class BaseRevision:
             fixed=gone if looked else (),
             cannot_tell=() if looked else gone,
             precision=tuple(line for stage in stages for line in self._precision_changes(stage)),
-            renamed=tuple(f"{old} -> {new}" for old, new in sorted(self.renamed.items())),
+            suppressed=tuple(line for stage in stages for line in self._suppressions_added(stage)),
+            renamed=tuple(f"{old} -> {new}" for old, new in sorted(self.found.renamed.items())),
         )
+
+    def _suppressions_added(self, stage: StageResult) -> Iterator[str]:
+        """The suppressions in force that did not stand at the revision, each with its place and reason."""
+        if not isinstance(stage.details, StaticDetails):
+            return
+        renamed = self.found.renamed
+        before = Counter(
+            (renamed.get(each.path, each.path), each.rule, each.reason) for each in self.found.analysed.suppressions
+        )
+        for each in stage.details.suppressions:
+            key = (each.path, each.rule, each.reason)
+            before[key] -= 1
+            if before[key] < 0:
+                yield f"{each.path}:{each.line}: {each.rule}: {each.reason}"
 
     def _precision_changes(self, stage: StageResult) -> tuple[str, ...]:
         """What a change alters in the precision contract."""
         if not isinstance(stage.details, StaticDetails):
             return ()
-        return altered(self.analysed.contract, stage.details.contract)
+        return altered(self.found.analysed.contract, stage.details.contract)
 
 
 def _is_audited(path: str, settings: Settings) -> bool:

@@ -10,17 +10,21 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
+from verifygate.baseline_file import Entry
+from verifygate.baseline_file import read as read_baseline
 from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
 from verifygate.gate.base_revision import BaseRevision
+from verifygate.gate.baseline_upkeep import stale_among
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
+    Advisory,
+    BaselineUse,
     Outcome,
     PolicyOrigin,
     Provenance,
@@ -44,9 +48,6 @@ from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
-
-if TYPE_CHECKING:
-    pass
 
 Progress = Callable[[str], None]
 
@@ -84,6 +85,7 @@ def run(
         specification = read_specification(settings.policy_folder, settings.requirements.spec)
         read_lock(settings.root, settings.requirements.spec)
         read_foreign(settings.root, settings.requirements.junit)
+    agreed = _baseline(settings)
     base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
     commit = base.commit if base is not None else ""
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
@@ -108,8 +110,9 @@ def run(
     if base is not None:
         moved = base.moved(merged.stages, sources)
         inherited = base.fingerprints | moved.keys() | base.seen_by_runs(settings, subject, merged.stages, progress)
+    held = frozenset(entry.fingerprint for entry in agreed)
     judgement = judge(
-        merged.stages, settings.verdict, settings.waivers, settings.today, inherited, merged.contradictions
+        merged.stages, settings.verdict, settings.waivers, settings.today, inherited | held, merged.contradictions
     )
     report = Report(
         project=settings.name,
@@ -125,6 +128,8 @@ def run(
         changes=base.changes(judgement.stages, inherited, moved) if base is not None else None,
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
+        baseline=_use_of(agreed, judgement.stages, settings) if settings.verdict.baseline else None,
+        advisory=_advisory(settings),
         mutation=mutation,
         provenance=provenance,
         run=Run(
@@ -136,6 +141,28 @@ def run(
     for fault in faults(report):
         raise VerifygateError(f"the report contradicts itself: {fault}")
     return report
+
+
+def _baseline(settings: Settings) -> tuple[Entry, ...]:
+    """The entries of the baseline file in force. Raises UsageError where it is configured and cannot be read."""
+    file = settings.verdict.baseline
+    return read_baseline(settings.policy_folder / file, file) if file else ()
+
+
+def _use_of(agreed: Sequence[Entry], stages: Sequence[StageResult], settings: Settings) -> BaselineUse:
+    found = frozenset(each for stage in stages for finding in stage.findings for each in finding.fingerprints)
+    done = frozenset(stage.stage for stage in stages if stage.outcome is Outcome.COMPLETED)
+    return BaselineUse(
+        file=settings.verdict.baseline,
+        entries=len(agreed),
+        held=tuple(sorted(found & {entry.fingerprint for entry in agreed})),
+        stale=tuple(entry.words for entry in stale_among(agreed, found, done)),
+    )
+
+
+def _advisory(settings: Settings) -> Advisory | None:
+    until = settings.verdict.advisory_until
+    return Advisory(until=until, in_force=settings.today <= until) if until else None
 
 
 def _inputs(settings: Settings, sources: Sources, specification: Specification | None) -> Inputs:
@@ -188,7 +215,8 @@ def _prefixed(progress: Progress, stage: str) -> Progress:
 
 
 def _provenance(settings: Settings, sources: Sources) -> Provenance:
-    watched = [*settings.sources, *filter(None, (settings.config, settings.requirements.spec))]
+    named = (settings.config, settings.requirements.spec, settings.verdict.baseline)
+    watched = [*settings.sources, *filter(None, named)]
     if settings.requirements.spec:
         watched.append(lock_path(settings.requirements.spec))
     return Provenance(

@@ -110,6 +110,7 @@ def _blocking_checks(report: Report) -> Iterator[str]:
     waived = {name for use in report.waivers if use.state is WaiverState.IN_FORCE for name in use.waiver.checks}
     told = {reason.check for reason in report.reasons}
     places = {(reason.path, reason.line) for reason in report.reasons if reason.condition == "finding"}
+    held = frozenset(report.baseline.held) if report.baseline else frozenset()
     grave = next((each.value for each in report.policy if each.key == "verdict.block"), "").split(", ")
     for use in report.waivers:
         if any("*" in name for name in use.waiver.checks):
@@ -118,9 +119,11 @@ def _blocking_checks(report: Report) -> Iterator[str]:
         certain = [finding for finding in stage.findings if finding.certainty is Certainty.CERTAIN]
         by_finding = {f"{stage.stage}.{finding.rule}" for finding in certain}
         for finding in certain if report.changes is None else ():
-            if finding.severity in grave and (finding.path, finding.line) not in places:
+            if finding.severity in grave and (finding.path, finding.line) not in places and not finding.stood_in(held):
                 yield f"{finding.rule} at {finding.path}:{finding.line} blocks by the policy, and is no reason here"
         for check in stage.checks:
+            if check.inherited and report.changes is None:
+                yield f"`{check.id}` is said to have been so before the change, and no change was looked at"
             if _is_open(check) and check.id not in told:
                 if check.status is Status.FAIL and check.id not in by_finding:
                     yield f"`{check.id}` is required and FAIL, and no reason to block names it"
@@ -129,7 +132,7 @@ def _blocking_checks(report: Report) -> Iterator[str]:
 
 
 def _is_open(check: Check) -> bool:
-    return check.required and check.status not in (Status.PASS, Status.NOT_APPLICABLE)
+    return check.required and not check.inherited and check.status not in (Status.PASS, Status.NOT_APPLICABLE)
 
 
 def _matrix(report: Report) -> Iterator[str]:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from verifygate.model.mutation import MutationReport as MutationReport
     from verifygate.model.mutation import Sighting as Sighting
     from verifygate.model.performance_details import PerformanceDetails as PerformanceDetails
+    from verifygate.model.policy import Advisory as Advisory
+    from verifygate.model.policy import BaselineUse as BaselineUse
     from verifygate.model.policy import PolicyDifference as PolicyDifference
     from verifygate.model.policy import PolicyOrigin as PolicyOrigin
     from verifygate.model.policy import PolicySetting as PolicySetting
@@ -109,7 +111,9 @@ _NAMES = {
     "measurement": "Arm Measurement",
     "mutation": "Mutant MutationReport Sighting",
     "performance_details": "PerformanceDetails",
-    "policy": "PolicyDifference PolicyOrigin PolicySetting PolicyState Waiver WaiverState WaiverUse",
+    "policy": (
+        "Advisory BaselineUse PolicyDifference PolicyOrigin PolicySetting PolicyState Waiver WaiverState WaiverUse"
+    ),
     "profile": (
         "Anatomy Curve CurvePoint Growth HazardAnswer HostWait LineCost MemoryPart OperatorTime Profile StepTime"
     ),

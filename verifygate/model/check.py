@@ -60,5 +60,7 @@ class Check(Model):
     measurement: str | None = None
     """Id of the measurement that holds the actual value; measured numbers never stand in `actual` itself."""
     evidence: tuple[Evidence, ...] = ()
+    inherited: str = ""
+    """Why it does not block although it is required: what it lacks was so before the change under review."""
     remedy: str = ""
     """How to make it PASS, or how to get the missing evidence."""

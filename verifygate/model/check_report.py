@@ -20,5 +20,9 @@ class CheckReport:
     findings: tuple[Finding, ...]
     not_analysed: tuple[NotAnalysed, ...]
     not_followed: tuple[NotFollowed, ...]
+    stood_before: int = 0
+    """Findings that are not listed because they stood at the revision that `--since` names."""
+    in_baseline: int = 0
+    """Findings that are not listed because the baseline file holds them."""
     contract: PrecisionContract = PrecisionContract()
     """Who drives mixed precision, and the dtypes that are declared."""

@@ -23,6 +23,8 @@ class WaiverState(StrEnum):
     EXPIRED = "expired"
     UNUSED = "unused"
     """Every check it names passes, or does not exist: it can go."""
+    CANNOT_APPLY = "cannot apply"
+    """What does not pass of the checks it names is FAIL, and nothing waives a failure."""
 
 
 class WaiverUse(Model):
@@ -71,3 +73,22 @@ class PolicyOrigin(Model):
     config: str
     """The configuration at that revision; empty where there is none, and the default policy is in force."""
     differences: tuple[PolicyDifference, ...] = ()
+
+
+class BaselineUse(Model):
+    """The baseline file in force, and what of it this run found."""
+
+    file: str
+    entries: int
+    held: tuple[str, ...] = ()
+    """Fingerprints of what was found and is in it: reported, and not blocking."""
+    stale: tuple[str, ...] = ()
+    """Entries whose findings are gone, in words."""
+
+
+class Advisory(Model):
+    """A time in which a BLOCK is printed and the exit code is 0."""
+
+    until: dt.date
+    """Its last day."""
+    in_force: bool

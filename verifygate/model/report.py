@@ -14,7 +14,7 @@ from verifygate.model.contradiction import Contradiction
 from verifygate.model.finding import Finding
 from verifygate.model.json_document import put, take, text_of
 from verifygate.model.mutation import MutationReport
-from verifygate.model.policy import PolicyOrigin, PolicySetting, WaiverUse
+from verifygate.model.policy import Advisory, BaselineUse, PolicyOrigin, PolicySetting, WaiverUse
 from verifygate.model.stage_result import ScorePart, StageResult, Verdict
 
 
@@ -73,6 +73,8 @@ class Changes(Model):
 
     precision: tuple[str, ...] = ()
     """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`."""
+    suppressed: tuple[str, ...] = ()
+    """Suppressions that were added: `train.py:8: AMP201: reason`."""
     renamed: tuple[str, ...] = ()
     """Files that have another path now: `train.py -> src/train.py`."""
 
@@ -100,6 +102,10 @@ class Report(Model):
     """What blocks, how points are shared out, and which rules and files are left out."""
     policy_origin: PolicyOrigin | None = None
     """Where the policy was read from another revision, or was asked for: what a change under review alters in it."""
+    baseline: BaselineUse | None = None
+    """Where a baseline file is configured: what it holds, and what of that was found."""
+    advisory: Advisory | None = None
+    """Where the configuration lets a BLOCK end with exit code 0 up to a day."""
     mutation: MutationReport | None = None
     """Where `--mutate` was given: who noticed code that was broken on purpose. The verdict does not look at it."""
     provenance: Provenance

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from verifygate.base.counts import counted
-from verifygate.model import Construct, PolicyOrigin, PolicyState
+from verifygate.model import Advisory, BaselineUse, Construct, PolicyOrigin, PolicyState
 from verifygate.report.phrases import tally
 from verifygate.report.quantities import (
     amount,
@@ -50,10 +50,27 @@ def origin_words(origin: PolicyOrigin) -> str:
     return f"that of {at}; this change alters it ({number}), which is not in force before it is merged"
 
 
+def baseline_words(use: BaselineUse) -> str:
+    """How much the baseline file takes out of the verdict, and whether it is up to date."""
+    told = f"{counted(len(use.held), 'finding')} of this run in {use.file}, not blocking; it has"
+    told += f" {counted(use.entries, 'entry', 'entries')}"
+    stale = len(use.stale)
+    return f"{told}, {stale} stale: `verifygate baseline prune` takes them out" if stale else told
+
+
+def advisory_words(advisory: Advisory) -> str:
+    """What the exit code says up to a day, and after it."""
+    if advisory.in_force:
+        return f"advisory until {advisory.until}: a BLOCK ends with exit code 0, and blocks from the day after"
+    return f"advisory mode ended on {advisory.until}: a BLOCK blocks"
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
+        "advisory_words": advisory_words,
         "amount": amount,
         "asked": lambda mutants, witness: sum(witness in mutant.asked for mutant in mutants),
+        "baseline_words": baseline_words,
         "counted": counted,
         "interval": interval,
         "join_words": " ".join,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from verifygate.base.counts import counted
 from verifygate.model import Outcome, Report, StageResult, StaticDetails, Verdict
 from verifygate.report.escape import LONG, plain
-from verifygate.report.filters import origin_words
+from verifygate.report.filters import advisory_words, baseline_words, origin_words
 from verifygate.report.phrases import tally
 from verifygate.report.quantities import points
 from verifygate.report.view import View
@@ -16,6 +16,8 @@ MOST_REASONS = 5
 def summary(report: Report, folder: str) -> str:
     """The end of a run as a few lines of plain text."""
     lines = [f"{report.verdict}  {points(report.score)}/100  {plain(report.project)}"]
+    if report.advisory:
+        lines.append(f"  advisory      {advisory_words(report.advisory)}")
     for reason in report.reasons[:MOST_REASONS]:
         where = f"{plain(reason.path)}:{reason.line}: " if reason.path else ""
         lines.append(f"  {where}{plain(reason.text, LONG)}")
@@ -38,6 +40,12 @@ def summary(report: Report, folder: str) -> str:
         ]
         if (more := len(report.policy_origin.differences) - MOST_REASONS) > 0:
             lines.append(f"    and {more} more")
+    if report.baseline:
+        lines.append(f"  baseline      {plain(baseline_words(report.baseline), LONG)}")
+    suppressed = report.changes.suppressed if report.changes else ()
+    lines += [f"  suppressed    by this change: {plain(each, LONG)}" for each in suppressed[:MOST_REASONS]]
+    if (more := len(suppressed) - MOST_REASONS) > 0:
+        lines.append(f"    and {more} more")
     lines.append(f"Reports: {folder}/gate.md")
     return "\n".join(lines)
 

@@ -197,7 +197,7 @@ class View:
     def recommended(self, stage: StageResult | None) -> list[Check]:
         """The checks that leave something to do and do not block."""
         wanting = (c for c in (stage.checks if stage else ()) if c.status not in (Status.PASS, Status.NOT_APPLICABLE))
-        return [check for check in wanting if not check.required or self.waiver(check)]
+        return [check for check in wanting if not check.required or check.inherited or self.waiver(check)]
 
     # --- measurements
 

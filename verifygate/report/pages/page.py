@@ -70,7 +70,11 @@ class Page(View):
     def answer(self, check: Check) -> Markup:
         """The status of a check, with the waiver that covers it."""
         waiver = self.waiver(check)
-        note = f", waived until {waiver.expires}" if waiver else "" if check.required else ", not required"
+        note = "" if check.required else ", not required"
+        if waiver:
+            note = f", waived until {waiver.expires}"
+        elif check.inherited:
+            note = ", so before this change"
         return self.status(check.status) + note
 
     def proof(self, evidence: Sequence[Evidence]) -> Markup:

@@ -1,0 +1,1 @@
+"""What a change brings: what stood where it began, and what of it moved since."""

@@ -1,0 +1,49 @@
+"""What today's static rules find in the files of an earlier commit, also where code was renamed or moved since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from verifygate.base.records import record
+from verifygate.change.moved_code import stood_elsewhere
+from verifygate.model import Finding
+from verifygate.sources import git
+from verifygate.sources.tree import Sources
+
+if TYPE_CHECKING:
+    from verifygate.config.rule_selection import RuleSelection
+    from verifygate.config.settings import StaticSettings
+    from verifygate.static.engine import AnalysisResult
+
+
+@record
+class BaseFindings:
+    """The audited files of a commit, and what the rules find in them."""
+
+    commit: str
+    sources: Sources
+    renamed: Mapping[str, str]
+    """Old path -> new path."""
+    analysed: AnalysisResult
+
+    @classmethod
+    def at(
+        cls, root: Path, commit: str, is_audited: Callable[[str], bool], selection: StaticSettings | RuleSelection
+    ) -> BaseFindings:
+        """Read and analyse those files of a commit. Raises UsageError as the analysis of today's files does."""
+        from verifygate.static.engine import analyse
+
+        files = [each for each in git.files_at(root, commit) if is_audited(each.path)]
+        beside = [each for each in git.configuration_at(root, commit) if is_audited(each.path)]
+        sources, renamed = Sources(files, configuration=beside), git.renames(root, commit)
+        return cls(commit, sources, renamed, analyse(sources, selection, known_as=renamed))
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        return frozenset(each for finding in self.analysed.findings for each in finding.fingerprints)
+
+    def moved(self, found: Iterable[Finding], now: Sources) -> dict[str, str]:
+        """Findings whose code was moved since: fingerprint today -> fingerprint at the commit."""
+        return stood_elsewhere(list(found), now, self.analysed.findings, self.sources, self.fingerprints)

@@ -1,0 +1,155 @@
+"""What `check` reads: the named files and folders, and around a named file the project that it belongs to.
+
+A rule follows a value into other files, and a file says little of who calls it. So where a file is named, its whole
+project is analysed, and what concerns the file is reported: the same as of a check of the project. The project is the
+folder of the configuration, or else the nearest folder above the file that has a build file or a repository.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+from verifygate.base.errors import UsageError
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
+
+MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+"""What the root folder of a project holds."""
+HERE = (".",)
+
+
+class Asked(NamedTuple):
+    """The files to analyse, and what of them the answer is about."""
+
+    sources: Sources
+    root: Path
+    """What the paths of the sources are relative to."""
+    scope: tuple[str, ...] | None = None
+    """Files and folders, relative to the root, to report on; None for all that was read."""
+    audited: tuple[str, ...] = HERE
+    """Files and folders, relative to the root, that were read."""
+    exclude: tuple[str, ...] = ()
+    as_typed: Callable[[str], str] | None = None
+    """From a path of the sources to what a person would type; None where these are the same."""
+    left_out: int = 0
+    """Named files that `[project] exclude` matches."""
+
+    def is_asked(self, path: str) -> bool:
+        """Whether the answer is about this file."""
+        return self.scope is None or _is_below(path, self.scope)
+
+    def is_audited(self, path: str) -> bool:
+        """Whether a file of an earlier revision would have been read."""
+        return _is_below(path, self.audited) and not _is_excluded(path, self.exclude)
+
+
+def read_asked(
+    paths: tuple[str, ...],
+    start: Path,
+    exclude: tuple[str, ...],
+    configured: Path | None,
+    sources: tuple[str, ...],
+    *,
+    rooted: bool,
+    text: tuple[str, bytes] | None = None,
+) -> Asked:
+    """Read what is asked for. `configured` is the folder of the configuration, `sources` are those it names.
+
+    With `rooted`, paths are relative to the project's root whatever is named. `text` is a file that is being edited,
+    and its bytes. Raises UsageError.
+    """
+    named = (text[0],) if text is not None else paths or HERE
+    if text is None and not rooted and not any((start / each).is_file() for each in named):
+        return Asked(named_sources(paths, exclude), start, exclude=exclude)
+    places = [_placed(start, each) for each in named]
+    root = _project_of(places, configured)
+    if root is None:
+        if text is None:
+            return Asked(named_sources(paths, exclude), start, exclude=exclude)
+        root = places[0].parent
+        sources = ()
+    for each, place in zip(named, places, strict=True):
+        if text is None and not place.exists():
+            raise UsageError("no such file or folder", where=each, remedy="give a path that exists")
+    scope = tuple(place.relative_to(root).as_posix() for place in places)
+    around = (sources or HERE) if text is not None or any(place.is_file() for place in places) else ()
+    wanted = (*around, *scope) if text is None else around
+    read = read_sources(root, wanted, exclude, confined=False)
+    if text is not None:
+        read = _with_text(read, SourceFile(scope[0], text[1]))
+    asked = Asked(
+        read,
+        root,
+        scope,
+        wanted or scope,
+        exclude,
+        None if root == start and not any(Path(each).is_absolute() for each in named) else _typist(root, start, named),
+        sum(_is_excluded(each, exclude) for each in scope),
+    )
+    if not asked.left_out and not any(asked.is_asked(path) for path in _paths(read)):
+        raise nothing_found(named, exclude)
+    return asked
+
+
+def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
+    """The Python files that the user named, or all here. Raises UsageError where there is none."""
+    named = paths or HERE
+    sources = read_sources(Path.cwd(), named, exclude, confined=False)
+    if not sources.files and not sources.unreadable:
+        raise nothing_found(named, exclude)
+    return sources
+
+
+def nothing_found(named: Iterable[str], exclude: tuple[str, ...]) -> UsageError:
+    """The error of a check that has nothing to look at."""
+    besides = f", or one that `[project] exclude` ({', '.join(exclude)}) does not match" if exclude else ""
+    return UsageError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
+
+
+def _paths(sources: Sources) -> Iterable[str]:
+    yield from (file.path for file in sources)
+    yield from (path for path, _ in sources.unreadable)
+
+
+def _with_text(sources: Sources, edited: SourceFile) -> Sources:
+    """The sources with another text of one file, or with that file in addition."""
+    others = [file for file in sources if file.path != edited.path]
+    return Sources([*others, edited], sources.unreadable, sources.configuration)
+
+
+def _placed(start: Path, path: str) -> Path:
+    """Where a named file lies; that it is a link itself does not matter, that its folder is one does."""
+    place = Path(os.path.normpath(start / path))
+    return place.parent.resolve() / place.name if place.name else place
+
+
+def _project_of(places: list[Path], configured: Path | None) -> Path | None:
+    """The root of the one project that all these belong to; None where there is none, or several."""
+    if configured is not None and all(place.is_relative_to(configured) for place in places):
+        return configured
+    roots = {_marked(place) for place in places}
+    return roots.pop() if len(roots) == 1 else None
+
+
+def _marked(place: Path) -> Path | None:
+    above = (place, *place.parents) if place.is_dir() else place.parents
+    return next((folder for folder in above if any((folder / name).exists() for name in MARKERS)), None)
+
+
+def _typist(root: Path, start: Path, named: Iterable[str]) -> Callable[[str], str]:
+    if any(Path(each).is_absolute() for each in named):
+        return lambda path: (root / path).as_posix()
+    return lambda path: Path(os.path.relpath(root / path, start)).as_posix()
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(each in (".", path) or path.startswith(f"{each}/") for each in folders)
+
+
+def _is_excluded(path: str, exclude: Iterable[str]) -> bool:
+    return any(fnmatch(path, pattern) for pattern in exclude)
