@@ -157,6 +157,7 @@ def _finding_reason(stage: StageResult, finding: Finding, inherited: Collection[
         path=at.path,
         line=at.line,
         action=finding.remedy or f"see `verifygate explain {finding.rule}`",
+        finding=finding.fingerprint,
     )
     where = f"{finding.path}:{finding.line}:{finding.column}"
     return _Ranked((_RANK["finding"], *finding.order), f"{finding.rule} {where} {finding.fingerprint}", reason)

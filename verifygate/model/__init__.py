@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from verifygate.model.finding import Applicability as Applicability
     from verifygate.model.finding import Certainty as Certainty
     from verifygate.model.finding import Detail as Detail
+    from verifygate.model.finding import Edit as Edit
     from verifygate.model.finding import Finding as Finding
     from verifygate.model.finding import PathStep as PathStep
     from verifygate.model.finding import Place as Place
@@ -106,7 +107,7 @@ _NAMES = {
     "check_report": "SCHEMA_VERSION",
     "contradiction": "Contradiction",
     "execution_details": "EmulatedTest ExecutionDetails FunctionCoverage NotEmulated TestOutcome TestWarning",
-    "finding": "Applicability Certainty Detail Finding PathStep Place Severity Witness",
+    "finding": "Applicability Certainty Detail Edit Finding PathStep Place Severity Witness",
     "links": "Coverage Link LinkState MarkProblem",
     "measurement": "Arm Measurement",
     "mutation": "Mutant MutationReport Sighting",

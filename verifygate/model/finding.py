@@ -87,6 +87,20 @@ class Place:
 
 
 @record(kw_only=True, guarded=True)
+class Edit:
+    """Lines of a file, and what a proven fix puts in their place."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    path: str
+    line: int
+    end_line: int
+    """The last line that is replaced: at least one is, so that every reader can show it as a suggestion."""
+    text: str
+    """The new lines, each with its line end."""
+
+
+@record(kw_only=True, guarded=True)
 class Finding:
     """One violation of one rule. The fingerprint holds no line number, so it survives edits elsewhere in the file."""
 
@@ -106,6 +120,8 @@ class Finding:
     message: str
     fingerprint: str
     fix: Applicability | None = None
+    edits: tuple[Edit, ...] = ()
+    """A safe fix that was proven: applied by itself and scanned again. Empty where nobody asked, or it did not hold."""
     remedy: str = ""
     """What to write instead, in one sentence."""
     steps: tuple[PathStep, ...] = ()
@@ -178,6 +194,7 @@ class Finding:
             snippet=first.text,
             fingerprint=first.fingerprint,
             symbol="",
+            edits=(),
             steps=(),
             places=tuple(others),
         )

@@ -67,6 +67,8 @@ def cap(text: str, limit: int) -> str:
 
 def _visible(text: str, keep: str) -> str:
     """NFC, without control, format (bidirectional, zero width), surrogate and private characters."""
+    if text.isascii() and text.isprintable():
+        return text
     kept = (character for character in text if character in keep or _shows(character))
     return unicodedata.normalize("NFC", "".join(kept))
 
@@ -119,13 +121,17 @@ def md_link(path: str, line: int | None, prefix: str) -> str:
 
 
 def link_target(path: str, line: int | None, prefix: str) -> str:
-    """The relative address of a line of a file in the project; empty for a path that leaves the project."""
+    """The address of a line of a file in the project; empty for a path that leaves the project.
+
+    `prefix` is the way to the project's root, or its address on the web: with any other scheme there is no link.
+    """
     pure = PurePosixPath(path)
-    if not path or len(path) > LONG or pure.is_absolute() or ".." in pure.parts:
+    foreign = ":" in prefix and not prefix.startswith(("https://", "http://"))
+    if not path or len(path) > LONG or pure.is_absolute() or ".." in pure.parts or foreign:
         return ""
     from urllib.parse import quote  # not at the top, nor html: what a terminal is shown needs neither
 
-    address = prefix + quote(path, safe="/", errors="replace")
+    address = quote(prefix, safe="/:%", errors="replace") + quote(path, safe="/", errors="replace")
     return f"{address}#L{line}" if line else address
 
 

@@ -73,6 +73,12 @@ class View:
         stage = self.stage("performance")
         return stage.details if stage and isinstance(stage.details, PerformanceDetails) else PerformanceDetails()
 
+    # --- reasons
+
+    def reasons_of(self, stage: str) -> list[Reason]:
+        """What of one stage blocks."""
+        return [reason for reason in self.report.reasons if reason.stage == stage]
+
     # --- the precision contract
 
     @cached_property

@@ -86,13 +86,10 @@ class Page(View):
         )
         return Markup("<br>".join(shown) or "none")  # noqa: S704
 
-    def reasons_of(self, stage: StageResult | None) -> list[Reason]:
-        return [reason for reason in self.report.reasons if stage and reason.stage == stage.stage]
-
     def required_actions(self, stage: StageResult | None = None) -> list[Action]:
         """What has to be done before a PASS (of one stage, or of all), each thing once, in the order of the reasons."""
         by_text: dict[str, list[Reason]] = {}
-        for reason in self.reasons_of(stage) if stage else self.report.reasons:
+        for reason in self.reasons_of(stage.stage) if stage else self.report.reasons:
             by_text.setdefault(reason.action or reason.text, []).append(reason)
         return [Action(reasons[0], text, len(reasons) - 1) for text, reasons in by_text.items()]
 
