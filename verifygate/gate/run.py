@@ -18,6 +18,7 @@ from verifygate.baseline_file import Entry
 from verifygate.baseline_file import read as read_baseline
 from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
+from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.baseline_upkeep import stale_among
 from verifygate.gate.mutation_campaign import mutate
@@ -114,6 +115,7 @@ def run(
     judgement = judge(
         merged.stages, settings.verdict, settings.waivers, settings.today, inherited | held, merged.contradictions
     )
+    found = [finding for stage in judgement.stages for finding in stage.findings]
     report = Report(
         project=settings.name,
         task=settings.project.task,
@@ -126,6 +128,8 @@ def run(
         waivers=judgement.waivers,
         contradictions=merged.contradictions,
         changes=base.changes(judgement.stages, inherited, moved) if base is not None else None,
+        impacts=impacts_of(found),
+        backgrounds=backgrounds_of(found, sources),
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
         baseline=_use_of(agreed, judgement.stages, settings) if settings.verdict.baseline else None,

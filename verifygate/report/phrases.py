@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from verifygate.base.counts import counted
 from verifygate.model import Applicability, Finding, Severity
@@ -49,3 +49,9 @@ def _fixable(findings: Sequence[Finding]) -> list[str]:
         more = f", {unsafe} more with `--unsafe`" if unsafe else ""
         return [f"{safe} fixable with `verifygate fix`{more}"]
     return [f"{unsafe} fixable with `verifygate fix --unsafe`"] if unsafe else []
+
+
+def words(values: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *most, last = list(values) or ["none"]
+    return f"{', '.join(most)} and {last}" if most else last

@@ -15,7 +15,8 @@ MOST_REASONS = 5
 
 def summary(report: Report, folder: str) -> str:
     """The end of a run as a few lines of plain text."""
-    lines = [f"{report.verdict}  {points(report.score)}/100  {plain(report.project)}"]
+    score = "not scored" if report.score is None else f"{points(report.score)}/100"
+    lines = [f"{View(report).verdict_in_words}  {score}  {plain(report.project)}"]
     if report.advisory:
         lines.append(f"  advisory      {advisory_words(report.advisory)}")
     for reason in report.reasons[:MOST_REASONS]:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from verifygate.base.counts import counted
 from verifygate.model import (
+    Background,
     Certainty,
     Check,
     ExecutionDetails,
@@ -30,7 +31,8 @@ from verifygate.model import (
     WaiverState,
 )
 from verifygate.report.contract import ContractInWords
-from verifygate.report.quantities import reading
+from verifygate.report.phrases import words
+from verifygate.report.quantities import points, reading
 from verifygate.stage_registry import STAGES
 
 
@@ -47,6 +49,27 @@ class View:
 
     def __init__(self, report: Report) -> None:
         self.report = report
+
+    # --- verdict
+
+    @cached_property
+    def scope(self) -> str:
+        """What a verdict is about, where that is not every stage: `static only`, `execution and static only`."""
+        ran = [stage.stage for stage in self.report.stages if stage.outcome is Outcome.COMPLETED]
+        if not ran or len(ran) == len(STAGES):
+            return ""
+        return f"{words(ran)} only"
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict; a PASS with what it is about: `PASS (static only)`."""
+        told = self.report.verdict.value
+        return f"{told} ({self.scope})" if self.scope and self.report.verdict is Verdict.PASS else told
+
+    @property
+    def scored(self) -> str:
+        """`score 91.07 of 100.00`, or that there is none."""
+        return "not scored" if self.report.score is None else f"score {points(self.report.score)} of 100.00"
 
     # --- stages
 
@@ -94,6 +117,32 @@ class View:
         every = sorted((f for stage in self.report.stages for f in stage.findings), key=lambda f: f.order)
         first = {(f.rule, f.path, f.line, f.column, f.fingerprint): f for f in reversed(every)}
         return tuple(sorted(first.values(), key=lambda f: f.order))
+
+    def impact(self, rule: str) -> str:
+        """What the violation of this rule does to a training, in one sentence; empty where its rule does not say."""
+        return next((each.text for each in self.report.impacts if each.rule == rule), "")
+
+    @cached_property
+    def _backgrounds(self) -> dict[str, Background]:
+        return {each.fingerprint: each for each in self.report.backgrounds}
+
+    def background(self, finding: Finding) -> Background:
+        """The code around a finding, and its fix; empty where the report does not hold them."""
+        return self._backgrounds.get(finding.fingerprint) or Background(fingerprint=finding.fingerprint)
+
+    @cached_property
+    def _by_fingerprint(self) -> dict[str, Finding]:
+        return {each: finding for finding in self.findings for each in finding.fingerprints}
+
+    def finding_of(self, reason: Reason) -> Finding | None:
+        """The finding that a reason is about."""
+        return self._by_fingerprint.get(reason.finding) if reason.finding else None
+
+    @cached_property
+    def beside(self) -> tuple[Finding, ...]:
+        """The findings that do not block."""
+        blocking = {id(finding) for reason in self.report.reasons if (finding := self.finding_of(reason))}
+        return tuple(finding for finding in self.findings if id(finding) not in blocking)
 
     @property
     def grave(self) -> list[Finding]:
@@ -182,7 +231,7 @@ class View:
     def without_amp(self) -> str:
         """That there was no AMP code to audit, where the source stage found none: the wrong folder passes as well."""
         stage = self.stage("static")
-        if stage is None or stage.outcome is not Outcome.COMPLETED or self.static.constructs:
+        if stage is None or stage.outcome is Outcome.ERRORED or self.static.constructs:
             return ""
         files = counted(self.static.files_checked, "file")
         return f"no AMP code was found in {files}: are these the sources that train?"
