@@ -9,7 +9,7 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.model import Advisory, BaselineUse, Construct, PolicyOrigin, PolicyState
-from verifygate.report.phrases import tally, words
+from verifygate.report.phrases import listing, tally, words
 from verifygate.report.quantities import (
     amount,
     interval,
@@ -70,6 +70,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "join_words": " ".join,
         "joined": lambda values: ", ".join(f"{value:,}" for value in values),
         "kinds": kinds,
+        "listing": listing,
         "mermaid": lambda trees: as_mermaid(("expected", trees.expected), ("actual", trees.actual)),
         "number": number,
         "noticed_by": lambda mutants, witness: sum(mutant.noticed_by(witness) for mutant in mutants),
