@@ -10,6 +10,7 @@ from verifygate.config.settings import VerdictSettings
 from verifygate.model import (
     Anatomy,
     Arm,
+    Background,
     Calculation,
     Certainty,
     Check,
@@ -21,12 +22,14 @@ from verifygate.model import (
     Detail,
     Evidence,
     EvidenceClass,
+    Excerpt,
     ExecutionDetails,
     Finding,
     FunctionCoverage,
     Growth,
     HazardAnswer,
     HostWait,
+    Impact,
     Measurement,
     MemoryPart,
     NotAnalysed,
@@ -114,6 +117,30 @@ RECREATED = Finding(
     certainty=Certainty.LIKELY,
     message="a GradScaler is built inside the epoch loop | <b>its scale is lost</b> @team see https://evil.example",
     fingerprint="9900aabbccddeeff",
+)
+
+
+IMPACT = "Every step is clipped to `max_norm / scale`, 65,536 times too short."
+BACKGROUND = Background(
+    fingerprint=CLIP.fingerprint,
+    excerpts=(
+        Excerpt(
+            path="demo/train_step.py",
+            line=86,
+            lines=(
+                "    scaler.scale(loss).backward()",
+                "",
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+                "    scaler.unscale_(optimizer)",
+                "    scaler.step(optimizer)  # ```",
+            ),
+            marked=(88,),
+        ),
+        Excerpt(path="demo/loop.py", line=12, lines=("def fit(trainer):", "    trainer.train_step()"), marked=(13,)),
+    ),
+    diff="--- a/demo/train_step.py\n+++ b/demo/train_step.py\n@@ -88,2 +88,2 @@\n"
+    "+    scaler.unscale_(optimizer)\n     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+    "-    scaler.unscale_(optimizer)\n",
 )
 
 
@@ -499,6 +526,8 @@ def report(stages: tuple[StageResult, ...] | None = None, waivers: tuple[Waiver,
                 line=CLIP.line,
             ),
         ),
+        impacts=(Impact(rule="AMP201", text=IMPACT),),
+        backgrounds=(BACKGROUND,),
         policy=(
             PolicySetting(key="verdict.block", value="critical", default="critical, high"),
             PolicySetting(key="static.select", value="all rules", default="all rules"),

@@ -47,14 +47,14 @@ def _decided(view: View) -> str:
     others = len(view.report.reasons) - len(blocking)
     parts = [f"{counted(len(blocking), 'finding')} ({tally(blocking)})"] if blocking else []
     parts += [counted(others, "other reason" if blocking else "reason")] if others else []
-    return f"Do not merge: {words(parts)} block it, of {looked}."
+    return f"Do not merge: {words(parts)} block it; looked at: {looked}."
 
 
 def _looked(stage: StageResult) -> str:
-    """`static (56 of 57 checks pass)`."""
+    """`static (PASS for 56 of 57 checks)`."""
     counting = [check for check in stage.checks if check.status is not Status.NOT_APPLICABLE]
     passed = sum(check.status is Status.PASS for check in counting)
-    return f"{stage.stage} ({passed} of {counted(len(counting), 'check')} pass)"
+    return f"{stage.stage} (PASS for {passed} of {counted(len(counting), 'check')})"
 
 
 def _worst(view: View) -> str:
@@ -82,7 +82,9 @@ def _unknown(view: View) -> str:
     parts = []
     if view.left_open:
         some = f", {waived} of them waived" if waived else ""
-        parts.append(f"{counted(len(view.left_open), 'check')}{some}")
+        first = view.left_open[0].check
+        told = f", the first `{first.id}`: {view.actual(first)}"
+        parts.append(f"{counted(len(view.left_open), 'check')}{some}{told}")
     if view.not_run:
         parts.append(f"{words(stage.stage for stage in view.not_run)}, which did not run")
     if view.not_asked:

@@ -38,9 +38,9 @@ def render(report: Report, prefix: str = "../../") -> dict[str, str]:
     pages |= {f"{name}.md": loaded(entry.page)(report, prefix, name) for name, entry in by_weight().items()}
     if report.mutation is not None:
         pages["mutation.md"] = Page(report, prefix)
-    drawn = Pictures.of(gate.stage("performance"))
-    texts = {name: filled(f"{name}.j2", page=page, report=report, pictures=drawn) for name, page in pages.items()}
-    return texts | {picture.file: picture.svg for picture in drawn.found}
+    drawn = {name: Pictures.of(page.stage(name.partition(".")[0])) for name, page in pages.items()}
+    texts = {name: filled(f"{name}.j2", page=page, report=report, pictures=drawn[name]) for name, page in pages.items()}
+    return texts | {picture.file: picture.svg for each in drawn.values() for picture in each.found}
 
 
 def filled(template: str, **values: object) -> str:

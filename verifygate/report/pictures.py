@@ -1,4 +1,4 @@
-"""Pictures of a performance stage as SVG: pure functions of the report, the same bytes for the same report.
+"""Pictures of a stage as SVG: pure functions of the report, the same bytes for the same report.
 
 matplotlib draws them (extra `performance`). Text becomes paths, so that no font of a reader's machine is asked for; ids
 come from a fixed salt; there is no date. The colours are Okabe and Ito's, told apart with any colour vision; shapes,
@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from verifygate.model import Arm, Curve, PerformanceDetails, Profile, StageResult
+from verifygate.model import Arm, Curve, ExecutionDetails, PerformanceDetails, Profile, StageResult
+from verifygate.report import timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MISSING = "the pictures need matplotlib: `pip install 'verifygate[performance]'`"
-FILES = ("step-time.svg", "training.svg", "loss-scale.svg", "memory.svg")
+FILES = ("step-time.svg", "training.svg", "loss-scale.svg", "memory.svg", timeline.FILE)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
@@ -109,6 +110,8 @@ def _svg(draw: Callable[[Figure], None]) -> str:
 
 
 def _wanted(stage: StageResult) -> list[tuple[str, str, str, Callable[[Figure], None]]]:
+    if isinstance(stage.details, ExecutionDetails):
+        return _of_execution(stage.details)
     details = stage.details if isinstance(stage.details, PerformanceDetails) else PerformanceDetails()
     found: list[tuple[str, str, str, Callable[[Figure], None]]] = []
     if times := _step_times(stage):
@@ -129,6 +132,13 @@ def _wanted(stage: StageResult) -> list[tuple[str, str, str, Callable[[Figure], 
         alt = f"What is alive at the peak of a step. {peaks}"
         found.append((FILES[3], "Memory at the peak of a step", alt, lambda f: _anatomy(f, profiles)))
     return found
+
+
+def _of_execution(details: ExecutionDetails) -> list[tuple[str, str, str, Callable[[Figure], None]]]:
+    trace = details.trace
+    if trace is None or not (timeline.orders_of(trace) or timeline.scales_of(trace)):
+        return []
+    return [(timeline.FILE, timeline.TITLE, timeline.in_words(trace), lambda figure: timeline.draw(figure, trace))]
 
 
 def _step_times(stage: StageResult) -> list[Arm]:
