@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from verifygate.base.counts import counted
 from verifygate.model import (
@@ -42,6 +43,16 @@ class Asked:
 
     stage: str
     check: Check
+
+
+class Checks(NamedTuple):
+    """The checks of a stage, as its page tells them."""
+
+    open: list[Check]
+    """Each with its row: those that are required first."""
+    passed: list[Check]
+    idle: list[Check]
+    """With nothing to look at."""
 
 
 class View:
@@ -163,6 +174,10 @@ class View:
         groups = ((severity, [f for f in found if f.severity is severity]) for severity in Severity)
         return [(severity, group) for severity, group in groups if group]
 
+    def after(self, findings: Iterable[Finding], most: int) -> list[Finding]:
+        """What `by_severity` leaves out: all but the worst `most`."""
+        return sorted(findings, key=lambda f: f.order)[most:]
+
     def count_of(self, findings: Iterable[Finding], severity: str) -> int:
         return sum(1 for finding in findings if finding.severity == severity)
 
@@ -170,6 +185,11 @@ class View:
         return self.count_of(stage.findings, severity)
 
     # --- requirements
+
+    @property
+    def requirements_by_need(self) -> list[RequirementResult]:
+        """Those that are not verified first."""
+        return sorted(self.requirements.requirements, key=lambda each: each.status is Status.PASS)
 
     def events(self, requirement: RequirementResult) -> list[str]:
         """What recorded runs did in the code that the requirement is linked to: `clip train.py:88`."""
@@ -188,6 +208,14 @@ class View:
     @cached_property
     def checks(self) -> tuple[Asked, ...]:
         return tuple(Asked(stage.stage, check) for stage in self.report.stages for check in stage.checks)
+
+    def checks_of(self, stage: StageResult | None, told: Collection[str] = ()) -> Checks:
+        """The checks of a stage but for those that the page tells elsewhere."""
+        every = [check for check in (stage.checks if stage else ()) if check.id not in told]
+        passed = [check for check in every if check.status is Status.PASS]
+        idle = [check for check in every if check.status is Status.NOT_APPLICABLE]
+        wanting = [check for check in every if check not in passed and check not in idle]
+        return Checks(sorted(wanting, key=lambda check: not check.required), passed, idle)
 
     @property
     def not_measured(self) -> list[Asked]:
@@ -248,6 +276,11 @@ class View:
         wanting = [asked for asked in every if asked.check.id not in found]
         rank = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED)
         return sorted(wanting, key=lambda asked: (not asked.check.required, rank.index(asked.check.status)))
+
+    @property
+    def is_anything_open(self) -> bool:
+        """Whether there is something that this report does not show."""
+        return bool(self.left_open or self.not_run or self.not_asked)
 
     def recommended(self, stage: StageResult | None) -> list[Check]:
         """The checks that leave something to do and do not block."""

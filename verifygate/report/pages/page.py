@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
@@ -24,16 +23,6 @@ from verifygate.report.view import View
 from verifygate.stage_registry import STAGES
 
 _QUIET = (Status.PASS, Verdict.PASS, Status.NOT_APPLICABLE)
-
-
-class Checks(NamedTuple):
-    """The checks of a stage, as its page tells them."""
-
-    open: list[Check]
-    """Each with its row: those that are required first."""
-    passed: list[Check]
-    idle: list[Check]
-    """With nothing to look at."""
 
 
 def evidence_id(finding: Finding) -> str:
@@ -86,14 +75,6 @@ class Page(View):
             for e in evidence
         )
         return Markup("<br>".join(shown) or "none")  # noqa: S704
-
-    def checks_of(self, stage: StageResult | None, told: Collection[str] = ()) -> Checks:
-        """The checks of a stage but for those that the page tells elsewhere."""
-        every = [check for check in (stage.checks if stage else ()) if check.id not in told]
-        passed = [check for check in every if check.status is Status.PASS]
-        idle = [check for check in every if check.status is Status.NOT_APPLICABLE]
-        wanting = [check for check in every if check not in passed and check not in idle]
-        return Checks(sorted(wanting, key=lambda check: not check.required), passed, idle)
 
     def short_ids(self, checks: Sequence[Check]) -> Markup:
         """Their ids without the stage, which the page is about."""
