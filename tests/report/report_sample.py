@@ -36,6 +36,7 @@ from verifygate.model import (
     NotFollowed,
     OperatorTime,
     Outcome,
+    OwnEvents,
     PathStep,
     PerformanceDetails,
     PolicySetting,
@@ -47,13 +48,16 @@ from verifygate.model import (
     RequirementResult,
     RequirementsDetails,
     Run,
+    ScaleChange,
     Severity,
     StageResult,
     StaticDetails,
     Status,
+    StepOrder,
     Suppression,
     TestOutcome,
     TestWarning,
+    TraceSummary,
     Waiver,
 )
 from verifygate.model.check_report import CheckReport
@@ -239,6 +243,30 @@ def execution() -> StageResult:
                     line=4,
                     end_line=20,
                     tests=("tests/test_amp.py::test_policy[0]",),
+                ),
+            ),
+            trace=TraceSummary(
+                events=60,
+                counts=(("autocast", 10), ("update", 10)),
+                devices=("cuda float16",),
+                steps=10,
+                skipped=2,
+                scale_min=16384.0,
+                scale_max=65536.0,
+                scale_last=16384.0,
+                scales=tuple(
+                    ScaleChange(scaler=1, step=step, scale=scale)
+                    for step, scale in ((0, 65536.0), (1, 32768.0), (2, 16384.0))
+                ),
+                own=OwnEvents(
+                    orders=(
+                        StepOrder(
+                            events=("autocast", "scale", "backward", "clip", "unscale", "step", "update"),
+                            times=10,
+                            path="demo/train_step.py",
+                            line=90,
+                        ),
+                    )
                 ),
             ),
             output_tail="::error::fake\n```\n# forged heading\n\x1b[32m100 passed\x1b[0m\n",

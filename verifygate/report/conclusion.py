@@ -99,10 +99,13 @@ def recommendations(view: View) -> list[Recommendation]:
     """Each thing to do once, the most urgent first."""
     grave = [finding for finding in view.beside if finding.severity in (Severity.CRITICAL, Severity.HIGH)]
     rest = [finding for finding in view.beside if finding not in grave and not finding.is_note]
+    unknown = [asked for asked in view.left_open if asked.check.status is Status.NOT_MEASURED]
+    lacking = [asked for asked in view.left_open if asked not in unknown]
     return [
         *_blocking(view),
         *_of_findings(SOON, grave),
-        *_of_checks(FOR_THE_EVIDENCE, view.left_open),
+        *_of_checks(SOON, lacking),
+        *_of_checks(FOR_THE_EVIDENCE, unknown),
         *_of_findings(WHEN_THERE_IS_TIME, rest),
     ]
 

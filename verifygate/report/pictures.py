@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from verifygate.model import Arm, Curve, ExecutionDetails, PerformanceDetails, Profile, StageResult
 from verifygate.report import timeline
+from verifygate.report.timeline import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,11 +151,6 @@ def _step_times(stage: StageResult) -> list[Arm]:
     return []
 
 
-def _shown(name: str) -> str:
-    """A name as a font can show it; one that begins with an underscore would be left out of a legend."""
-    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in name[:24]).lstrip("_")
-
-
 def _strips(figure: Figure, arms: Sequence[Arm]) -> None:
     """One dot a step, in the order in which they were taken from top to bottom, and the median with its interval."""
     axes = figure.subplots()
@@ -165,7 +161,7 @@ def _strips(figure: Figure, arms: Sequence[Arm]) -> None:
         low, high = median_interval(samples)
         axes.plot([low, high], [row + 0.4, row + 0.4], color="black", linewidth=2, solid_capstyle="butt")
         axes.plot([median(samples)], [row + 0.4], "|", color="black", markersize=9, markeredgewidth=2)
-    axes.set_yticks(range(len(arms)), [_shown(arm.name) for arm in arms])
+    axes.set_yticks(range(len(arms)), [shown(arm.name) for arm in arms])
     axes.set_ylim(len(arms) - 0.4, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel("milliseconds a step (below each strip: median and its 95 % interval)")
@@ -184,7 +180,7 @@ def _training(figure: Figure, curves: Sequence[Curve]) -> None:
         for index, curve in enumerate(curves):
             points = getattr(curve, name)
             marker = MARKERS[index % 4] if len(points) < 12 else ""
-            _line(axes, [p.step for p in points], [p.value for p in points], _shown(curve.arm), index, marker)
+            _line(axes, [p.step for p in points], [p.value for p in points], shown(curve.arm), index, marker)
         axes.set_xlabel("optimizer steps")
         axes.set_ylabel("mean score" if name == "accuracy" else name)
         axes.set_xlim(left=0)
@@ -197,14 +193,12 @@ def _scales(figure: Figure, curves: Sequence[Curve]) -> None:
     axes = figure.subplots()
     for index, curve in enumerate(curves):
         steps, values = [p.step for p in curve.scale], [p.value for p in curve.scale]
-        _line(axes, steps, values, _shown(curve.arm), index, "", drawstyle="steps-post")
+        _line(axes, steps, values, shown(curve.arm), index, "", drawstyle="steps-post")
         if curve.skipped:
             after = [
                 next((p.value for p in reversed(curve.scale) if p.step <= step), values[0]) for step in curve.skipped
             ]
-            axes.plot(
-                curve.skipped, after, "x", color="black", markersize=7, label=f"{_shown(curve.arm)}: step skipped"
-            )
+            axes.plot(curve.skipped, after, "x", color="black", markersize=7, label=f"{shown(curve.arm)}: step skipped")
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("optimizer steps, with those that were skipped")
@@ -221,7 +215,7 @@ def _line(axes: Axes, steps: list[int], values: list[float], label: str, index: 
 
 def _anatomy(figure: Figure, profiles: Sequence[Profile]) -> None:
     axes = figure.subplots()
-    anatomies = [(_shown(profile.arm), profile.anatomy) for profile in profiles if profile.anatomy]
+    anatomies = [(shown(profile.arm), profile.anatomy) for profile in profiles if profile.anatomy]
     largest = max(anatomy.peak for _, anatomy in anatomies)
     size, unit = next((s, u) for s, u in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")) if largest >= s)
     kinds = [part.kind for part in anatomies[0][1].parts]

@@ -43,6 +43,11 @@ def skips_of(way: Sequence[ScaleChange]) -> list[ScaleChange]:
     return [now for before, now in pairwise(way) if now.scale < before.scale]
 
 
+def shown(name: str, most: int = 24) -> str:
+    """A name as a font can show it; one that begins with an underscore would be left out of a legend."""
+    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in name[:most]).lstrip("_")
+
+
 def in_words(trace: TraceSummary) -> str:
     """What the picture shows, for those who do not see it."""
     told = [f"{' then '.join(order.events)}: {counted(order.times, 'step')}" for order in orders_of(trace)]
@@ -72,14 +77,17 @@ def _draw_orders(axes: Axes, orders: Sequence[StepOrder], regions: str) -> None:
         for at, event in enumerate(order.events):
             colour = REGION if event == "autocast" else STEP if event in ("step", "optimizer-step") else OTHER
             axes.barh(row, 0.92, left=at, height=0.62, color=colour, edgecolor="#555555", linewidth=0.6)
-            axes.text(at + 0.46, row, SHORT.get(event, event), ha="center", va="center", fontsize=8, color="black")
+            axes.text(
+                at + 0.46, row, shown(SHORT.get(event, event), 15), ha="center", va="center", fontsize=8, color="black"
+            )
     axes.set_yticks(range(len(orders)), [counted(order.times, "step") for order in orders])
     axes.set_ylim(len(orders) - 0.5, -0.5)
     axes.set_xlim(0, max(width, 4))
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    axes.set_title(f"events of a step, from its first forward on; regions: {regions or 'none'}", fontsize=9, loc="left")
+    told = f"events of a step, from its first forward on; regions: {shown(regions, 60) or 'none'}"
+    axes.set_title(told, fontsize=9, loc="left")
 
 
 def _draw_scales(axes: Axes, ways: Sequence[Sequence[ScaleChange]]) -> None:
