@@ -86,6 +86,15 @@ def test_documentation_is_complete_and_its_examples_do_as_they_say(code: str):
     assert all(map(is_note, report(loaded.sections["Use instead"])))
 
 
+@pytest.mark.parametrize("code", sorted(load_rules()))
+def test_the_impact_is_one_short_sentence(code: str):
+    """Reports set it beside the finding: it says what happens to the training, and stands alone."""
+    impact = load_rules()[code].impact
+    assert re.fullmatch(r"[A-Z`].*\.", impact)
+    assert not re.search(r"\. [A-Z]", impact)
+    assert len(impact) <= 200
+
+
 def is_note(finding: Finding) -> bool:
     return finding.severity is Severity.INFO
 

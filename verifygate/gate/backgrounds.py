@@ -52,9 +52,13 @@ def _diff(edits: Sequence[Edit], sources: Sources) -> str:
 
 
 def _excerpts(finding: Finding, sources: Sources) -> Iterator[Excerpt]:
-    """Around the place; then around each call on the way to it, and each event in a file that a call leads to."""
+    """Around the place; then around each call on the way to it, and where that leads."""
     places = [(finding.path, finding.line)]
-    places += [(step.path, step.line) for step in finding.steps if step.path != finding.path or _is_call(step.text)]
+    within = True
+    for step in finding.steps:
+        if step.path != finding.path or _is_call(step.text) or not within:
+            places.append((step.path, step.line))
+        within = not _is_call(step.text)
     for path, first, last, marked in _joined(places)[:MOST_EXCERPTS]:
         lines = _lines(sources, path)[first - 1 : last]
         if lines:
