@@ -22,6 +22,8 @@ from report_sample import (
 
 from verifygate.model import (
     Check,
+    Evidence,
+    EvidenceClass,
     ExecutionDetails,
     Outcome,
     Report,
@@ -129,7 +131,7 @@ def test_first_screen_of_a_block() -> None:
     screen = render(report(), "md")["gate.md"].split("\n")[:20]
     text = "\n".join(screen)
     assert "## Verdict: **BLOCK**, score 25.50 of 100.00" in text
-    assert "Do not merge: 2 findings (1 critical, 1 high) and 3 other reasons block it; looked at: execution" in text
+    assert "Do not merge, because of 2 findings (1 critical, 1 high) and 3 other reasons; looked at: execution" in text
     assert f"The worst is AMP201 clip-before-unscale at `demo/train_step.py:88`: {IMPACT}" in text
     assert "Not shown: 2 checks, 1 of them waived, the first `performance.memory`:" in text
     assert "[demo/train_step.py:88](../../demo/train_step.py#L88)" in text
@@ -146,6 +148,22 @@ def test_each_is_told_once() -> None:
     beside = sections(page)["Findings that do not block"]
     assert "AMP301" in beside
     assert "AMP201" not in beside
+
+
+def test_a_check_that_fails_for_a_finding_is_told_with_it() -> None:
+    """The recorder's check cites the line of a finding: nothing more is open; one that cites anything else is."""
+    cited = Evidence(
+        id="E-1", kind=EvidenceClass.EXECUTED, summary="AMP201 in a run", path="demo/train_step.py", line=88
+    )
+    other = cited.model_copy(update={"line": 3})
+    checks = tuple(
+        Check(id=f"execution.{name}", title=name, status=Status.FAIL, required=False, actual="why", evidence=evidence)
+        for name, evidence in (("trace", (cited,)), ("more", (cited, other)), ("bare", ()))
+    )
+    pages = render(report((execution().model_copy(update={"checks": checks}), static()), ()), "md")
+    told = re.findall(r"^- `(execution.+?)`", sections(pages["gate.md"])["Not shown"], flags=re.MULTILINE)
+    assert told == ["execution.more", "execution.bare"]
+    assert "1 check not passed, as the findings tell: `trace`" in pages["execution.md"]
 
 
 def test_stages_with_links_to_their_pages() -> None:

@@ -47,7 +47,7 @@ def _decided(view: View) -> str:
     others = len(view.report.reasons) - len(blocking)
     parts = [f"{counted(len(blocking), 'finding')} ({tally(blocking)})"] if blocking else []
     parts += [counted(others, "other reason" if blocking else "reason")] if others else []
-    return f"Do not merge: {words(parts)} block it; looked at: {looked}."
+    return f"Do not merge, because of {words(parts)}; looked at: {looked}."
 
 
 def _looked(stage: StageResult) -> str:

@@ -12,6 +12,7 @@ from verifygate.model import (
     Background,
     Certainty,
     Check,
+    Evidence,
     ExecutionDetails,
     Finding,
     Measurement,
@@ -53,6 +54,8 @@ class Checks(NamedTuple):
     passed: list[Check]
     idle: list[Check]
     """With nothing to look at."""
+    found: list[Check]
+    """Not passed because of findings, which are told by themselves."""
 
 
 class View:
@@ -214,8 +217,34 @@ class View:
         every = [check for check in (stage.checks if stage else ()) if check.id not in told]
         passed = [check for check in every if check.status is Status.PASS]
         idle = [check for check in every if check.status is Status.NOT_APPLICABLE]
-        wanting = [check for check in every if check not in passed and check not in idle]
-        return Checks(sorted(wanting, key=lambda check: not check.required), passed, idle)
+        found = [check for check in every if check not in passed and check.id in self.told_by_findings]
+        rest = [check for check in every if check not in passed and check not in idle and check not in found]
+        return Checks(sorted(rest, key=lambda check: not check.required), passed, idle, found)
+
+    @cached_property
+    def told_by_findings(self) -> frozenset[str]:
+        """Ids of the checks of which the findings tell all: the rule's own, and those whose evidence is findings.
+
+        What was suppressed would be seen nowhere else, so that check is told by itself.
+        """
+        silenced = {f"static.{each.rule}" for each in self.static.suppressions}
+        rules = {f"static.{finding.rule}" for finding in self.findings}
+        by_evidence = {
+            asked.check.id
+            for asked in self.checks
+            if asked.check.id not in rules
+            and asked.check.status in (Status.FAIL, Status.PARTIAL)
+            and asked.check.evidence
+            and all(self._is_finding(each) for each in asked.check.evidence)
+        }
+        return frozenset(rules | by_evidence) - silenced
+
+    def _is_finding(self, evidence: Evidence) -> bool:
+        """Whether the place that it cites is one of a finding, which its summary names."""
+        path, line = evidence.path, evidence.line
+        if not path or line is None:
+            return False
+        return any(f.rule in evidence.summary and f.is_at(path, line) for f in self.findings)
 
     @property
     def not_measured(self) -> list[Asked]:
@@ -270,10 +299,8 @@ class View:
 
         What a rule found is counted with the findings; what was suppressed would be seen nowhere else.
         """
-        silenced = {each.rule for each in self.static.suppressions}
-        found = {f"static.{finding.rule}" for finding in self.findings if finding.rule not in silenced}
         every = [Asked(stage.stage, check) for stage in self.report.stages for check in self.recommended(stage)]
-        wanting = [asked for asked in every if asked.check.id not in found]
+        wanting = [asked for asked in every if asked.check.id not in self.told_by_findings]
         rank = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED)
         return sorted(wanting, key=lambda asked: (not asked.check.required, rank.index(asked.check.status)))
 
