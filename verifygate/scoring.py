@@ -52,15 +52,18 @@ def judge(
     today: dt.date,
     inherited: Collection[str] = (),
     contradictions: Sequence[Contradiction] = (),
+    gaps: Sequence[Reason] = (),
 ) -> Judgement:
     """Decide by the named conditions, then add up the points. Never looks at the points to decide.
 
     `inherited` are fingerprints of findings that stood before the change under review: shown, but not blocking.
+    `gaps` are further reasons, of what the gate itself does not know.
     """
     permission = _Permission(waivers, today)
     blocking = {stage.stage: _reasons(stage, policy, permission, inherited) for stage in stages}
     against = [_contradiction_reason(each) for each in contradictions if each.blocks]
-    reasons = _in_order(reason for found in (*blocking.values(), against) for reason in found)
+    unknown = [_ranked(each, each.text) for each in gaps]
+    reasons = _in_order(reason for found in (*blocking.values(), against, unknown) for reason in found)
     if not any(stage.outcome is Outcome.COMPLETED and _applicable(stage) for stage in stages):
         reasons = (*reasons, NOTHING_RAN)
     parts = _parts(stages, policy.weights)

@@ -118,6 +118,21 @@ def test_the_configuration_says_what_belongs_to_the_project(project: Path, capsy
     assert "1 named path left out by `[project] exclude`" in capsys.readouterr().out
 
 
+def test_patterns_are_those_of_the_configuration(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Relative to its folder, whatever the folder of the command is."""
+    (project / "tools/loop.py").write_text(OTHER, encoding="utf-8")
+    (project / "verifygate.toml").write_text('[static.per_file_ignores]\n"tools/*" = ["AMP201"]\n', encoding="utf-8")
+    monkeypatch.chdir(project / "tools")
+    assert checked(capsys) == (0, [])
+    assert checked(capsys, ".") == (0, [])
+    (project / "verifygate.toml").write_text("[static]\n", encoding="utf-8")
+    assert checked(capsys) == (1, [("AMP201", "loop.py", 11)])
+    (project / "verifygate.toml").write_text('[project]\nexclude = ["tools/*"]\n', encoding="utf-8")
+    assert main(["check"]) == 2
+
+
 def test_a_kept_answer_is_about_the_files_that_were_named(project: Path, capsys: pytest.CaptureFixture[str]):
     for _ in range(2):
         assert main(["check", "train.py"]) == 1

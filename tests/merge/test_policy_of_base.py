@@ -69,10 +69,11 @@ def test_a_threshold_that_the_change_lowers_is_not_in_force(repository: Path, ca
     """The requirement blocks as it did, its gate asks for as much, and the first screen says what was tried."""
     (repository / "spec.yaml").write_text(LAX, encoding="utf-8")
     (repository / "verifygate.toml").write_text(CONFIG.replace("1.5", "1.1"), encoding="utf-8")
+    (repository / "new.py").write_text(FAULTY, encoding="utf-8")
 
     assert main([*RUN, "--since", "HEAD"]) == 1
     found = report(repository)
-    assert [reason["check"] for reason in found["reasons"]] == ["requirements.R-1"]
+    assert [reason["check"] for reason in found["reasons"]] == ["", "requirements.R-1"]
     gates = {gate["title"]: gate for gate in found["stages"][1]["details"]["gates"]}
     assert gates["Requirements coverage"]["threshold"] == ">= 90 %"
     assert altered(repository) == {
@@ -151,8 +152,10 @@ def test_a_waiver_that_the_change_brings_covers_nothing(repository: Path):
 
 def test_a_configuration_taken_away_still_counts(repository: Path):
     (repository / "verifygate.toml").unlink()
+    (repository / "new.py").write_text(FAULTY, encoding="utf-8")
 
     assert main([*RUN, "--since", "HEAD"]) == 1
+    assert [reason["check"] for reason in report(repository)["reasons"]] == ["", "requirements.R-1"]
     assert altered(repository)["requirements.spec"] == ("not set", "spec.yaml")
 
 
@@ -187,6 +190,7 @@ def test_a_broken_policy_there_is_named(repository: Path, capsys: pytest.Capture
     (repository / "spec.yaml").write_text(STRICT.replace("title: Training", "titel: Training"), encoding="utf-8")
     commit(repository)
     (repository / "spec.yaml").write_text(STRICT, encoding="utf-8")
+    (repository / "new.py").write_text(FAULTY, encoding="utf-8")
     head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout[:12]
 
     assert main([*RUN, "--since", "HEAD"]) == 2

@@ -83,12 +83,13 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
     root = file.resolve().parent if file is not None else start
     contents = contents_of(file, root)
     with timings.part("read the configuration"):
-        found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start, options.paths)
+        found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start, _named(options))
     with timings.part("read the files"):
         configured = root if file is not None else None
-        rooted = bool(options.since or found.baseline)
+        below = configured is not None and start != root and start.is_relative_to(root)
+        rooted = bool(below or options.since or found.baseline)
         asked = read_asked(options.paths, start, found.exclude, configured, found.sources, rooted=rooted, text=text)
-        old = known_old(options.since, found.baseline, root if found.baseline else asked.root) if rooted else Old()
+        old = known_old(options.since, found.baseline, root if found.baseline else asked.root)
     key = ""
     if options.cached:
         with timings.part("look for an earlier answer"):
@@ -116,6 +117,11 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
         with timings.part("keep the answer"):
             answer_cache.keep(key, output)
     return output, lost
+
+
+def _named(options: CheckOptions) -> tuple[str, ...]:
+    """The files and folders that the user named."""
+    return (options.stdin_filename,) if options.stdin_filename else options.paths
 
 
 def _standard_input(options: CheckOptions) -> tuple[str, bytes] | None:
@@ -170,8 +176,7 @@ def _computed(
         texts = tuple(
             render_check(shown, each.format, [*_fixes_told(report, each.format), *told]) for each in options.outputs
         )
-    named = (options.stdin_filename,) if options.stdin_filename else options.paths
-    if any(is_gap(lost, named) for lost in shown.not_analysed):
+    if any(is_gap(lost, _named(options)) for lost in shown.not_analysed):
         return CheckOutput(texts, 2), shown.not_analysed
     return CheckOutput(texts, 1 if fails else 0), shown.not_analysed
 

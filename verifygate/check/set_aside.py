@@ -36,8 +36,10 @@ def known_old(since: str, baseline: str, root: Path) -> Old:
     if since:
         from verifygate.sources import git
 
-        commit = git.merge_base(root, since)
-        renamed = repr(sorted(git.renames(root, commit).items()))
+        git.top(root, "--since")
+        if since != "HEAD" or git.head(root)[0]:  # before the first commit, a hook finds everything new
+            commit = git.merge_base(root, since)
+            renamed = repr(sorted(git.renames(root, commit).items()))
     if baseline:
         from verifygate.base.errors import UsageError
         from verifygate.baseline_file import WRITE

@@ -24,6 +24,7 @@ from verifygate.stage_registry import by_weight
 @click.option("--format", "formats", multiple=True, callback=split_words, help=f"{','.join(run_formats())}.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report.json to compare with.")
 @click.option("--since", default="", help="A git revision: findings that it already has do not block.")
+@click.option("--ci", is_flag=True, help="Take that revision from the event of the CI job (GitHub, GitLab).")
 @click.option(
     "--policy-from", default="", help="A git revision whose configuration, specification and waivers count [--since]."
 )
@@ -48,6 +49,7 @@ def run(
     formats: tuple[str, ...],
     baseline: Path | None,
     since: str,
+    ci: bool,
     policy_from: str,
     accept_policy: bool,
     mutate: str,
@@ -58,6 +60,8 @@ def run(
     from verifygate.base.errors import UsageError
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
+    from verifygate.gate.ci_event import event_of
+    from verifygate.gate.run import InterruptedRunError
     from verifygate.gate.run import run as run_gate
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
@@ -67,24 +71,36 @@ def run(
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
         _one_of(name, run_formats(), "--format")
-    asked = ("--policy-from", policy_from) if policy_from else ("--since", since)
-    with ruled(load(config, Path.cwd()), config, baseline, asked, accept=accept_policy) as policy:
+    here = load(config, Path.cwd())
+    event = None
+    if ci:
+        if since:
+            raise UsageError("--ci and --since both name the base", where="--ci", remedy="give one of them")
+        event = event_of(os.environ, here.root)
+        since = event.base
+    asked = ("--policy-from", policy_from) if policy_from else ("--ci" if ci else "--since", since)
+    with ruled(here, config, baseline, asked, accept=accept_policy and not (ci and not since)) as policy:
         settings = policy.settings
         if emulate_cuda is not None:
             settings = settings.with_emulation(emulate_cuda)
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
         refuse_unusable(folder)
-        with progress_line() as progress:
-            report = run_gate(
-                settings,
-                stages=() if "all" in stages else stages,
-                command=_command_line(),
-                since=since,
-                policy=policy.origin,
-                mutants=mutate,
-                progress=progress,
-            )
+        try:
+            with progress_line(logged=True) as progress:
+                report = run_gate(
+                    settings,
+                    stages=() if "all" in stages else stages,
+                    command=_command_line(),
+                    since=since,
+                    policy=policy.origin,
+                    event=event,
+                    mutants=mutate,
+                    progress=progress,
+                )
+        except InterruptedRunError as ended:
+            click.echo(summary(ended.report, ""))
+            raise
     if before is not None:
         report = earlier.compared(report, before)
     prefix = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"

@@ -18,6 +18,7 @@ LESS_THAN_FAILED = {
     "flaky": Status.PARTIAL,
     "skipped": Status.NOT_MEASURED,
 }
+_PUT_ASIDE = ("skipped", "xfailed")
 CUDA_WORDS = re.compile(r"\b(cuda|gpus?|nvidia)\b", re.IGNORECASE)
 
 
@@ -28,9 +29,13 @@ def tests_pass(account: Account, ran: Check) -> Check:
     """
     name, bad = "execution.tests-pass", account.bad
     passed = sum(one.test.outcome == "passed" for one in account.judged)
+    stood = [one for one in bad if one.test.stood]
+    new = [one for one in bad if not one.test.stood]
     if bad:
-        status, actual = Status.FAIL, f"{len(bad)} did not pass: {names(bad)}"
-        evidence, remedy = _failures(bad), "correct the code at the line shown, or the test if it is wrong"
+        parts = [f"{len(new)} did not pass: {names(new)}{_history(new, account)}"] if new else []
+        parts += [f"{len(stood)} red before, at {account.base}: {names(stood)}"] if stood else []
+        status, actual = Status.FAIL, "; ".join(parts)
+        evidence, remedy = _failures([*new, *stood]), "correct the code at the line shown, or the test if it is wrong"
     elif ran.status is not Status.PASS:
         status, actual = Status.NOT_MEASURED, f"{passed} passed, but the run proves nothing: see {ran.id}"
         evidence, remedy = iter(()), ran.remedy
@@ -55,8 +60,26 @@ def tests_pass(account: Account, ran: Check) -> Check:
         expected="no test fails, ends in an error, does not end or is flaky",
         actual=actual,
         evidence=_numbered(name, evidence),
+        inherited=_red_before(account) if stood and not new and ran.status is Status.PASS else "",
         remedy=remedy,
     )
+
+
+def _red_before(account: Account) -> str:
+    return f"what did not pass was red before, at {account.base}, and this change does not touch it"
+
+
+def _history(new: Sequence[Judged], account: Account) -> str:
+    """What is known of the first of these tests before the change."""
+    if account.base_problem:
+        return f"; whether it was so before is not known: {account.base_problem}"
+    test = new[0].test
+    if test.before is None:
+        return ""
+    if test.before == "absent":
+        return f"; {test.id} was not there at {account.base}"
+    more = " in another way, or this change alters the test" if test.before in ("failed", "error") else ""
+    return f"; {test.id} {test.before} at {account.base}{more}"
 
 
 def required_tests(account: Account, required: Sequence[str]) -> Check:
@@ -77,6 +100,8 @@ def required_tests(account: Account, required: Sequence[str]) -> Check:
     order = (Status.FAIL, Status.NOT_MEASURED, Status.PARTIAL, Status.PASS)
     worst = min((status for status, _ in answers), key=order.index)
     lacking = [evidence for status, evidence in answers if status is not Status.PASS]
+    bad = [name for name, (status, _) in zip(required, answers, strict=True) if status is not Status.PASS]
+    stood = bool(bad) and not account.doubtful and all(_stood(name, account) for name in bad)
     return Check(
         id="execution.required-tests",
         title=title,
@@ -86,6 +111,7 @@ def required_tests(account: Account, required: Sequence[str]) -> Check:
         actual=f"{len(required) - len(lacking)} of {len(required)} ran and passed"
         + "".join(f"; {evidence.summary}" for evidence in lacking[:5]),
         evidence=_numbered("execution.required-tests", (evidence for _, evidence in answers)),
+        inherited=_red_before(account) if stood else "",
         remedy="" if worst is Status.PASS else "run the gate where these tests can run, or correct their ids",
     )
 
@@ -120,18 +146,25 @@ def none_skipped(account: Account) -> Check:
     parts += [f"{len(without_cuda)} of the skipped for want of CUDA"] if without_cuda else []
     parts += [f"{len(deselected)} deselected"] if deselected else []
     status = Status.PARTIAL if parts else Status.PASS if account.executed else Status.NOT_MEASURED
+    newly = [one for one in aside if one.test.before not in (None, "absent", *_PUT_ASIDE)]
+    unknown = bool(account.base_problem) and bool(aside)
+    if newly:
+        parts.append(f"{len(newly)} newly so since {account.base}: {names(newly)}")
+    if unknown:
+        parts.append(f"whether they were so before is not known: {account.base_problem}")
     first = [*without_cuda, *(one for one in aside if one not in without_cuda)]
+    first.sort(key=lambda one: one not in newly)
     facts = [_fact(_aside(one, one in without_cuda), one.test.path, one.test.line) for one in first]
     facts += [_fact(f"{test}: deselected", "", 0) for test in sorted(map(account.scrubber.identity, deselected))]
     return Check(
         id="execution.skipped",
         title="No test is skipped, deselected or expected to fail",
         status=status,
-        required=False,
+        required=bool(newly) or unknown,
         expected="every collected test is executed and expected to pass",
         actual=", ".join(parts) or ("none" if account.executed else "no test was executed"),
         evidence=_numbered("execution.skipped", facts),
-        remedy=_remedy_for_skips(bool(without_cuda)) if parts else "",
+        remedy=(_NEWLY if newly or unknown else _remedy_for_skips(bool(without_cuda))) if parts else "",
     )
 
 
@@ -177,6 +210,12 @@ def _required(name: str, account: Account) -> tuple[Status, Evidence]:
     return status, _fact(f"{worst.id}: {worst.outcome}{reason}", worst.path, worst.line)
 
 
+def _stood(name: str, account: Account) -> bool:
+    """Whether all that one required name lacks was so before the change."""
+    mine = [one.test for one in account.judged if stands_for(name, one.test.id) and one.test.outcome != "passed"]
+    return bool(mine) and all(test.stood for test in mine)
+
+
 def stands_for(name: str, test: str) -> bool:
     """Whether `name` is the test's id or a beginning of it that ends where a part of the id ends.
 
@@ -200,6 +239,9 @@ def _failures(bad: Sequence[Judged]) -> Iterator[Evidence]:
 def _aside(one: Judged, for_want_of_cuda: bool) -> str:
     words = f"{one.test.outcome} for want of CUDA" if for_want_of_cuda else one.test.outcome
     return f"{one.test.id}: {words}" + (f" ({one.test.reason})" if one.test.reason else "")
+
+
+_NEWLY = "let these tests run as they did before the change, or waive `execution.skipped` with a reason and a date"
 
 
 def _remedy_for_skips(without_cuda: bool) -> str:

@@ -35,6 +35,7 @@ from verifygate.stage import StageContext
 ID = "execution.emulated"
 TITLE = "Tests that skip for want of CUDA pass where CUDA is emulated"
 INSTRUMENT = "emulate_cuda"
+UNDER_EMULATION = "failed under emulation: "
 
 ON_FIGURES = ("AssertionError", "ZeroDivisionError", "ValueError", "OverflowError")
 """Errors that a figure of 0, a time of NaN or a slow clock can cause; any other has its cause elsewhere."""
@@ -207,7 +208,7 @@ def _stands(one: Judged, gaps: Sequence[Gap], scrubber: Scrubber) -> EmulatedTes
     if cause := cause_in_the_emulation(test.reason, one.trace, scrubber.inside):
         return _emulated(test, "not measured", f"{test.reason}; {cause}", gaps)
     place = one.failed_at or ("", 0)
-    return _emulated(test, "failed", f"failed under emulation: {test.reason}", gaps, place)
+    return _emulated(test, "failed", f"{UNDER_EMULATION}{test.reason}", gaps, place)
 
 
 def _emulated(

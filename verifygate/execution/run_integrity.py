@@ -38,6 +38,10 @@ class Account:
     record: Record
     judged: Sequence[Judged]
     scrubber: Scrubber
+    base: str = ""
+    """The commit that the change began at, where what failed or was put aside was asked of it."""
+    base_problem: str = ""
+    """Why nobody knows what these tests did there; empty where it is known, or was not asked."""
 
     @property
     def collected(self) -> int:

@@ -55,13 +55,16 @@ def run_pytest(
     files: Sequence[Path] = (),
     instruments: Sequence[tuple[str, dict[str, Any]]] = (),
     only: Sequence[str] = (),
+    python_path: Sequence[Path] = (),
+    apart: Path | None = None,
 ) -> Session:
     """Run `python -m pytest` on `arguments` and record which lines of `files` each test executes.
 
     A test that takes longer than `test_seconds` ends the run.
     `folder` is private to this run: the plugin, its stream, pytest's cache and the tests' temporary files go there.
     `instruments` are in place before anything of the project is loaded. `only` are ids of collected tests or files;
-    where it names any, all other tests are put aside and told of as if they were not there.
+    where it names any, all other tests are put aside and told of as if they were not there. `python_path` goes in front
+    of the root on the module path. Modules that come from below `apart` are told of.
     Raises OSError where the interpreter cannot be started.
     """
     plugins, temporary, written = folder / "plugin", folder / "tmp", folder / "written"
@@ -78,6 +81,7 @@ def run_pytest(
         "stacks": str(folder / STACKS),
         "test_seconds": test_seconds,
         "only": list(only),
+        "apart": str(apart) if apart is not None else "",
     }
     env = {VARIABLE: json.dumps(instructions), "TMPDIR": str(temporary)}
     private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}", "-o", "faulthandler_timeout=0"]
@@ -90,7 +94,7 @@ def run_pytest(
         ["-m", "pytest", *private, *OPTIONS, *arguments],
         seconds=seconds,
         env=env,
-        python_path=[plugins],
+        python_path=[plugins, *python_path],
         limits=limits,
     )
     command = ("python", "-m", "pytest", *OPTIONS, *arguments)

@@ -14,6 +14,7 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.snapshot import tree_as_read
 from verifygate.execution.steps import STEPS, Watched, account_of
+from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
@@ -40,11 +41,12 @@ class ExecutionStage:
                 return _cannot_run(self.name, interpreter)
             watched = _watch(context, (*config.kept, *chosen), private)
             told = [step(watched) for step in STEPS]
+            checks = tuple(with_emulated_before(watched, check) for each in told for check in each.checks)
         details = {name: value for each in told for name, value in each.details.items()}
         return StageResult(
             stage=self.name,
             outcome=Outcome.COMPLETED,
-            checks=tuple(check for each in told for check in each.checks),
+            checks=checks,
             findings=_once(finding for each in told for finding in each.findings),
             measurements=tuple(measurement for each in told for measurement in each.measurements),
             environment=interpreter.answers | _bounds(context),
@@ -78,7 +80,7 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> W
         instruments=[recorder()] if settings.recorder else [],
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
-    return run_again(Watched(context, folder, arguments, files, before, session, account, ran))
+    return with_before(run_again(Watched(context, folder, arguments, files, before, session, account, ran)))
 
 
 def _bounds(context: StageContext) -> dict[str, str]:

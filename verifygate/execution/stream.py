@@ -93,6 +93,8 @@ class Record:
     """Where the run stood when a time limit ended it, outermost line first; empty where nobody could see."""
     test_limit: float | None = None
     """Seconds after which one test ended the run, where one did."""
+    strangers: tuple[str, ...] = ()
+    """Modules that were loaded from a folder which the run was to have nothing of."""
     forged: int = 0
     """Lines that the plugin did not write."""
 
@@ -171,6 +173,8 @@ def _take(record: Record, event: dict[str, Any]) -> None:
             record.unharmed.append(str(event["folder"]))
         case "coverage":
             record.coverage = str(event["failure"])
+        case "strangers":
+            record.strangers = tuple(str(path) for path in event["paths"])
         case "finish":
             record.status, record.stopped = int(event["status"]), str(event["stopped"])
         case "lingered":

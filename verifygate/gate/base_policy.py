@@ -58,7 +58,7 @@ def ruled(
             )
         yield Ruled(settings, baseline)
         return
-    found = git.merge_base if option == "--since" else git.resolve
+    found = git.resolve if option == "--policy-from" else git.merge_base
     commit = found(settings.root, name, option)
     top = git.top(settings.root, option)
     with tempfile.TemporaryDirectory(prefix="verifygate-policy-") as folder:

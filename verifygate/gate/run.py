@@ -9,23 +9,22 @@ import platform
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
-from verifygate.baseline_file import Entry
-from verifygate.baseline_file import read as read_baseline
 from verifygate.config.settings import Settings
 from verifygate.fix import with_fixes
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
-from verifygate.gate.baseline_upkeep import stale_among
+from verifygate.gate.ci_event import Event
+from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, use_of
 from verifygate.gate.mutation_campaign import mutate
+from verifygate.gate.stood_before import with_inherited
 from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
-    Advisory,
-    BaselineUse,
     Outcome,
     PolicyOrigin,
     Provenance,
@@ -60,6 +59,7 @@ def run(
     command: str = "verifygate run",
     since: str = "",
     policy: PolicyOrigin | None = None,
+    event: Event | None = None,
     mutants: str = "",
     progress: Progress = lambda _text: None,
 ) -> Report:
@@ -68,7 +68,8 @@ def run(
     With `since`, findings that stood already where this tree left that revision are shown as open and do not block:
     a change answers for what it brings. `policy` says from which revision the settings are, where somebody asked for
     one. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants`
-    (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed.
+    (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed. Where the `event` of the CI
+    job does not tell what changed, the verdict is BLOCK.
     Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
@@ -86,34 +87,39 @@ def run(
         specification = read_specification(settings.policy_folder, settings.requirements.spec)
         read_lock(settings.root, settings.requirements.spec)
         read_foreign(settings.root, settings.requirements.junit)
-    agreed = _baseline(settings)
+    agreed = baseline_of(settings)
     base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
     commit = base.commit if base is not None else ""
     subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
     provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
-    results: dict[str, StageResult] = {}
-    for name in STAGES:
-        if not stages or name in stages:
-            progress(name)
-            told = _prefixed(progress, name)
-            ruling = policy.commit if policy else commit
-            context = StageContext(settings, sources, subject, dict(results), commit, told, ruling)
-            results[name] = _run_stage(name, context)
+    asked = [name for name in STAGES if not stages or name in stages]
+    context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)
+    results, interrupted = _run_stages(asked, context)
     mutation = None
-    if mutants:
+    if mutants and not interrupted:
         progress("mutation")
         mutation = mutate(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
     merged = examined(list(results.values()), _inputs(settings, sources, specification))
+    joined = merged.stages
     inherited: frozenset[str] = frozenset()
     moved: Mapping[str, str] = {}
     if base is not None:
         moved = base.moved(merged.stages, sources)
-        inherited = base.fingerprints | moved.keys() | base.seen_by_runs(settings, subject, merged.stages, progress)
+        inherited = base.fingerprints | moved.keys()
+        if not interrupted:
+            inherited |= base.seen_by_runs(settings, subject, merged.stages, progress)
+        joined = with_inherited(merged.stages, context, results, inherited)
     held = frozenset(entry.fingerprint for entry in agreed)
     judgement = judge(
-        merged.stages, settings.verdict, settings.waivers, settings.today, inherited | held, merged.contradictions
+        joined,
+        settings.verdict,
+        settings.waivers,
+        settings.today,
+        inherited | held,
+        merged.contradictions,
+        unknown_change(event),
     )
     found = [finding for stage in judgement.stages for finding in stage.findings]
     report = Report(
@@ -132,8 +138,9 @@ def run(
         backgrounds=backgrounds_of(found, sources),
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
-        baseline=_use_of(agreed, judgement.stages, settings) if settings.verdict.baseline else None,
-        advisory=_advisory(settings),
+        baseline=use_of(agreed, judgement.stages, settings),
+        advisory=advisory_of(settings),
+        event=event.words if event else "",
         mutation=mutation,
         provenance=provenance,
         run=Run(
@@ -144,29 +151,35 @@ def run(
     )
     for fault in faults(report):
         raise VerifygateError(f"the report contradicts itself: {fault}")
+    if interrupted:
+        raise InterruptedRunError(report)
     return report
 
 
-def _baseline(settings: Settings) -> tuple[Entry, ...]:
-    """The entries of the baseline file in force. Raises UsageError where it is configured and cannot be read."""
-    file = settings.verdict.baseline
-    return read_baseline(settings.policy_folder / file, file) if file else ()
+class InterruptedRunError(KeyboardInterrupt):
+    """Somebody ended the run; the report has what was known by then, and is a BLOCK."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
 
 
-def _use_of(agreed: Sequence[Entry], stages: Sequence[StageResult], settings: Settings) -> BaselineUse:
-    found = frozenset(each for stage in stages for finding in stage.findings for each in finding.fingerprints)
-    done = frozenset(stage.stage for stage in stages if stage.outcome is Outcome.COMPLETED)
-    return BaselineUse(
-        file=settings.verdict.baseline,
-        entries=len(agreed),
-        held=tuple(sorted(found & {entry.fingerprint for entry in agreed})),
-        stale=tuple(entry.words for entry in stale_among(agreed, found, done)),
-    )
-
-
-def _advisory(settings: Settings) -> Advisory | None:
-    until = settings.verdict.advisory_until
-    return Advisory(until=until, in_force=settings.today <= until) if until else None
+def _run_stages(names: Sequence[str], context: StageContext) -> tuple[dict[str, StageResult], bool]:
+    """The results of the stages, in order, and whether somebody interrupted them: then the rest is errored."""
+    results: dict[str, StageResult] = {}
+    interrupted = False
+    for number, name in enumerate(names, 1):
+        if interrupted:
+            results[name] = StageResult(stage=name, outcome=Outcome.ERRORED, reason="not run: interrupted before it")
+            continue
+        context.progress(f"[{number}/{len(names)}] {name}")
+        told = _prefixed(context.progress, name)
+        try:
+            results[name] = _run_stage(name, replace(context, results=dict(results), progress=told))
+        except KeyboardInterrupt:
+            interrupted = True
+            results[name] = StageResult(stage=name, outcome=Outcome.ERRORED, reason="interrupted while it ran")
+    return results, interrupted
 
 
 def _inputs(settings: Settings, sources: Sources, specification: Specification | None) -> Inputs:

@@ -19,6 +19,11 @@ class TestOutcome(Model):
     """`started` without an end: the run died inside this test. `flaky`: failed, and passed when it ran again."""
     again: str | None = None
     """Its outcome when it ran once more, alone, in a fresh process; null where it did not."""
+    before: str | None = None
+    """Its outcome at the commit that the change under review began at; `absent` where there was no such test then; null
+    where that was not asked, or is not known."""
+    stood: bool = False
+    """Whether it was as it is before the change, which did not touch it."""
     reason: str = ""
     """Skip or xfail reason, or the last line of the failure."""
     path: str = ""

@@ -111,6 +111,8 @@ class Report(Model):
     """Where the policy was read from another revision, or was asked for: what a change under review alters in it."""
     baseline: BaselineUse | None = None
     """Where a baseline file is configured: what it holds, and what of that was found."""
+    event: str = ""
+    """The CI event that the run was about, and what it says of the change, in words."""
     advisory: Advisory | None = None
     """Where the configuration lets a BLOCK end with exit code 0 up to a day."""
     mutation: MutationReport | None = None

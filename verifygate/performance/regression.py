@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
 
 from verifygate.config.performance import PerformanceSettings
 from verifygate.config.settings import Settings
@@ -21,8 +19,7 @@ from verifygate.performance.measuring import Run, best_precision, planned
 from verifygate.performance.process import started
 from verifygate.performance.reported import environment
 from verifygate.process.subject import Subject
-from verifygate.sources import git
-from verifygate.sources.discovery import SKIPPED_FOLDERS
+from verifygate.sources.revision_tree import tree_of
 
 METHOD = (
     "each round: {what} of the earlier revision over this one's, both timed in turns; then the geometric mean of the "
@@ -96,7 +93,7 @@ def measured_against(
     performance = settings.performance
     plan = planned(performance)
     plan = replace(plan, seeds=plan.seeds[:1])
-    with _tree_of(settings.root, commit) as root, ExitStack() as stack:
+    with tree_of(settings.root, commit) as root, ExitStack() as stack:
         earlier = Subject(root, subject.interpreter, subject.passed_on)
         name = performance.precision or "bf16"
         records = [ArmRecord(name), ArmRecord(name), ArmRecord(BASE), ArmRecord(BASE)]
@@ -229,20 +226,3 @@ def refuse_other_trees(records: list[ArmRecord], wanted: tuple[str, ...], worklo
                 "its workload came from another tree: a project that is installed cannot be measured at two revisions"
             )
             record.failure = Failure(Trouble.CONTRACT, text, "build")
-
-
-@contextmanager
-def _tree_of(root: Path, commit: str) -> Iterator[Path]:
-    """A folder with the files of a commit, and links to what git does not keep (data): code comes from the commit."""
-    with tempfile.TemporaryDirectory(prefix="verifygate-against-", ignore_cleanup_errors=True) as folder:
-        tree = Path(folder, "tree").resolve()
-        tree.mkdir()
-        git.export(root, commit, tree)
-        for name in git.untracked(root):
-            path = PurePosixPath(name)
-            skipped = any(part.startswith(".") or part in SKIPPED_FOLDERS for part in path.parts)
-            if skipped or path.suffix == ".py" or (root / path / "pyvenv.cfg").exists() or (tree / path).exists():
-                continue
-            (tree / path).parent.mkdir(parents=True, exist_ok=True)
-            (tree / path).symlink_to(root / path)
-        yield tree

@@ -14,9 +14,11 @@ MOST_REASONS = 5
 
 
 def summary(report: Report, folder: str) -> str:
-    """The end of a run as a few lines of plain text."""
+    """The end of a run as a few lines of plain text; `folder` is empty where no report was written."""
     score = "not scored" if report.score is None else f"{points(report.score)}/100"
     lines = [f"{View(report).verdict_in_words}  {score}  {plain(report.project)}"]
+    if report.event:
+        lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:
         lines.append(f"  advisory      {advisory_words(report.advisory)}")
     for reason in report.reasons[:MOST_REASONS]:
@@ -47,7 +49,7 @@ def summary(report: Report, folder: str) -> str:
     lines += [f"  suppressed    by this change: {plain(each, LONG)}" for each in suppressed[:MOST_REASONS]]
     if (more := len(suppressed) - MOST_REASONS) > 0:
         lines.append(f"    and {more} more")
-    lines.append(f"Reports: {folder}/gate.md")
+    lines.append(f"Reports: {folder}/gate.md" if folder else "Interrupted: no report was written.")
     return "\n".join(lines)
 
 

@@ -47,7 +47,7 @@ def merge_base(root: Path, revision: str, option: str = "--since") -> str:
     commit = resolve(root, revision, option)
     found = _git(root, "merge-base", "HEAD", commit)
     if found is None:
-        shallow = (_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+        shallow = is_shallow(root)
         raise UsageError(
             f"this tree and `{revision}` have no commit in common" + (" in this shallow clone" if shallow else ""),
             where=option,
@@ -58,11 +58,38 @@ def merge_base(root: Path, revision: str, option: str = "--since") -> str:
     return found.decode().split()[0]
 
 
+def common(root: Path, revision: str) -> str | None:
+    """The commit where the work of this tree left `revision`; None where that is not there, or git is not."""
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    found = _git(root, "merge-base", "HEAD", commit.decode().strip()) if commit else None
+    return found.decode().split()[0] if found else None
+
+
+def is_shallow(root: Path) -> bool:
+    return (_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+
+
+def head(root: Path) -> tuple[str, tuple[str, ...]]:
+    """The commit that is checked out and its parents, also those that a shallow clone lacks; empty without a commit."""
+    commit = (_git(root, "rev-parse", "--verify", "HEAD") or b"").decode().strip()
+    text = (_git(root, "cat-file", "commit", "HEAD") or b"").decode("utf-8", "replace")
+    heads = text.partition("\n\n")[0].splitlines()
+    return commit, tuple(line.split()[1] for line in heads if line.startswith("parent "))
+
+
 def renames(folder: Path, commit: str) -> dict[str, str]:
     """Files of a commit below `folder` that have another path in the working tree: old path -> new path."""
     listed = _git(folder, "diff", "-M", "--diff-filter=R", "--name-status", "-z", "--relative", commit, "--", ".")
     words = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
     return {old: new for _, old, new in zip(words[0::3], words[1::3], words[2::3], strict=False)}
+
+
+def changed(folder: Path, commit: str) -> tuple[str, ...]:
+    """Files below `folder` that are not as they were in a commit, gone or new ones among them."""
+    differing = _git(folder, "diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", ".")
+    fresh = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+    listed = ((differing or b"") + (fresh or b"")).decode("utf-8", "surrogateescape")
+    return tuple(sorted({name for name in listed.split("\0") if name}))
 
 
 def top(folder: Path, option: str) -> Path:
@@ -135,6 +162,13 @@ def untracked(folder: Path) -> tuple[str, ...]:
     listed = _git(folder, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
     names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
     return tuple(sorted(name.rstrip("/") for name in names if name))
+
+
+def ignored(folder: Path) -> tuple[str, ...]:
+    """Files below `folder` that git is told to ignore, one by one."""
+    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
+    return tuple(sorted(name for name in names if name))
 
 
 def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:

@@ -159,6 +159,7 @@ class Witness:
         self._linger_seconds = float(given["linger_seconds"])
         self._only: list[str] = given["only"]
         self._clock = Clock(given["stacks"], given["test_seconds"])
+        self._apart: str = given["apart"]
         self._attribution = attribution
         self._raised: dict[tuple[str, str], dict[str, object]] = {}
         self._calls = Calls(_describe_value)
@@ -303,6 +304,8 @@ class Witness:
         if self._attribution is not None:
             self._attribution.save()
             self.stream.tell("coverage", failure=self._attribution.failure)
+        if self._apart:
+            self.stream.tell("strangers", paths=_strangers(self._apart))
         stopped = getattr(session, "shouldfail", "") or getattr(session, "shouldstop", "")
         self.stream.tell("finish", status=int(session.exitstatus), stopped=str(stopped or ""))
         self._watch(int(session.exitstatus))
@@ -316,6 +319,13 @@ class Witness:
             os._exit(status)
 
         threading.Thread(target=end, name="verifygate-linger", daemon=True).start()
+
+
+def _strangers(folder: str) -> list[str]:
+    """Files of loaded modules in a folder that this run is to have nothing of, but for those of an environment."""
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    inside = (file for file in files if isinstance(file, str) and file.startswith(f"{folder}{os.sep}"))
+    return sorted(file for file in inside if f"{os.sep}site-packages{os.sep}" not in file)[:3]
 
 
 def _item(item: pytest.Item) -> dict[str, object]:

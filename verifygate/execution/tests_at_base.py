@@ -1,0 +1,223 @@
+"""Tests that fail or are put aside now: were they so before the change?
+
+The commit that the change began at is written to a folder of its own, and these tests alone run there, as they were
+then. What cannot be known so (the code of today was imported, the run did not end) is said, and is no excuse.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from verifygate.base.counts import counted
+from verifygate.base.errors import UsageError
+from verifygate.execution.collected_tests import read_config
+from verifygate.execution.emulated import ID as EMULATED
+from verifygate.execution.emulated import INSTRUMENT as EMULATE
+from verifygate.execution.emulated import UNDER_EMULATION
+from verifygate.execution.outcomes import Judged
+from verifygate.execution.scrub import Scrubber
+from verifygate.execution.session import limits_of, run_pytest
+from verifygate.execution.steps import Watched, account_of
+from verifygate.model import Check, Status
+from verifygate.sources import git
+from verifygate.sources.revision_tree import tree_of
+
+RED = ("failed", "error", "started")
+ASIDE = ("skipped", "xfailed")
+ABSENT = "absent"
+PATH_SECONDS = 30.0
+
+
+class UnknownError(Exception):
+    """What the tests did at the commit cannot be known; the message says why."""
+
+
+@dataclass(frozen=True)
+class Then:
+    """What became of one test at the commit."""
+
+    outcome: str
+    reason: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What was raised: a test that failed for want of a file then is not the one that fails an assertion now."""
+        return self.reason.partition(":")[0]
+
+
+def with_before(watched: Watched) -> Watched:
+    """The run with what those of its tests that fail or are put aside did at the commit that the change began at."""
+    context, account = watched.context, watched.account
+    asked = _asked(watched)
+    if not context.since or not asked:
+        return watched
+    since = context.since
+    context.progress(f"{counted(len(asked), 'test')} failed or put aside: were they so at {since[:12]}?")
+    account = replace(account, base=since[:12])
+    try:
+        with _at_base(watched) as there:
+            then = there.outcomes(tuple(asked))
+            by_name = {shown: test for test, shown in asked.items()}
+            judged = [
+                _compared(one, then[test], there.left_alone(test)) if (test := by_name.get(one.test.id)) else one
+                for one in account.judged
+            ]
+    except UsageError as error:
+        return replace(watched, account=replace(account, base_problem=error.problem))
+    except (UnknownError, OSError) as error:
+        return replace(watched, account=replace(account, base_problem=str(error)))
+    return replace(watched, account=replace(account, judged=judged))
+
+
+def with_emulated_before(watched: Watched, check: Check) -> Check:
+    """The check on tests with CUDA emulated, and whether all that failed of them failed so before the change."""
+    failed = [one for one in watched.emulated.tests if one.standing == "failed"]
+    if check.id != EMULATED or check.status is not Status.FAIL or not watched.context.since or not failed:
+        return check
+    since = watched.context.since
+    watched.context.progress(f"{counted(len(failed), 'test')} failed with CUDA emulated: so at {since[:12]}?")
+    try:
+        with _at_base(watched) as there:
+            then = there.outcomes([one.id for one in failed], emulated=True)
+            stood = all(
+                then[one.id].outcome in ("failed", "error")
+                and then[one.id].kind == one.reason.removeprefix(UNDER_EMULATION).partition(":")[0]
+                and there.left_alone(one.id)
+                for one in failed
+            )
+    except (UsageError, UnknownError, OSError) as error:
+        problem = error.problem if isinstance(error, UsageError) else str(error)
+        return check.model_copy(update={"actual": f"{check.actual}; whether so before is not known: {problem}"})
+    if not stood:
+        return check
+    text = f"what failed was red before, at {since[:12]}, and this change does not touch it"
+    return check.model_copy(update={"inherited": text})
+
+
+@contextmanager
+def _at_base(watched: Watched) -> Iterator[_There]:
+    root, since = watched.context.subject.root, watched.context.since
+    with tree_of(root, since, with_ignored_code=True) as tree:
+        yield _There(watched, tree, {new: old for old, new in git.renames(root, since).items()})
+
+
+def _asked(watched: Watched) -> dict[str, str]:
+    """Id as pytest knows it -> id in the report, of every test (or file) that fails or is put aside."""
+    account, scrubber = watched.account, watched.scrubber
+    wanted = {one.test.id for one in account.judged if one.test.outcome in (*RED, *ASIDE)}
+    shown = {test: scrubber.identity(test) for test in account.record.items or {}}
+    shown |= {path: path for told in account.record.not_collected if (path := scrubber.path(told.id))}
+    return {test: name for test, name in shown.items() if name in wanted}
+
+
+def _compared(one: Judged, then: Then, left_alone: bool) -> Judged:
+    now = one.test.outcome
+    if now in ASIDE:
+        stood = then.outcome in ASIDE
+    else:
+        kind = one.test.reason.partition(":")[0]
+        stood = now in ("failed", "error") and then.outcome in ("failed", "error") and then.kind == kind and left_alone
+    return replace(one, test=one.test.model_copy(update={"before": then.outcome, "stood": stood}))
+
+
+@dataclass(frozen=True)
+class _There:
+    """The tree of the commit, and how today's tests were called in it."""
+
+    watched: Watched
+    tree: Path
+    old_paths: Mapping[str, str]
+
+    def outcomes(self, tests: Sequence[str], *, emulated: bool = False) -> dict[str, Then]:
+        """What became of each test. Raises UnknownError. What failed runs twice: chance excuses nothing."""
+        name = "before-emulated" if emulated else "before"
+        found = self._run(tests, name, emulated)
+        red = [test for test in tests if found[test].outcome in RED]
+        if red and self.watched.context.settings.execution.retry:
+            again = self._run(red, f"{name}-again", emulated)
+            found |= {test: Then("flaky") for test in red if again[test].outcome not in RED}
+        return found
+
+    def _run(self, tests: Sequence[str], name: str, emulated: bool) -> dict[str, Then]:
+        context = self.watched.context
+        old = {test: self._old(test) for test in tests}
+        files = dict.fromkeys(each.partition("::")[0] for each in old.values())
+        there = [path for path in files if (self.tree / path).is_file()]
+        if not there:
+            return {test: Then(ABSENT) for test in tests}
+        folder, settings = self.watched.folder / name, context.settings.execution
+        folder.mkdir()
+        session = run_pytest(
+            replace(context.subject, root=self.tree),
+            (*read_config(self.tree).kept, "--continue-on-collection-errors", *there),
+            folder=folder,
+            seconds=settings.seconds,
+            test_seconds=settings.test_seconds,
+            limits=limits_of(settings),
+            only=tuple(old.values()),
+            instruments=[(EMULATE, {"capability": settings.capability})] if emulated else [],
+            python_path=self._module_path(),
+            apart=context.subject.root.resolve(),
+        )
+        scrubber = Scrubber(self.tree, folder)
+        account, ran = account_of(session, scrubber)
+        if account.record.strangers:
+            loaded = self.watched.scrubber.path(account.record.strangers[0])
+            raise UnknownError(f"the tests there import {loaded} of this tree: the project is installed from it")
+        if account.doubtful or account.record.status is None or account.record.items is None:
+            raise UnknownError(f"the run there cannot be believed: {ran.actual}")
+        found = {one.test.id: Then(one.test.outcome, one.test.reason) for one in account.judged}
+        return {test: _outcome(scrubber.identity(name), found) for test, name in old.items()}
+
+    def _module_path(self) -> list[Path]:
+        """Folders of the tree that stand for those below today's root on the interpreter's module path, and `src`."""
+        subject = self.watched.context.subject
+        asked = subject.run(["-c", "import sys; print(*sys.path, sep='\\n')"], seconds=PATH_SECONDS)
+        here = [Path(line) for line in asked.stdout_tail.splitlines() if line.startswith(f"{subject.root}/")]
+        inside = [path.relative_to(subject.root) for path in here if "site-packages" not in path.parts]
+        return [self.tree / path for path in (Path("src"), *inside) if (self.tree / path).is_dir()]
+
+    def _old(self, test: str) -> str:
+        path, colons, rest = test.partition("::")
+        return f"{self.old_paths.get(path, path)}{colons}{rest}"
+
+    def left_alone(self, test: str) -> bool:
+        """Whether the text of the test's own function is the same, but for comments and layout."""
+        path, _, rest = test.partition("::")
+        names = rest.partition("[")[0].split("::") if rest else []
+        old = self.tree / self._old(test).partition("::")[0]
+        now = self.watched.context.subject.root / path
+        try:
+            texts = [file.read_text(encoding="utf-8") for file in (old, now)]
+            before, after = (_definition(ast.parse(text), names) for text in texts)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return old.is_file() and now.is_file() and old.read_bytes() == now.read_bytes()
+        if before is None or after is None:
+            return texts[0] == texts[1]
+        return ast.dump(before) == ast.dump(after)
+
+
+def _outcome(test: str, found: Mapping[str, Then]) -> Then:
+    """Of a test, or of its file as a whole. That its file could not be imported then says nothing about the test."""
+    if test in found:
+        return found[test]
+    whole = found.get(test.partition("::")[0])
+    if whole is None:
+        return Then(ABSENT)
+    if whole.outcome in ASIDE:
+        return whole
+    raise UnknownError(f"{test.partition('::')[0]} could not be imported there: {whole.reason}")
+
+
+def _definition(tree: ast.AST, names: Iterable[str]) -> ast.AST | None:
+    """The function or class of that qualified name; the whole module where there is no name."""
+    found: ast.AST | None = tree
+    for name in names:
+        body: Iterable[ast.stmt] = getattr(found, "body", ())
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        found = next((each for each in body if isinstance(each, kinds) and each.name == name), None)
+    return found
