@@ -495,8 +495,7 @@ def test_the_verdict_is_told_where_the_report_cannot_be_written(
     monkeypatch.setattr("verifygate.report.write._write", no_space)
     assert main(["run", "--stage", "static"]) == 2
     told = capsys.readouterr().err
-    assert "
-PASS (static only)  100.00/100" in told
+    assert "\nPASS (static only)  100.00/100" in told
     assert "reports/latest: the report cannot be written: No space left on device" in told
 
 
