@@ -223,7 +223,8 @@ class View:
 
     @cached_property
     def told_by_findings(self) -> frozenset[str]:
-        """Ids of the checks of which the findings tell all: the rule's own, and those whose evidence is findings.
+        """Ids of the checks of which the findings tell all: the rule's own, and those that cite nothing but findings and
+        are not required.
 
         What was suppressed would be seen nowhere else, so that check is told by itself.
         """
@@ -232,7 +233,8 @@ class View:
         by_evidence = {
             asked.check.id
             for asked in self.checks
-            if asked.check.id not in rules
+            if not asked.check.required
+            and asked.check.id not in rules
             and asked.check.status in (Status.FAIL, Status.PARTIAL)
             and asked.check.evidence
             and all(self._is_finding(each) for each in asked.check.evidence)
