@@ -74,3 +74,11 @@ def test_a_waiver_of_a_red_test_says_that_it_cannot_apply(repository: Any, capsy
     assert "the waiver for it cannot apply: nothing waives a failure" in capsys.readouterr().out
     assert [use["state"] for use in repository.report["waivers"]] == ["cannot apply"]
     assert "**cannot apply**" in repository.page
+
+
+def test_a_waiver_of_a_finding_says_so_too(repository: Any, capsys: pytest.CaptureFixture[str]):
+    """The finding is the reason, and names no check."""
+    repository.write("verifygate.toml", WAIVED.replace("execution.tests-pass", "static.AMP201"))
+
+    assert main(["run", "--stage", "static"]) == 1
+    assert "waiver        of static.AMP201 cannot apply: nothing waives a failure" in capsys.readouterr().out

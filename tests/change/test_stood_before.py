@@ -125,7 +125,11 @@ def test_an_oracle_that_blames_nothing_but_what_stood_does_not_block(
 
 
 @pytest.mark.parametrize(
-    ("file", "stood"), [("test_it.py", True), ("README.md", True), ("more.py", False), ("tests/data.json", False)]
+    ("file", "stood"),
+    [
+        *(("test_it.py", True), ("README.md", True), ("LICENSE.txt", True)),
+        *(("more.py", False), ("tests/data.json", False), ("notice.py", False), ("tests/load.py", False)),
+    ],
 )
 def test_tests_and_documentation_alter_no_measurement(repository: Any, file: str, stood: bool):
     repository.git("checkout", "-qb", "change")
@@ -133,6 +137,9 @@ def test_tests_and_documentation_alter_no_measurement(repository: Any, file: str
     repository.commit()
     check = Check(id="performance.speedup", title="t", status=Status.NOT_MEASURED)
     stage = StageResult(stage="performance", outcome=Outcome.COMPLETED, checks=(check,))
+    repository.write("verifygate.toml", '[performance]\nworkload = "tests.load:build"\n')
+    repository.git("rm", "-q", "--cached", "--ignore-unmatch", "verifygate.toml")
+    repository.write(".git/info/exclude", "verifygate.toml\n")
     settings, subject = load(None, repository.folder), Subject(repository.folder, Path("python"))
     context = StageContext(settings, Sources(()), subject, since=repository.git("rev-parse", "main"))
 

@@ -83,6 +83,22 @@ def test_a_test_file_that_is_renamed_is_followed(red: Any):
     assert main(RUN) == 0
 
 
+def test_a_project_in_a_folder_of_its_repository(red: Any, monkeypatch: pytest.MonkeyPatch):
+    """What changes beside it is no change of it."""
+    red.git("checkout", "-q", "main")
+    for path, text in {"test_it.py": RED, "helper.py": HELPER, "pytest.ini": "[pytest]\n"}.items():
+        red.git("rm", "-q", path)
+        red.write(f"part/{path}", text)
+    red.commit()
+    red.git("checkout", "-q", "-B", "change")
+    red.commit(other__py="import torch\n")
+    monkeypatch.chdir(red.folder / "part")
+
+    assert main(RUN) == 0
+    (red.folder / "part/helper.py").write_text("def value():\n    raise KeyError\n", encoding="utf-8")
+    assert main(RUN) == 1
+
+
 def test_a_file_that_git_ignores_was_there_too(red: Any):
     """Generated code makes no test red that was green: what broke now is new."""
     red.git("checkout", "-q", "main")

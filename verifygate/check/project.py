@@ -29,9 +29,9 @@ class Asked(NamedTuple):
     sources: Sources
     root: Path
     """What the paths of the sources are relative to."""
-    scope: tuple[str, ...] | None = None
+    scope: frozenset[str] | None = None
     """Files and folders, relative to the root, to report on; None for all that was read."""
-    audited: tuple[str, ...] = HERE
+    audited: frozenset[str] = frozenset(HERE)
     """Files and folders, relative to the root, that were read."""
     exclude: tuple[str, ...] = ()
     as_typed: Callable[[str], str] | None = None
@@ -76,20 +76,20 @@ def read_asked(
     for each, place in zip(named, places, strict=True):
         if text is None and not place.exists():
             raise UsageError("no such file or folder", where=each, remedy="give a path that exists")
-    scope = tuple(place.relative_to(root).as_posix() for place in places)
+    inside = tuple(place.relative_to(root).as_posix() for place in places)
     around = (sources or HERE) if text is not None or any(place.is_file() for place in places) else ()
-    wanted = (*around, *scope) if text is None else around
+    wanted = (*around, *inside) if text is None else around
     read = read_sources(root, wanted, exclude, confined=False)
     if text is not None:
-        read = _with_text(read, SourceFile(scope[0], text[1]))
+        read = _with_text(read, SourceFile(inside[0], text[1]))
     asked = Asked(
         read,
         root,
-        scope,
-        wanted or scope,
+        frozenset(inside),
+        frozenset(wanted or inside),
         exclude,
         None if root == start and not any(Path(each).is_absolute() for each in named) else _typist(root, start, named),
-        sum(_is_excluded(each, exclude) for each in scope),
+        sum(_is_excluded(each, exclude) for each in inside),
     )
     if not asked.left_out and not any(asked.is_asked(path) for path in _paths(read)):
         raise nothing_found(named, exclude)
@@ -132,13 +132,13 @@ def _project_of(places: list[Path], configured: Path | None) -> Path | None:
     """The root of the one project that all these belong to; None where there is none, or several."""
     if configured is not None and all(place.is_relative_to(configured) for place in places):
         return configured
-    roots = {_marked(place) for place in places}
+    roots = {_marked(folder) for folder in {place if place.is_dir() else place.parent for place in places}}
     return roots.pop() if len(roots) == 1 else None
 
 
-def _marked(place: Path) -> Path | None:
-    above = (place, *place.parents) if place.is_dir() else place.parents
-    return next((folder for folder in above if any((folder / name).exists() for name in MARKERS)), None)
+def _marked(folder: Path) -> Path | None:
+    above = (folder, *folder.parents)
+    return next((each for each in above if any((each / name).exists() for name in MARKERS)), None)
 
 
 def _typist(root: Path, start: Path, named: Iterable[str]) -> Callable[[str], str]:
@@ -147,8 +147,16 @@ def _typist(root: Path, start: Path, named: Iterable[str]) -> Callable[[str], st
     return lambda path: Path(os.path.relpath(root / path, start)).as_posix()
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(each in (".", path) or path.startswith(f"{each}/") for each in folders)
+def _is_below(path: str, folders: frozenset[str]) -> bool:
+    """Whether a path is one of them or lies below one: there may be thousands, so each of its parents is looked up."""
+    if "." in folders or path in folders:
+        return True
+    end = path.rfind("/")
+    while end > 0:
+        if path[:end] in folders:
+            return True
+        end = path.rfind("/", 0, end)
+    return False
 
 
 def _is_excluded(path: str, exclude: Iterable[str]) -> bool:

@@ -103,7 +103,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
                 found.text,
                 found.choice.torch_version,
                 "scope",
-                *((str(start), *asked.scope, *options.paths) if asked.scope is not None else ()),
+                *((str(start), *sorted(asked.scope), *options.paths) if asked.scope is not None else ()),
                 "old",
                 *old.key,
                 *least,

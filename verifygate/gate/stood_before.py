@@ -7,12 +7,14 @@ alters no measurement, and one of documentation alone no answer but that of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from verifygate.config.settings import Settings
 from verifygate.model import Check, ExecutionDetails, Outcome, StageResult, Status
+from verifygate.performance.attestation.closure import imported_files
 from verifygate.requirements import RequirementsStage
 from verifygate.sources import git
 from verifygate.sources.file import SourceFile
@@ -36,6 +38,7 @@ def with_inherited(
     alters = git.changed(context.settings.root, context.since)
     documents = bool(alters) and all(map(_is_document, alters))
     beside = bool(alters) and all(_is_document(path) or _is_test(path) for path in alters)
+    beside = beside and not _measured(context.settings) & set(alters) and all(map(_is_there(context), alters))
     met = _met_but_for_what_stood(context, results, inherited)
     old = Old(context.since[:12], documents, beside, met, _places(stages, inherited))
     found = []
@@ -52,7 +55,7 @@ class Old(NamedTuple):
     documents: bool
     """Whether the change is one of documentation alone."""
     beside: bool
-    """Whether it is one of documentation and tests alone."""
+    """Whether it is one of documentation and tests alone, of which the workload imports none."""
     met: Set[str]
     """Checks that are met but for what stood."""
     places: Set[tuple[str, int]]
@@ -113,6 +116,17 @@ def _as_if_well(stage: StageResult, inherited: Set[str]) -> StageResult:
     return stage.model_copy(update={"findings": findings, "checks": checks, "details": details})
 
 
+def _measured(settings: Settings) -> set[str]:
+    """The files that the workload is made of, as far as the source tells."""
+    workload = settings.performance.workload
+    return set(imported_files(settings.root, workload)) if workload else set()
+
+
+def _is_there(context: StageContext) -> Callable[[str], bool]:
+    """Whether a file is there: one that is gone may have been the workload's."""
+    return lambda path: (context.settings.root / path).is_file()
+
+
 def _is_test(path: str) -> bool:
     """Whether a file is code of the tests; a file of theirs that holds data may be one that training reads."""
     return path.endswith(".py") and SourceFile(path, b"").is_test
@@ -120,4 +134,5 @@ def _is_test(path: str) -> bool:
 
 def _is_document(path: str) -> bool:
     name = PurePosixPath(path)
-    return name.suffix.lower() in DOCUMENTATION or name.stem.upper() in LEGAL
+    suffix = name.suffix.lower()
+    return suffix in DOCUMENTATION or (suffix in ("", ".txt") and name.stem.upper() in LEGAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verifygate.base.counts import counted
-from verifygate.model import Outcome, Report, StageResult, StaticDetails, Verdict
+from verifygate.model import Outcome, Report, StageResult, StaticDetails, Verdict, WaiverState
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import advisory_words, baseline_words, origin_words
 from verifygate.report.phrases import tally
@@ -43,6 +43,12 @@ def summary(report: Report, folder: str) -> str:
         ]
         if (more := len(report.policy_origin.differences) - MOST_REASONS) > 0:
             lines.append(f"    and {more} more")
+    told = {reason.check for reason in report.reasons}
+    lines += [
+        f"  waiver        of {plain(', '.join(use.waiver.checks))} cannot apply: nothing waives a failure"
+        for use in report.waivers
+        if use.state is WaiverState.CANNOT_APPLY and told.isdisjoint(use.waiver.checks)
+    ]
     if report.baseline:
         lines.append(f"  baseline      {plain(baseline_words(report.baseline), LONG)}")
     suppressed = report.changes.suppressed if report.changes else ()
