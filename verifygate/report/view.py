@@ -223,8 +223,9 @@ class View:
 
     @cached_property
     def told_by_findings(self) -> frozenset[str]:
-        """Ids of the checks of which the findings tell all: the rule's own, and those that cite nothing but findings and
-        are not required.
+        """Ids of the checks of which the findings tell all: the rule's own, and such as cite nothing else.
+
+        A required check is told by itself, whatever it cites.
 
         What was suppressed would be seen nowhere else, so that check is told by itself.
         """
@@ -247,14 +248,6 @@ class View:
         if not path or line is None:
             return False
         return any(f.rule in evidence.summary and f.is_at(path, line) for f in self.findings)
-
-    @property
-    def not_measured(self) -> list[Asked]:
-        return [asked for asked in self.checks if asked.check.status is Status.NOT_MEASURED]
-
-    def passed(self, stage: StageResult) -> list[Check]:
-        """The checks that a reader with little time can skip."""
-        return [check for check in stage.checks if check.status is Status.PASS]
 
     def not_measured_in(self, stage: StageResult) -> int:
         return sum(1 for check in stage.checks if check.status is Status.NOT_MEASURED)
