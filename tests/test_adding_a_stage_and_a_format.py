@@ -134,7 +134,7 @@ def test_a_stage_that_was_not_asked_for_is_named(added: Path, project: Path):
     asked = ("--stage", "static", "--format", "md", "--report-dir", "out")
     assert verifygate(added, project, "run", *asked).returncode == 0
     gate = (project / "out" / "gate.md").read_text(encoding="utf-8")
-    assert "Not requested: execution, performance, spelling and requirements" in gate
+    assert "- not requested: execution, performance, spelling and requirements;" in gate
     assert "Spelled: nothing." in (project / "out" / "spelling.md").read_text(encoding="utf-8")
 
 
@@ -154,7 +154,9 @@ def test_a_requirement_may_refer_to_an_added_stage(added: Path, project: Path):
     ended = verifygate(added, project, "run", *asked)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     page = (project / "out" / "requirements.md").read_text(encoding="utf-8")
-    assert "static: check spelling.words passed, by evidence of class static" in page
+    assert "1 of 1 requirement verified" in page
+    report = (project / "out" / "report.json").read_text(encoding="utf-8")
+    assert "check spelling.words passed, by evidence of class static" in report
 
 
 def test_check_prints_an_added_format(added: Path, project: Path):

@@ -394,6 +394,11 @@ def test_unknown_rule_is_told_with_its_line_by_every_command(
     one_line(capsys, "verifygate.toml:2: ", "no rule `clip`")
 
 
+def first_section(page: str) -> str:
+    """Of gate.md, what stands under the verdict and above all else."""
+    return page.partition("\n## Verdict")[2].partition("\n## ")[0]
+
+
 def test_own_policy_is_on_the_first_screen(project: Path, capsys: pytest.CaptureFixture[str]):
     """A PASS that comes of blocking nothing, or of rules that were left out, says so before anything else."""
     (project / "train.py").write_text(FINDING, encoding="utf-8")
@@ -401,12 +406,13 @@ def test_own_policy_is_on_the_first_screen(project: Path, capsys: pytest.Capture
     (project / "verifygate.toml").write_text(text, encoding="utf-8")
     assert main(["run", "--stage", "static"]) == 0
     page = (project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8")
-    head = page[: page.index("| Stage |")]
+    head = first_section(page)
     assert "`verdict.block` is nothing (default: critical, high)" in head
     assert "`static.ignore` is AMP5 (default: no rule)" in head
     assert "`project.exclude` is old/\\* (default: no file)" in head
     assert "verdict.weights" not in head
-    assert "| `verdict.block` | **nothing** | critical, high |" in page
+    provenance = (project / "reports" / "latest" / "provenance.md").read_text(encoding="utf-8")
+    assert "| `verdict.block` | **nothing** | critical, high |" in provenance
     assert "verdict.block is nothing (default: critical, high)" in capsys.readouterr().out
 
 
@@ -421,7 +427,7 @@ def test_gates_below_the_default_and_witnesses_that_are_off_are_own_policy(
     (project / "verifygate.toml").write_text(text, encoding="utf-8")
     assert main(["run", "--stage", "static"]) == 0
     page = (project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8")
-    head, printed = page[: page.index("| Stage |")], capsys.readouterr().out
+    head, printed = first_section(page), capsys.readouterr().out
     assert "`gates.coverage` is 10 % (default: 80 %)" in head
     for told in (
         "gates.coverage is 10 % (default: 80 %)",
@@ -437,7 +443,8 @@ def test_default_policy_is_printed_and_is_no_news(project: Path, capsys: pytest.
     assert main(["run", "--stage", "static"]) == 0
     page = (project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8")
     assert "Not the default policy" not in page
-    assert "| `verdict.block` | critical, high | critical, high |" in page
+    provenance = (project / "reports" / "latest" / "provenance.md").read_text(encoding="utf-8")
+    assert "| `verdict.block` | critical, high | critical, high |" in provenance
     assert "verdict.block" not in capsys.readouterr().out
 
 
@@ -486,21 +493,27 @@ def test_the_verdict_is_told_where_the_report_cannot_be_written(
     monkeypatch.setattr("verifygate.report.write._write", no_space)
     assert main(["run", "--stage", "static"]) == 2
     told = capsys.readouterr().err
-    assert "\nPASS  100.00/100" in told
+    assert "\nPASS (static only)  100.00/100" in told
     assert "reports/latest: the report cannot be written: No space left on device" in told
 
 
-def test_a_pass_over_no_amp_code_says_so(project: Path, capsys: pytest.CaptureFixture[str]):
-    """The wrong folder passes every rule."""
+def test_nothing_to_audit_is_no_pass(project: Path, capsys: pytest.CaptureFixture[str]):
+    """The wrong folder breaks no rule; it shows nothing either, so there is no PASS and no score."""
     assert main(["run", "--stage", "static"]) == 0
     assert "no AMP code" not in capsys.readouterr().out
     (project / "train.py").write_text("print('hello')\n", encoding="utf-8")
 
-    assert main(["run", "--stage", "static"]) == 0
+    assert main(["run", "--stage", "static"]) == 1
     said = "no AMP code was found in 1 file: are these the sources that train?"
-    assert said in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed.startswith("BLOCK  not scored")
+    assert said in printed
     page = (project / "reports/latest/gate.md").read_text(encoding="utf-8")
-    assert f"**Nothing to audit:** {said}" in page[: page.index("| Stage |")]
+    assert "## Verdict: **BLOCK**, not scored" in page
+    assert f"**Nothing to audit:** {said}" in first_section(page)
+    report = json.loads((project / "reports/latest/report.json").read_text(encoding="utf-8"))
+    assert [reason["condition"] for reason in report["reasons"]] == ["nothing-ran"]
+    assert report["score"] is None
 
 
 @pytest.mark.parametrize("name", ["demo", 'a "quoted\\ name', "two\nlines", "größe", "{name}"])

@@ -232,6 +232,24 @@ def test_weightless_stages_share_alike() -> None:
     assert judged(stage(check()), weights={"execution": 1}).score == 100
 
 
+def test_a_low_finding_never_rounds_away() -> None:
+    """The score is 100.00 only if each check that counts is PASS, however little one weighs beside the others."""
+    many = [check(f"static.x{n}", weight=1000) for n in range(50)]
+    low = check("static.low", Status.PARTIAL, required=False, weight=1)
+    found = judged(stage(*many, low))
+    assert found.verdict is Verdict.PASS
+    assert found.score == Decimal("99.99")
+    assert sum(part.possible for part in found.parts) == 100
+
+
+def test_nothing_checked_has_no_score() -> None:
+    """A zero would be a mark, and there was nothing to mark."""
+    found = judged(stage(outcome=Outcome.NOT_APPLICABLE, reason="no AMP code"))
+    assert found.verdict is Verdict.BLOCK
+    assert conditions(found) == ["nothing-ran"]
+    assert found.score is None
+
+
 def test_points_never_buy_off_a_block() -> None:
     """A weightless failing check leaves the full score, and blocks."""
     judgement = judged(stage(check(), check("static.y", Status.FAIL, weight=0)))

@@ -35,7 +35,8 @@ class Judgement:
     """The verdict on a run, and all that follows from it."""
 
     verdict: Verdict
-    score: Decimal
+    score: Decimal | None
+    """None where no check counts: nothing was checked."""
     reasons: tuple[Reason, ...]
     """Every condition that blocks, worst first; empty for a PASS."""
     stages: tuple[StageResult, ...]
@@ -68,7 +69,7 @@ def judge(
     parts = _parts(stages, policy.weights)
     return Judgement(
         verdict=Verdict.BLOCK if reasons else Verdict.PASS,
-        score=_earned(parts),
+        score=_earned(parts) if parts else None,
         reasons=reasons,
         stages=tuple(_judged(stage, blocking[stage.stage]) for stage in stages),
         parts=parts,
@@ -298,7 +299,8 @@ def _hundredths(status: Status, possible: int) -> int:
 def _apportion(total: int, weights: Sequence[tuple[str, int]]) -> list[int]:
     """Split `total` by weight into whole numbers that add up to it exactly (largest remainder, then by name).
 
-    Where no weight is above zero, all count alike.
+    Where no weight is above zero, all count alike. A weight above zero gets something, as long as there is enough: what
+    has no share could fail, and the whole would still be earned.
     """
     if not weights:
         return []
@@ -311,6 +313,11 @@ def _apportion(total: int, weights: Sequence[tuple[str, int]]) -> list[int]:
     )
     for index in by_remainder[: total - sum(shares)]:
         shares[index] += 1
+    for index in [at for at, weight in enumerate(effective) if weight and not shares[at]]:
+        largest = max(range(len(shares)), key=shares.__getitem__)
+        if shares[largest] > 1:
+            shares[largest] -= 1
+            shares[index] += 1
     return shares
 
 

@@ -27,7 +27,9 @@ def test_a_block_is_printed_and_ends_with_0(repository: Any, days: int, capsys: 
     assert f"advisory until {until(days)}: a BLOCK ends with exit code 0, and blocks from the day after" in told
     assert "old.py:8: AMP201" in told
     assert repository.report["verdict"] == "BLOCK"
-    assert f"**Advisory mode:** advisory until {until(days)}" in repository.page[: repository.page.index("**Why**")]
+    assert (
+        f"**Advisory mode:** advisory until {until(days)}" in repository.page[: repository.page.index("## What blocks")]
+    )
 
 
 def test_from_the_day_after_it_blocks(repository: Any, capsys: pytest.CaptureFixture[str]):

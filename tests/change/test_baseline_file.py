@@ -12,7 +12,18 @@ from verifygate.baseline_file import Entry, parse, text_of
 from verifygate.cli import main
 
 NAMED = '[verdict]\nbaseline = "verifygate-baseline.toml"\n'
-SOUND = "import torch\n"
+SOUND = """\
+import torch
+
+
+def train(model, optimizer, scaler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+"""AMP code with nothing to report: a tree without any is no PASS."""
 
 
 @pytest.fixture

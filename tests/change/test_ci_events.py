@@ -216,7 +216,11 @@ def test_a_tag_is_judged_whole(forge: Forge):
 
 
 def made_sound(forge: Forge) -> None:
-    forge.server.commit(old__py="import torch\n")
+    """With the fault taken out, and AMP code left to judge: a tree without any is no PASS."""
+    faulty = (forge.server.folder / "old.py").read_text(encoding="utf-8")
+    sound = faulty.replace("        torch.nn", "        scaler.unscale_(optimizer)\n        torch.nn")
+    assert sound != faulty
+    forge.server.commit(old__py=sound)
     forge.job("refs/heads/main")
 
 

@@ -82,7 +82,7 @@ def test_a_threshold_that_the_change_lowers_is_not_in_force(repository: Path, ca
         "requirement R-1: required": ("false", "not set"),
     }
     page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
-    first_screen = page[: page.index("| Stage |")]
+    first_screen = page.partition("\n## Verdict")[2].partition("\n## ")[0]
     assert "this change alters it (3 differences), which is not in force before it is merged" in first_screen
     assert "| `specification: gates.coverage` | 0.1 | 0.9 |" in first_screen
     assert "performance.targets.speedup: 1.1 in this change, 1.5 there" in capsys.readouterr().out
@@ -118,7 +118,8 @@ def test_without_a_revision_the_tree_rules(repository: Path):
     assert report(repository)["policy_origin"] is None
     page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
     assert "**Not the default policy:** `verdict.block` is nothing (default: critical, high)" in page
-    assert "| `verdict.block` | **nothing** | critical, high |" in page
+    provenance = (repository / "reports/latest/provenance.md").read_text(encoding="utf-8")
+    assert "| `verdict.block` | **nothing** | critical, high |" in provenance
 
 
 @pytest.mark.parametrize("block", ["[]", '["critical"]'])

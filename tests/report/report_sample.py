@@ -10,6 +10,7 @@ from verifygate.config.settings import VerdictSettings
 from verifygate.model import (
     Anatomy,
     Arm,
+    Background,
     Calculation,
     Certainty,
     Check,
@@ -21,18 +22,21 @@ from verifygate.model import (
     Detail,
     Evidence,
     EvidenceClass,
+    Excerpt,
     ExecutionDetails,
     Finding,
     FunctionCoverage,
     Growth,
     HazardAnswer,
     HostWait,
+    Impact,
     Measurement,
     MemoryPart,
     NotAnalysed,
     NotFollowed,
     OperatorTime,
     Outcome,
+    OwnEvents,
     PathStep,
     PerformanceDetails,
     PolicySetting,
@@ -44,13 +48,16 @@ from verifygate.model import (
     RequirementResult,
     RequirementsDetails,
     Run,
+    ScaleChange,
     Severity,
     StageResult,
     StaticDetails,
     Status,
+    StepOrder,
     Suppression,
     TestOutcome,
     TestWarning,
+    TraceSummary,
     Waiver,
 )
 from verifygate.model.check_report import CheckReport
@@ -114,6 +121,30 @@ RECREATED = Finding(
     certainty=Certainty.LIKELY,
     message="a GradScaler is built inside the epoch loop | <b>its scale is lost</b> @team see https://evil.example",
     fingerprint="9900aabbccddeeff",
+)
+
+
+IMPACT = "Every step is clipped to `max_norm / scale`, 65,536 times too short."
+BACKGROUND = Background(
+    fingerprint=CLIP.fingerprint,
+    excerpts=(
+        Excerpt(
+            path="demo/train_step.py",
+            line=86,
+            lines=(
+                "    scaler.scale(loss).backward()",
+                "",
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+                "    scaler.unscale_(optimizer)",
+                "    scaler.step(optimizer)  # ```",
+            ),
+            marked=(88,),
+        ),
+        Excerpt(path="demo/loop.py", line=12, lines=("def fit(trainer):", "    trainer.train_step()"), marked=(13,)),
+    ),
+    diff="--- a/demo/train_step.py\n+++ b/demo/train_step.py\n@@ -88,2 +88,2 @@\n"
+    "+    scaler.unscale_(optimizer)\n     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+    "-    scaler.unscale_(optimizer)\n",
 )
 
 
@@ -212,6 +243,30 @@ def execution() -> StageResult:
                     line=4,
                     end_line=20,
                     tests=("tests/test_amp.py::test_policy[0]",),
+                ),
+            ),
+            trace=TraceSummary(
+                events=60,
+                counts=(("autocast", 10), ("update", 10)),
+                devices=("cuda float16",),
+                steps=10,
+                skipped=2,
+                scale_min=16384.0,
+                scale_max=65536.0,
+                scale_last=16384.0,
+                scales=tuple(
+                    ScaleChange(scaler=1, step=step, scale=scale)
+                    for step, scale in ((0, 65536.0), (1, 32768.0), (2, 16384.0))
+                ),
+                own=OwnEvents(
+                    orders=(
+                        StepOrder(
+                            events=("autocast", "scale", "backward", "clip", "unscale", "step", "update"),
+                            times=10,
+                            path="demo/train_step.py",
+                            line=90,
+                        ),
+                    )
                 ),
             ),
             output_tail="::error::fake\n```\n# forged heading\n\x1b[32m100 passed\x1b[0m\n",
@@ -499,6 +554,8 @@ def report(stages: tuple[StageResult, ...] | None = None, waivers: tuple[Waiver,
                 line=CLIP.line,
             ),
         ),
+        impacts=(Impact(rule="AMP201", text=IMPACT),),
+        backgrounds=(BACKGROUND,),
         policy=(
             PolicySetting(key="verdict.block", value="critical", default="critical, high"),
             PolicySetting(key="static.select", value="all rules", default="all rules"),

@@ -46,9 +46,17 @@ def words(token) -> str:
     return token.content
 
 
-def bare(text: str) -> str:
-    """A text without the invisible mark that stops mentions."""
-    return text.replace("\u200b", "")
+def outside_code(markdown: str) -> str:
+    """The rendered text in which GitHub looks for mentions and addresses: it leaves code alone."""
+    out, depth = [], 0
+    for token in MARKDOWN.parse(markdown):
+        for child in token.children or ():
+            if child.type == "html_inline":
+                depth += {"<code>": 1, "</code>": -1}[child.content]
+            elif not depth and child.type != "code_inline":
+                out.append(child.content)
+    assert depth == 0
+    return "".join(out)
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -64,7 +72,7 @@ def test_cell_is_one_cell_of_text(cell, text: str) -> None:
     assert rows[1][0] == "x"
     assert rows[1][2] == "PASS"
     if cell is not escape.md_prose:
-        assert bare(rows[1][1]).strip() == escape.plain(text, escape.LONG if cell is escape.md_text else escape.SHORT)
+        assert rows[1][1].strip() == escape.plain(text, escape.LONG if cell is escape.md_text else escape.SHORT)
 
 
 @example(text="# no heading")
@@ -99,18 +107,36 @@ def test_fence_holds_its_content(text: str) -> None:
     assert [t.type for t in tokens] == ["fence", "paragraph_open", "inline", "paragraph_close"]
 
 
-@pytest.mark.parametrize("text", ["@team", "see @org/team now", "#123", "x@y.example"])
-def test_mentions_are_broken(text: str) -> None:
-    """Nobody is called by a test name: GitHub looks for mentions in the rendered text, backslashes or not."""
-    assert not re.search(r"@\w|#\d", escape.md_text(text))
-    assert bare(escape.md_text(text)).replace("\\#", "#") == text
+LIVE = (
+    "@team",
+    "see @org/team now",
+    "#123",
+    "x@y.example",
+    "https://evil.example",
+    "www.evil.example",
+    "HTTP://evil.example",
+)
 
 
-@pytest.mark.parametrize("text", ["https://evil.example", "www.evil.example", "HTTP://evil.example"])
-def test_addresses_are_not_links(text: str) -> None:
-    """GitHub makes links of bare addresses; a report's links are the gate's own."""
-    assert "://" not in escape.md_text(text)
-    assert "www." not in escape.md_text(text)
+@pytest.mark.parametrize("text", LIVE)
+def test_mentions_and_addresses_are_code(text: str) -> None:
+    """Nobody is called by a test name, and a report's links are the gate's own; what is copied is the text itself."""
+    shown = escape.md_text(text)
+    assert not re.search(r"@\w|#\d|://|www\.", outside_code(shown), re.IGNORECASE)
+    assert table(shown, "PASS")[1][1] == text
+
+
+@given(text=NASTY)
+def test_nothing_live_is_left_outside_code(text: str) -> None:
+    """Whatever stands around it."""
+    assert not re.search(r"@\w|#\d|://|www\.", outside_code(f"x {escape.md_prose(text)} x"), re.IGNORECASE)
+
+
+@given(text=NASTY)
+def test_nothing_invisible_is_in_what_is_copied(text: str) -> None:
+    """A name, a command or a block that somebody copies holds what is seen, and nothing else."""
+    for shown in (escape.md_text(text), escape.md_prose(text), escape.md_code(text), escape.md_fence(text)):
+        assert not any(unicodedata.category(each) == "Cf" for each in shown)
 
 
 def test_ordinary_words_stay_readable() -> None:
@@ -141,8 +167,11 @@ def test_link_leads_into_the_project_only(path: str, line: int | None, expected:
 def test_link_is_one_link(path: str) -> None:
     """A path cannot end the link that shows it."""
     inline = next(t for t in MARKDOWN.parse(f"x {escape.md_link(path, 3, '../../')} y") if t.type == "inline")
-    kinds = [child.type for child in inline.children or () if child.type not in ("text", "text_special", "code_inline")]
-    assert kinds in (["link_open", "link_close"], [], ["html_inline", "html_inline"])
+    children = [child for child in inline.children or () if child.type not in ("text", "text_special", "code_inline")]
+    assert all(child.content in ("<code>", "</code>") for child in children if child.type == "html_inline")
+    kinds = [child.type for child in children]
+    assert [kind for kind in kinds if kind != "html_inline"] in (["link_open", "link_close"], [])
+    assert kinds[:1] + kinds[-1:] == ["link_open", "link_close"] or set(kinds) <= {"html_inline"}
 
 
 @given(st.text(), st.integers(1, 50))

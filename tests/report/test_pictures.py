@@ -9,19 +9,20 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 from defusedxml import ElementTree
-from report_sample import performance, report
+from report_sample import execution, performance, report
 
-from verifygate.model import Outcome, Report, StageResult
+from verifygate.model import ExecutionDetails, Outcome, Report, ScaleChange, StageResult, TraceSummary
 from verifygate.report.formats import files_of, render
 from verifygate.report.pictures import FILES, MISSING, Pictures, median_interval
+from verifygate.report.timeline import scales_of, skips_of
 
 
 def test_every_picture_is_drawn_and_is_svg() -> None:
     """The sample has all that there is to draw; text is paths, nothing is fetched, nothing runs, no date is in it."""
-    drawn = Pictures.of(performance())
-    assert [picture.file for picture in drawn.found] == list(FILES)
+    drawn = [*Pictures.of(performance()).found, *Pictures.of(execution()).found]
+    assert [picture.file for picture in drawn] == list(FILES)
     assert set(FILES) <= set(files_of("md"))
-    for picture in drawn.found:
+    for picture in drawn:
         root = ElementTree.fromstring(picture.svg)
         tags = {element.tag.rpartition("}")[2] for element in root.iter()}
         assert tags.isdisjoint({"script", "image", "text", "a", "foreignObject"}), picture.file
@@ -42,15 +43,15 @@ def test_the_same_report_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_page_links_what_lies_beside_it() -> None:
-    """Each link of performance.md is a file of the same format, with words for those who do not see it."""
+    """Each link of a page is a file of the same format, with words for those who do not see it."""
     files = render(report(), "md")
-    linked = re.findall(r"!\[(.+?)\]\((\S+?)\)", files["performance.md"])
+    linked = re.findall(r"!\[(.+?)\]\((\S+?)\)", files["performance.md"] + files["execution.md"])
     assert [name for _, name in linked] == list(FILES)
     assert all(name in files for _, name in linked)
 
 
 def test_html_holds_them_with_ids_of_their_own() -> None:
-    """Four drawings in one page: no id twice, every reference leads somewhere."""
+    """All drawings in one page: no id twice, every reference leads somewhere."""
     page = render(report(), "html")["report.html"]
     assert page.count("<svg") == page.count('role="img"') == len(FILES)
     drawings = "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
@@ -80,8 +81,32 @@ def test_an_arm_can_have_any_name() -> None:
     """Names are text to matplotlib, and to the page: no formula, no markup."""
     text = performance().model_dump_json().replace('"fp16"', '"<b>$\\\\frac{1}{2}$"')
     drawn = Pictures.of(StageResult.model_validate_json(text))
-    assert len(drawn.found) == len(FILES)
+    assert len(drawn.found) == len(FILES) - 1
     assert all("<b>" not in picture.svg and "<b>" not in picture.inline for picture in drawn.found)
+
+
+def test_the_timeline_in_words() -> None:
+    """Regions, the order of a step, the way of the scale and where it fell, for those who do not see the picture."""
+    (picture,) = Pictures.of(execution()).found
+    assert picture.alt == (
+        "Autocast regions: cuda float16. autocast then scale then backward then clip then unscale then step then "
+        "update: 10 steps; scaler 1: scale 65536 to 16384, 2 falls"
+    )
+
+
+def test_a_scale_that_grows_skipped_no_step() -> None:
+    """Only a fall is a skip; a scaler that keeps its scale has no line."""
+    ways = ((1, 0, 4.0), (1, 5, 8.0), (1, 6, 4.0), (2, 0, 4.0))
+    trace = TraceSummary(scales=tuple(ScaleChange(scaler=n, step=step, scale=scale) for n, step, scale in ways))
+    (way,) = scales_of(trace)
+    assert [(change.step, change.scale) for change in skips_of(way)] == [(6, 4.0)]
+
+
+def test_a_run_without_amp_has_no_timeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing to draw needs no matplotlib either."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    details = ExecutionDetails(trace=TraceSummary(events=3))
+    assert Pictures.of(execution().model_copy(update={"details": details})) == Pictures()
 
 
 @pytest.mark.parametrize(("n", "expected"), [(1, (0, 0)), (10, (1, 9)), (100, (40, 60))])

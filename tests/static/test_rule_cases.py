@@ -23,6 +23,7 @@ CASES = Path(__file__).parent / "cases"
 EXPECT = re.compile(r"#.*\bexpect: (?P<code>[A-Z]+\d+)(?: (?P<certainty>certain|likely))?")
 SECTIONS = (
     "What it does",
+    "Impact",
     "Why is this bad",
     "What happens at run time",
     "Example",
@@ -83,6 +84,15 @@ def test_documentation_is_complete_and_its_examples_do_as_they_say(code: str):
     example = report(loaded.sections["Example"])
     assert {finding.rule for finding in example if finding.rule == code or not is_note(finding)} == {code}, example
     assert all(map(is_note, report(loaded.sections["Use instead"])))
+
+
+@pytest.mark.parametrize("code", sorted(load_rules()))
+def test_the_impact_is_one_short_sentence(code: str):
+    """Reports set it beside the finding: it says what happens to the training, and stands alone."""
+    impact = load_rules()[code].impact
+    assert re.fullmatch(r"[A-Z`].*\.", impact)
+    assert not re.search(r"\. [A-Z]", impact)
+    assert len(impact) <= 200
 
 
 def is_note(finding: Finding) -> bool:

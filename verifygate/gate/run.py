@@ -16,6 +16,7 @@ from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
 from verifygate.config.settings import Settings
+from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.ci_event import Event
 from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, use_of
@@ -122,6 +123,7 @@ def run(
         merged.contradictions,
         unknown_change(event),
     )
+    found = [finding for stage in judgement.stages for finding in stage.findings]
     report = Report(
         project=settings.name,
         task=settings.project.task,
@@ -134,6 +136,8 @@ def run(
         waivers=judgement.waivers,
         contradictions=merged.contradictions,
         changes=base.changes(judgement.stages, inherited, moved) if base is not None else None,
+        impacts=impacts_of(found),
+        backgrounds=backgrounds_of(found, sources),
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
         baseline=use_of(agreed, judgement.stages, settings),

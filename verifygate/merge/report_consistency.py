@@ -45,7 +45,7 @@ def handed_in(path: Path, shown: str = "") -> Report:
 def faults(report: Report) -> Iterator[str]:
     """Everything in a report that does not follow from the rest of it, each in one line; nothing where all does."""
     yield from _verdict(report)
-    yield from _score("the report", report.parts, report.score, report.stages)
+    yield from _score("the report", report.parts, report.score or Decimal(0), report.stages)
     for stage in report.stages:
         if stage.score is not None or stage.parts:
             yield from _score(f"the {stage.stage} stage", stage.parts, stage.score or Decimal(0), (stage,))

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from verifygate.model.architecture import ArchitectureTrees as ArchitectureTrees
     from verifygate.model.architecture import Branch as Branch
+    from verifygate.model.background import IN_FULL as IN_FULL
+    from verifygate.model.background import Background as Background
+    from verifygate.model.background import Excerpt as Excerpt
+    from verifygate.model.background import Impact as Impact
     from verifygate.model.base import Model as Model
     from verifygate.model.base import Points as Points
     from verifygate.model.base import Volatile as Volatile
@@ -102,6 +106,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "architecture": "ArchitectureTrees Branch",
+    "background": "IN_FULL Background Excerpt Impact",
     "base": "Model Points Volatile",
     "check": "Check Evidence EvidenceClass Status",
     "check_report": "SCHEMA_VERSION",

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from verifygate.model.background import Background, Impact
 from verifygate.model.base import Model, Points, volatile_pointers
 from verifygate.model.check_report import SCHEMA_VERSION
 from verifygate.model.contradiction import Contradiction
@@ -104,8 +105,8 @@ class Report(Model):
     task: str = ""
     version: str = ""
     verdict: Verdict
-    score: Points
-    """0.00 to 100.00: the sum of what the parts earned."""
+    score: Points | None
+    """0.00 to 100.00: the sum of what the parts earned; null where no check counts."""
     reasons: tuple[Reason, ...]
     stages: tuple[StageResult, ...]
     parts: tuple[ScorePart, ...]
@@ -114,6 +115,10 @@ class Report(Model):
     """Where two statements of this run cannot both hold, and which one counts."""
     changes: Changes | None = None
     """Against an earlier report, where one was given."""
+    impacts: tuple[Impact, ...] = ()
+    """Of the rules that the findings of this report are of."""
+    backgrounds: tuple[Background, ...] = ()
+    """Of the worst findings."""
     policy: tuple[PolicySetting, ...] = ()
     """What blocks, how points are shared out, and which rules and files are left out."""
     policy_origin: PolicyOrigin | None = None

@@ -28,11 +28,11 @@ _ANSI = re.compile(
 _WHITE = re.compile(r"\s+")
 _LINE_START = r"^(?:[=#:]|[-+](?=[\s-]|$)|\d+(?=[.)](?:\s|$)))"
 _SPAN = r"(`+)(?!`)(.+?)(?<!`)\1(?!`)"
-_LIVE = r"(?i)@(?=\w)|(?<!&)#(?=\d)|:(?=//)|\bwww(?=\.)"
-"""Where a mention, an issue number or an address begins: renderers look for these in the text that is left after all
-escapes, so only a mark between the characters stops them."""
+_LIVE = r"@(?=\w)|#(?=\d)|:(?=//)|\b[wW]{3}(?=\.)"
+"""Where a mention, an issue number or an address begins. Renderers look for these in the text that is left after all
+escapes, and leave code alone: so a word with one becomes code, which can be copied as it stands."""
+_LIVE_WORD = rf"\S*(?:{_LIVE})\S*"
 _NOT_XML = "[\ufffe\uffff]"
-_ZERO_WIDTH_SPACE = "\u200b"
 
 
 def plain(text: str, limit: int = SHORT) -> str:
@@ -100,7 +100,7 @@ def md_code(text: str, limit: int = SHORT) -> str:
     if not text:
         return ""
     if "|" in text or "\\" in text:
-        return f"<code>{''.join(_entity(character) for character in text)}</code>"
+        return _code_by_entities(text)
     fence = "`" * (_longest_run(text, "`") + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
@@ -137,12 +137,24 @@ def link_target(path: str, line: int | None, prefix: str) -> str:
 
 def _md_inline(text: str, *, start: bool = True) -> str:
     """Escape a clean line. `start`: it may stand where a list, heading or rule could begin."""
+    pieces: list[str] = []
+    end = 0
+    for live in re.finditer(_LIVE_WORD, text):
+        pieces += [_md_words(text[end : live.start()]), _code_by_entities(live[0])]
+        end = live.end()
+    line = "".join([*pieces, _md_words(text[end:])])
+    return re.sub(_LINE_START, lambda head: _head(head[0]), line) if start else line
+
+
+def _code_by_entities(text: str) -> str:
+    return f"<code>{''.join(_entity(character) for character in text)}</code>"
+
+
+def _md_words(text: str) -> str:
     text = text.replace("\\", "\\\\")
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
     text = re.sub(r"([`*\[\]~$])", r"\\\1", text)
-    text = re.sub("_+", _underscores, text)
-    text = re.sub(_LIVE, lambda mark: mark[0] + _ZERO_WIDTH_SPACE, text)
-    return re.sub(_LINE_START, lambda head: _head(head[0]), text) if start else text
+    return re.sub("_+", _underscores, text)
 
 
 def _underscores(run: re.Match[str]) -> str:

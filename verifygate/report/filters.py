@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.model import Advisory, BaselineUse, Construct, PolicyOrigin, PolicyState
-from verifygate.report.phrases import tally
+from verifygate.report.phrases import listing, tally, words
 from verifygate.report.quantities import (
     amount,
     interval,
@@ -29,12 +29,6 @@ from verifygate.report.trees import as_mermaid, as_text
 def kinds(constructs: Sequence[Construct]) -> str:
     """`2 autocast, 1 grad-scaler`: how often each kind occurs, in the order of the source."""
     return ", ".join(f"{count} {kind}" for kind, count in Counter(c.kind.value for c in constructs).items())
-
-
-def words(values: Iterable[str]) -> str:
-    """`a, b and c`."""
-    *most, last = list(values) or ["none"]
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def origin_words(origin: PolicyOrigin) -> str:
@@ -76,6 +70,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "join_words": " ".join,
         "joined": lambda values: ", ".join(f"{value:,}" for value in values),
         "kinds": kinds,
+        "listing": listing,
         "mermaid": lambda trees: as_mermaid(("expected", trees.expected), ("actual", trees.actual)),
         "number": number,
         "noticed_by": lambda mutants, witness: sum(mutant.noticed_by(witness) for mutant in mutants),

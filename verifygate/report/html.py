@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from verifygate.model import Report
+from verifygate.model import IN_FULL, Report
 from verifygate.report import escape
+from verifygate.report.conclusion import recommendations, sentences
 from verifygate.report.pages.page import evidence_id
 from verifygate.report.pictures import Pictures
 from verifygate.report.templating import environment
@@ -20,13 +21,25 @@ if TYPE_CHECKING:
 
 
 FILES = ("report.html",)
+MOST_ROWS = 3_000
+"""Findings after those in full that have a row each; a page of two megabytes opens on a telephone."""
+SHORTENED = 120
+"""Characters of a message in such a row."""
 
 
 def render(report: Report, prefix: str = "../../") -> Mapping[str, str]:
     seen = View(report)
-    drawn = Pictures.of(seen.stage("performance"))
-    template = _environment().get_template("report.html.j2")
-    return {FILES[0]: template.render(view=seen, report=report, prefix=prefix, pictures=drawn)}
+    page = {
+        "view": seen,
+        "report": report,
+        "prefix": prefix,
+        "pictures": {stage.stage: Pictures.of(stage) for stage in report.stages},
+        "sentences": sentences(seen),
+        "recommended": recommendations(seen),
+        "most": IN_FULL,
+        "most_rows": MOST_ROWS,
+    }
+    return {FILES[0]: _environment().get_template("report.html.j2").render(page)}
 
 
 @cache
@@ -36,6 +49,7 @@ def _environment() -> Environment:
         address=escape.link_target,
         evidence_id=evidence_id,
         block=_block,
+        shortened=_shortened,
         prose=lambda text: _prose(str(text)),
     )
 
@@ -43,6 +57,11 @@ def _environment() -> Environment:
 def _finalize(value: object) -> Markup:
     """Everything that no filter made is text, without what a browser would obey or hide."""
     return value if isinstance(value, Markup) else Markup(escape.html_text(str(value)))  # noqa: S704
+
+
+def _shortened(text: str) -> str:
+    text = escape.plain(text, escape.LONG)
+    return text if len(text) <= SHORTENED else f"{text[:SHORTENED].rstrip()}…"
 
 
 def _block(text: str) -> Markup:

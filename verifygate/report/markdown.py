@@ -24,7 +24,7 @@ from verifygate.stage_registry import by_weight
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-PAGES = ("gate.md", *(f"{stage}.md" for stage in by_weight()))
+PAGES = ("gate.md", "provenance.md", *(f"{stage}.md" for stage in by_weight()))
 SOMETIMES = ("mutation.md", *pictures.FILES)
 """There where there is something to show."""
 FILES = (*PAGES, *SOMETIMES)
@@ -34,13 +34,13 @@ _FENCE = re.compile(r"^(`{3,})[a-z]*$")
 def render(report: Report, prefix: str = "../../") -> dict[str, str]:
     """All pages: each says so where its stage took no part, so that no link leads nowhere."""
     gate = GatePage(report, prefix)
-    pages: dict[str, Page] = {"gate.md": gate}
+    pages: dict[str, Page] = {"gate.md": gate, "provenance.md": GatePage(report, prefix)}
     pages |= {f"{name}.md": loaded(entry.page)(report, prefix, name) for name, entry in by_weight().items()}
     if report.mutation is not None:
         pages["mutation.md"] = Page(report, prefix)
-    drawn = Pictures.of(gate.stage("performance"))
-    texts = {name: filled(f"{name}.j2", page=page, report=report, pictures=drawn) for name, page in pages.items()}
-    return texts | {picture.file: picture.svg for picture in drawn.found}
+    drawn = {name: Pictures.of(page.stage(name.partition(".")[0])) for name, page in pages.items()}
+    texts = {name: filled(f"{name}.j2", page=page, report=report, pictures=drawn[name]) for name, page in pages.items()}
+    return texts | {picture.file: picture.svg for each in drawn.values() for picture in each.found}
 
 
 def filled(template: str, **values: object) -> str:

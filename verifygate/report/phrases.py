@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from verifygate.base.counts import counted
 from verifygate.model import Applicability, Finding, Severity
 from verifygate.model.check_report import CheckReport
 from verifygate.report.escape import LONG, plain
+
+if TYPE_CHECKING:
+    from verifygate.model import Excerpt  # a check loads no pydantic
 
 
 def advice(finding: Finding) -> str:
@@ -49,3 +53,20 @@ def _fixable(findings: Sequence[Finding]) -> list[str]:
         more = f", {unsafe} more with `--unsafe`" if unsafe else ""
         return [f"{safe} fixable with `verifygate fix`{more}"]
     return [f"{unsafe} fixable with `verifygate fix --unsafe`"] if unsafe else []
+
+
+def words(values: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *most, last = list(values) or ["none"]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def listing(excerpts: Sequence[Excerpt]) -> str:
+    """Excerpts with their paths and line numbers; `>` stands before the lines that the finding is about."""
+    width = max((len(str(each.line + len(each.lines))) for each in excerpts), default=0)
+    blocks = []
+    for each in excerpts:
+        rows = enumerate(each.lines, each.line)
+        told = [f"{'>' if n in each.marked else ' '} {n:{width}} | {text}".rstrip() for n, text in rows]
+        blocks.append("\n".join([each.path, *told]))
+    return "\n\n".join(blocks)

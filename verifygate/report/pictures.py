@@ -1,4 +1,4 @@
-"""Pictures of a performance stage as SVG: pure functions of the report, the same bytes for the same report.
+"""Pictures of a stage as SVG: pure functions of the report, the same bytes for the same report.
 
 matplotlib draws them (extra `performance`). Text becomes paths, so that no font of a reader's machine is asked for; ids
 come from a fixed salt; there is no date. The colours are Okabe and Ito's, told apart with any colour vision; shapes,
@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from verifygate.base.distribution import install
-from verifygate.model import Arm, Curve, PerformanceDetails, Profile, StageResult
+from verifygate.model import Arm, Curve, ExecutionDetails, PerformanceDetails, Profile, StageResult
+from verifygate.report import timeline
+from verifygate.report.timeline import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MISSING = f"the pictures need matplotlib: `{install('performance')}`"
-FILES = ("step-time.svg", "training.svg", "loss-scale.svg", "memory.svg")
+FILES = ("step-time.svg", "training.svg", "loss-scale.svg", "memory.svg", timeline.FILE)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
@@ -110,6 +112,8 @@ def _svg(draw: Callable[[Figure], None]) -> str:
 
 
 def _wanted(stage: StageResult) -> list[tuple[str, str, str, Callable[[Figure], None]]]:
+    if isinstance(stage.details, ExecutionDetails):
+        return _of_execution(stage.details)
     details = stage.details if isinstance(stage.details, PerformanceDetails) else PerformanceDetails()
     found: list[tuple[str, str, str, Callable[[Figure], None]]] = []
     if times := _step_times(stage):
@@ -132,6 +136,13 @@ def _wanted(stage: StageResult) -> list[tuple[str, str, str, Callable[[Figure], 
     return found
 
 
+def _of_execution(details: ExecutionDetails) -> list[tuple[str, str, str, Callable[[Figure], None]]]:
+    trace = details.trace
+    if trace is None or not (timeline.orders_of(trace) or timeline.scales_of(trace)):
+        return []
+    return [(timeline.FILE, timeline.TITLE, timeline.in_words(trace), lambda figure: timeline.draw(figure, trace))]
+
+
 def _step_times(stage: StageResult) -> list[Arm]:
     """The samples of the first measurement of step time that has any: it holds fp32 and the judged arm."""
     for measurement in stage.measurements:
@@ -139,11 +150,6 @@ def _step_times(stage: StageResult) -> list[Arm]:
         if measurement.metric == "speedup" and arms:
             return arms
     return []
-
-
-def _shown(name: str) -> str:
-    """A name as a font can show it; one that begins with an underscore would be left out of a legend."""
-    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in name[:24]).lstrip("_")
 
 
 def _strips(figure: Figure, arms: Sequence[Arm]) -> None:
@@ -156,7 +162,7 @@ def _strips(figure: Figure, arms: Sequence[Arm]) -> None:
         low, high = median_interval(samples)
         axes.plot([low, high], [row + 0.4, row + 0.4], color="black", linewidth=2, solid_capstyle="butt")
         axes.plot([median(samples)], [row + 0.4], "|", color="black", markersize=9, markeredgewidth=2)
-    axes.set_yticks(range(len(arms)), [_shown(arm.name) for arm in arms])
+    axes.set_yticks(range(len(arms)), [shown(arm.name) for arm in arms])
     axes.set_ylim(len(arms) - 0.4, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel("milliseconds a step (below each strip: median and its 95 % interval)")
@@ -175,7 +181,7 @@ def _training(figure: Figure, curves: Sequence[Curve]) -> None:
         for index, curve in enumerate(curves):
             points = getattr(curve, name)
             marker = MARKERS[index % 4] if len(points) < 12 else ""
-            _line(axes, [p.step for p in points], [p.value for p in points], _shown(curve.arm), index, marker)
+            _line(axes, [p.step for p in points], [p.value for p in points], shown(curve.arm), index, marker)
         axes.set_xlabel("optimizer steps")
         axes.set_ylabel("mean score" if name == "accuracy" else name)
         axes.set_xlim(left=0)
@@ -188,14 +194,12 @@ def _scales(figure: Figure, curves: Sequence[Curve]) -> None:
     axes = figure.subplots()
     for index, curve in enumerate(curves):
         steps, values = [p.step for p in curve.scale], [p.value for p in curve.scale]
-        _line(axes, steps, values, _shown(curve.arm), index, "", drawstyle="steps-post")
+        _line(axes, steps, values, shown(curve.arm), index, "", drawstyle="steps-post")
         if curve.skipped:
             after = [
                 next((p.value for p in reversed(curve.scale) if p.step <= step), values[0]) for step in curve.skipped
             ]
-            axes.plot(
-                curve.skipped, after, "x", color="black", markersize=7, label=f"{_shown(curve.arm)}: step skipped"
-            )
+            axes.plot(curve.skipped, after, "x", color="black", markersize=7, label=f"{shown(curve.arm)}: step skipped")
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("optimizer steps, with those that were skipped")
@@ -212,7 +216,7 @@ def _line(axes: Axes, steps: list[int], values: list[float], label: str, index: 
 
 def _anatomy(figure: Figure, profiles: Sequence[Profile]) -> None:
     axes = figure.subplots()
-    anatomies = [(_shown(profile.arm), profile.anatomy) for profile in profiles if profile.anatomy]
+    anatomies = [(shown(profile.arm), profile.anatomy) for profile in profiles if profile.anatomy]
     largest = max(anatomy.peak for _, anatomy in anatomies)
     size, unit = next((s, u) for s, u in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")) if largest >= s)
     kinds = [part.kind for part in anatomies[0][1].parts]

@@ -15,7 +15,8 @@ MOST_REASONS = 5
 
 def summary(report: Report, folder: str) -> str:
     """The end of a run as a few lines of plain text; `folder` is empty where no report was written."""
-    lines = [f"{report.verdict}  {points(report.score)}/100  {plain(report.project)}"]
+    score = "not scored" if report.score is None else f"{points(report.score)}/100"
+    lines = [f"{View(report).verdict_in_words}  {score}  {plain(report.project)}"]
     if report.event:
         lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:

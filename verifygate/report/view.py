@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from verifygate.base.counts import counted
 from verifygate.model import (
+    Background,
     Certainty,
     Check,
+    Evidence,
     ExecutionDetails,
     Finding,
     Measurement,
@@ -30,7 +33,8 @@ from verifygate.model import (
     WaiverState,
 )
 from verifygate.report.contract import ContractInWords
-from verifygate.report.quantities import reading
+from verifygate.report.phrases import words
+from verifygate.report.quantities import points, reading
 from verifygate.stage_registry import STAGES
 
 
@@ -42,11 +46,44 @@ class Asked:
     check: Check
 
 
+class Checks(NamedTuple):
+    """The checks of a stage, as its page tells them."""
+
+    open: list[Check]
+    """Each with its row: those that are required first."""
+    passed: list[Check]
+    idle: list[Check]
+    """With nothing to look at."""
+    found: list[Check]
+    """Not passed because of findings, which are told by themselves."""
+
+
 class View:
     """A report, read for printing."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
+
+    # --- verdict
+
+    @cached_property
+    def scope(self) -> str:
+        """What a verdict is about, where that is not every stage: `static only`, `execution and static only`."""
+        ran = [stage.stage for stage in self.report.stages if stage.outcome is Outcome.COMPLETED]
+        if not ran or len(ran) == len(STAGES):
+            return ""
+        return f"{words(ran)} only"
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict; a PASS with what it is about: `PASS (static only)`."""
+        told = self.report.verdict.value
+        return f"{told} ({self.scope})" if self.scope and self.report.verdict is Verdict.PASS else told
+
+    @property
+    def scored(self) -> str:
+        """`score 91.07 of 100.00`, or that there is none."""
+        return "not scored" if self.report.score is None else f"score {points(self.report.score)} of 100.00"
 
     # --- stages
 
@@ -95,6 +132,32 @@ class View:
         first = {(f.rule, f.path, f.line, f.column, f.fingerprint): f for f in reversed(every)}
         return tuple(sorted(first.values(), key=lambda f: f.order))
 
+    def impact(self, rule: str) -> str:
+        """What the violation of this rule does to a training, in one sentence; empty where its rule does not say."""
+        return next((each.text for each in self.report.impacts if each.rule == rule), "")
+
+    @cached_property
+    def _backgrounds(self) -> dict[str, Background]:
+        return {each.fingerprint: each for each in self.report.backgrounds}
+
+    def background(self, finding: Finding) -> Background:
+        """The code around a finding, and its fix; empty where the report does not hold them."""
+        return self._backgrounds.get(finding.fingerprint) or Background(fingerprint=finding.fingerprint)
+
+    @cached_property
+    def _by_fingerprint(self) -> dict[str, Finding]:
+        return {each: finding for finding in self.findings for each in finding.fingerprints}
+
+    def finding_of(self, reason: Reason) -> Finding | None:
+        """The finding that a reason is about."""
+        return self._by_fingerprint.get(reason.finding) if reason.finding else None
+
+    @cached_property
+    def beside(self) -> tuple[Finding, ...]:
+        """The findings that do not block."""
+        blocking = {id(finding) for reason in self.report.reasons if (finding := self.finding_of(reason))}
+        return tuple(finding for finding in self.findings if id(finding) not in blocking)
+
     @property
     def grave(self) -> list[Finding]:
         """The critical and high findings of all stages: those that tests should have caught."""
@@ -114,6 +177,10 @@ class View:
         groups = ((severity, [f for f in found if f.severity is severity]) for severity in Severity)
         return [(severity, group) for severity, group in groups if group]
 
+    def after(self, findings: Iterable[Finding], most: int) -> list[Finding]:
+        """What `by_severity` leaves out: all but the worst `most`."""
+        return sorted(findings, key=lambda f: f.order)[most:]
+
     def count_of(self, findings: Iterable[Finding], severity: str) -> int:
         return sum(1 for finding in findings if finding.severity == severity)
 
@@ -121,6 +188,11 @@ class View:
         return self.count_of(stage.findings, severity)
 
     # --- requirements
+
+    @property
+    def requirements_by_need(self) -> list[RequirementResult]:
+        """Those that are not verified first."""
+        return sorted(self.requirements.requirements, key=lambda each: each.status is Status.PASS)
 
     def events(self, requirement: RequirementResult) -> list[str]:
         """What recorded runs did in the code that the requirement is linked to: `clip train.py:88`."""
@@ -140,13 +212,42 @@ class View:
     def checks(self) -> tuple[Asked, ...]:
         return tuple(Asked(stage.stage, check) for stage in self.report.stages for check in stage.checks)
 
-    @property
-    def not_measured(self) -> list[Asked]:
-        return [asked for asked in self.checks if asked.check.status is Status.NOT_MEASURED]
+    def checks_of(self, stage: StageResult | None, told: Collection[str] = ()) -> Checks:
+        """The checks of a stage but for those that the page tells elsewhere."""
+        every = [check for check in (stage.checks if stage else ()) if check.id not in told]
+        passed = [check for check in every if check.status is Status.PASS]
+        idle = [check for check in every if check.status is Status.NOT_APPLICABLE]
+        found = [check for check in every if check not in passed and check.id in self.told_by_findings]
+        rest = [check for check in every if check not in passed and check not in idle and check not in found]
+        return Checks(sorted(rest, key=lambda check: not check.required), passed, idle, found)
 
-    def passed(self, stage: StageResult) -> list[Check]:
-        """The checks that a reader with little time can skip."""
-        return [check for check in stage.checks if check.status is Status.PASS]
+    @cached_property
+    def told_by_findings(self) -> frozenset[str]:
+        """Ids of the checks of which the findings tell all: the rule's own, and such as cite nothing else.
+
+        A required check is told by itself, whatever it cites.
+
+        What was suppressed would be seen nowhere else, so that check is told by itself.
+        """
+        silenced = {f"static.{each.rule}" for each in self.static.suppressions}
+        rules = {f"static.{finding.rule}" for finding in self.findings}
+        by_evidence = {
+            asked.check.id
+            for asked in self.checks
+            if not asked.check.required
+            and asked.check.id not in rules
+            and asked.check.status in (Status.FAIL, Status.PARTIAL)
+            and asked.check.evidence
+            and all(self._is_finding(each) for each in asked.check.evidence)
+        }
+        return frozenset(rules | by_evidence) - silenced
+
+    def _is_finding(self, evidence: Evidence) -> bool:
+        """Whether the place that it cites is one of a finding, which its summary names."""
+        path, line = evidence.path, evidence.line
+        if not path or line is None:
+            return False
+        return any(f.rule in evidence.summary and f.is_at(path, line) for f in self.findings)
 
     def not_measured_in(self, stage: StageResult) -> int:
         return sum(1 for check in stage.checks if check.status is Status.NOT_MEASURED)
@@ -182,7 +283,7 @@ class View:
     def without_amp(self) -> str:
         """That there was no AMP code to audit, where the source stage found none: the wrong folder passes as well."""
         stage = self.stage("static")
-        if stage is None or stage.outcome is not Outcome.COMPLETED or self.static.constructs:
+        if stage is None or stage.outcome is Outcome.ERRORED or self.static.constructs:
             return ""
         files = counted(self.static.files_checked, "file")
         return f"no AMP code was found in {files}: are these the sources that train?"
@@ -193,12 +294,15 @@ class View:
 
         What a rule found is counted with the findings; what was suppressed would be seen nowhere else.
         """
-        silenced = {each.rule for each in self.static.suppressions}
-        found = {f"static.{finding.rule}" for finding in self.findings if finding.rule not in silenced}
         every = [Asked(stage.stage, check) for stage in self.report.stages for check in self.recommended(stage)]
-        wanting = [asked for asked in every if asked.check.id not in found]
+        wanting = [asked for asked in every if asked.check.id not in self.told_by_findings]
         rank = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED)
         return sorted(wanting, key=lambda asked: (not asked.check.required, rank.index(asked.check.status)))
+
+    @property
+    def is_anything_open(self) -> bool:
+        """Whether there is something that this report does not show."""
+        return bool(self.left_open or self.not_run or self.not_asked)
 
     def recommended(self, stage: StageResult | None) -> list[Check]:
         """The checks that leave something to do and do not block."""

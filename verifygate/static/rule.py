@@ -128,6 +128,11 @@ class LoadedRule:
         parts = re.split(_TITLE, self.docs)
         return {title: text.strip() for title, text in zip(parts[1::2], parts[2::2], strict=True)}
 
+    @property
+    def impact(self) -> str:
+        """What the violation does to a training, in one sentence, as reports tell it."""
+        return " ".join(self.sections["Impact"].split())
+
 
 @record
 class ProtocolMatch:

@@ -33,20 +33,21 @@ class StaticStage:
         context.progress(f"reading {len(context.sources)} files")
         outcome = analyse(context.sources, context.settings.static)
         blocking = set(context.settings.verdict.block)
+        analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)
+        of_rules = (
+            *(
+                _rule_check(code, outcome.findings, outcome.suppressions, blocking, idle=code in outcome.idle)
+                for code in outcome.rules
+            ),
+            *(_not_applicable(code, _too_new(code, context.settings.static.torch_version)) for code in outcome.too_new),
+        )
+        nothing = analysed.status is Status.PASS and all(each.status is Status.NOT_APPLICABLE for each in of_rules)
+        files = counted(outcome.files_checked, "file")
         return StageResult(
             stage=self.name,
-            outcome=Outcome.COMPLETED,
-            checks=(
-                _analysed_check(outcome.not_analysed, outcome.files_checked),
-                *(
-                    _rule_check(code, outcome.findings, outcome.suppressions, blocking, idle=code in outcome.idle)
-                    for code in outcome.rules
-                ),
-                *(
-                    _not_applicable(code, _too_new(code, context.settings.static.torch_version))
-                    for code in outcome.too_new
-                ),
-            ),
+            outcome=Outcome.NOT_APPLICABLE if nothing else Outcome.COMPLETED,
+            reason=f"no AMP code was found in {files}: are these the sources that train?" if nothing else "",
+            checks=(analysed, *of_rules),
             findings=outcome.findings,
             environment={"python": platform.python_version()},
             details=StaticDetails(

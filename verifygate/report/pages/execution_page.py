@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
 
-from verifygate.model import TestOutcome
+from verifygate.model import Finding, FunctionCoverage, TestOutcome
 from verifygate.report.pages.page import StagePage
 
 _OUTCOMES = ("passed", "failed", "error", "started", "flaky", "skipped", "xfailed", "xpassed")
-"""In the order of the page; `started` is a test in which the run died."""
-_RARE = ("error", "started", "flaky", "xpassed")
-"""Outcomes that have a section only where a test had them."""
+"""In the order of the summary; `started` is a test in which the run died."""
+LONGEST = 3
 
 
 class ExecutionPage(StagePage):
-    """Tests by outcome, and the files to fix."""
+    """The tests that a person has to read about, and the AMP code that no test executes."""
 
     @property
-    def files_to_fix(self) -> list[tuple[str, int]]:
-        """Path and first line of every file that a finding names."""
-        places = sorted((finding.path, finding.line) for finding in self.findings)
-        return [next(group) for _, group in groupby(places, key=lambda place: place[0])]
+    def with_own_findings(self) -> tuple[Finding, ...]:
+        return self.result.findings if self.result else ()
 
     @property
-    def tests_by_outcome(self) -> list[tuple[str, list[TestOutcome]]]:
-        """Every outcome that a person looks for, also where no test had it."""
+    def own_findings(self) -> list[Finding]:
+        """Those that the source does not show: the page of the static stage tells the others."""
+        static = self.stage("static")
+        told = {finding.fingerprint for finding in static.findings} if static else set()
+        return [finding for finding in self.with_own_findings if finding.fingerprint not in told]
+
+    @property
+    def tests_to_read(self) -> list[tuple[str, list[TestOutcome]]]:
+        """Those that did not pass, by outcome."""
         tests = self.execution.tests
-        groups = [(outcome, [test for test in tests if test.outcome == outcome]) for outcome in _OUTCOMES]
-        return [(outcome, group) for outcome, group in groups if group or outcome not in _RARE]
+        groups = [(outcome, [test for test in tests if test.outcome == outcome]) for outcome in _OUTCOMES[1:]]
+        return [(outcome, group) for outcome, group in groups if group]
+
+    @property
+    def passed_tests(self) -> list[TestOutcome]:
+        return [test for test in self.execution.tests if test.outcome == "passed"]
+
+    @property
+    def longest(self) -> list[TestOutcome]:
+        """The passed tests that took longest."""
+        return sorted(self.passed_tests, key=lambda test: -(test.seconds or 0))[:LONGEST]
+
+    @property
+    def unexecuted(self) -> list[FunctionCoverage]:
+        """The functions with AMP code that no test executes, or only with CUDA emulated; the former first."""
+        silent = [function for function in self.execution.functions if not function.tests]
+        return sorted(silent, key=lambda function: bool(function.emulated))
 
     @property
     def outcomes(self) -> str:

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from markupsafe import Markup
 
-from verifygate.model import Outcome, StageResult, WaiverState, WaiverUse
+from verifygate.model import Outcome, Reason, StageResult, Verdict, WaiverState, WaiverUse
+from verifygate.report.conclusion import Recommendation, recommendations, sentences
 from verifygate.report.pages.page import Page
 
 
 class GatePage(Page):
-    """The merged report: verdict, stages, waivers."""
+    """The merged report: verdict, what blocks, what is not known, what to do."""
+
+    @property
+    def loud_verdict(self) -> Markup:
+        told = self.verdict_in_words
+        return Markup(told if self.report.verdict is Verdict.PASS else f"**{told}**")  # noqa: S704
+
+    @property
+    def sentences(self) -> tuple[str, str, str]:
+        return sentences(self)
+
+    @property
+    def recommendations(self) -> list[tuple[str, list[Recommendation]]]:
+        """What to do, by urgency."""
+        return [(urgency, list(group)) for urgency, group in groupby(recommendations(self), key=lambda r: r.urgency)]
+
+    def impact_of(self, reason: Reason) -> str:
+        """What the finding that a reason is about does to a training."""
+        finding = self.finding_of(reason)
+        return self.impact(finding.rule) if finding else ""
 
     def page_of(self, stage: StageResult) -> Markup:
         return self._stage_link(stage.stage)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
 from verifygate.model import (
-    Certainty,
+    IN_FULL,
     Check,
     Evidence,
     Finding,
@@ -26,16 +25,6 @@ from verifygate.stage_registry import STAGES
 _QUIET = (Status.PASS, Verdict.PASS, Status.NOT_APPLICABLE)
 
 
-@dataclass(frozen=True)
-class Action:
-    """One thing to do, however many reasons ask for it."""
-
-    reason: Reason
-    text: str
-    more: int
-    """How many other places need the same."""
-
-
 def evidence_id(finding: Finding) -> str:
     """A short name for a finding that stays when lines move."""
     return f"E-{finding.rule}-{finding.fingerprint[:12]}"
@@ -44,7 +33,7 @@ def evidence_id(finding: Finding) -> str:
 class Page(View):
     """A report, read for one page: links, and the words that all pages share."""
 
-    most = 200
+    most = IN_FULL
     """Rows of one table: GitHub shows no page above half a megabyte. `report.json` always holds all."""
     most_places = 20
     """Further locations of one finding."""
@@ -52,6 +41,7 @@ class Page(View):
     def __init__(self, report: Report, prefix: str) -> None:
         super().__init__(report)
         self._prefix = prefix
+        self._nothing: list[str] = []
 
     def link(self, path: str | None, line: int | None = None) -> Markup:
         """A link to the line, or a word that says there is no line to look at."""
@@ -86,15 +76,27 @@ class Page(View):
         )
         return Markup("<br>".join(shown) or "none")  # noqa: S704
 
-    def required_actions(self, stage: StageResult | None = None) -> list[Action]:
-        """What has to be done before a PASS (of one stage, or of all), each thing once, in the order of the reasons."""
-        by_text: dict[str, list[Reason]] = {}
-        for reason in self.reasons_of(stage.stage) if stage else self.report.reasons:
-            by_text.setdefault(reason.action or reason.text, []).append(reason)
-        return [Action(reasons[0], text, len(reasons) - 1) for text, reasons in by_text.items()]
+    def short_ids(self, checks: Sequence[Check]) -> Markup:
+        """Their ids without the stage, which the page is about."""
+        return Markup(", ".join(escape.md_code(check.id.partition(".")[2] or check.id) for check in checks))  # noqa: S704
 
-    def likely(self, findings: Sequence[Finding]) -> list[Finding]:
-        return [finding for finding in findings if finding.certainty is Certainty.LIKELY]
+    # --- sections
+
+    def section(self, title: str, why: str = "", *, caller: Callable[[], str]) -> Markup:
+        """A section with what `caller` writes; where that is nothing, the end of the page names it, with the reason.
+
+        Title and reason are the template's own words.
+        """
+        text = Markup(caller().strip())  # noqa: S704 - a template wrote it
+        if text:
+            return Markup("## {}\n\n{}\n").format(title, text)
+        self._nothing.append(f"{title} ({why})" if why else title)
+        return Markup("")
+
+    @property
+    def nothing_under(self) -> Markup:
+        """The sections that there is nothing to say in: so nobody has to wonder whether they were forgotten."""
+        return Markup(f"Nothing under: {', '.join(self._nothing)}.") if self._nothing else Markup("")  # noqa: S704
 
 
 class StagePage(Page):

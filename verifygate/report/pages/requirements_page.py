@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from verifygate.model import Calculation, Link, LinkState, RequirementResult, Status
+from verifygate.model import Calculation, Link, LinkState, QualityGate, RequirementResult, Status
 from verifygate.report import escape
 from verifygate.report.pages.page import StagePage
 from verifygate.report.quantities import number, spread
+
+_GROUPS = {"business": "Business rules", "edge-case": "Domain edge cases", "data-integrity": "Data integrity"}
 
 
 class RequirementsPage(StagePage):
@@ -18,8 +20,36 @@ class RequirementsPage(StagePage):
     def with_status(self, requirements: Sequence[RequirementResult], status: str) -> list[RequirementResult]:
         return [requirement for requirement in requirements if requirement.status == status]
 
-    def in_group(self, group: str) -> list[RequirementResult]:
-        return [requirement for requirement in self.requirements.requirements if requirement.group == group]
+    @property
+    def groups(self) -> list[tuple[str, list[RequirementResult]]]:
+        """The groups that have a name of their own, as far as they occur."""
+        every = self.requirements.requirements
+        found = [(title, [each for each in every if each.group == group]) for group, title in _GROUPS.items()]
+        return [(title, group) for title, group in found if group]
+
+    @property
+    def told_as_requirements(self) -> set[str]:
+        """Ids of the checks that are requirements: the page tells each under its own id."""
+        return {f"requirements.{requirement.id}" for requirement in self.requirements.requirements}
+
+    @property
+    def gates_to_read(self) -> list[QualityGate]:
+        return [gate for gate in self.requirements.gates if gate.status is not Status.PASS]
+
+    @property
+    def traced(self) -> list[RequirementResult]:
+        """The gaps that something is linked to."""
+        return [each for each in self.gaps if self.linked(each) or each.code or each.tests or each.measurements]
+
+    def linked(self, requirement: RequirementResult) -> list[Link]:
+        """The code that a mark or a construct links to it."""
+        return [link for link in requirement.links if link.role == "code" and link.by]
+
+    @property
+    def has_doubts(self) -> bool:
+        """Whether there is something to say of the accepted evidence."""
+        told = self.requirements.coverage
+        return bool(self.suspect or self.moved or told.not_accepted or told.accepted_here or told.dropped)
 
     @property
     def gaps(self) -> list[RequirementResult]:
@@ -49,7 +79,7 @@ class RequirementsPage(StagePage):
 
         A report from before there were links has `path:line symbol`, shown as a link to the line.
         """
-        linked = [link for link in requirement.links if link.role == "code" and link.by]
+        linked = self.linked(requirement)
         if not linked:
             return Markup("<br>".join(self._code_link(code) for code in requirement.code) or "none")  # noqa: S704
         shown = [self._linked(link) for link in linked]

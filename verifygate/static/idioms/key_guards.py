@@ -30,14 +30,14 @@ def guarded(node: ast.Subscript, key: str, function: Function) -> bool:
     return key in asked or any(_within(node, each.body) for each in tries)
 
 
-def lacks_written_key(
-    node: ast.AST, mapping: str, keys: Set[str], function: Function, nesting: EnclosingNodes
-) -> bool:
+def lacks_written_key(node: ast.AST, mapping: str, keys: Set[str], function: Function, nesting: EnclosingNodes) -> bool:
     """Whether a place runs only where a mapping lacks one of some keys: it is not one that was written with them."""
     for test, holds in nesting.conditions(node, function):
         match test:
-            case ast.Compare(left=ast.Constant(value=str(key)), ops=[ast.In() | ast.NotIn() as op], comparators=[asked]):
-                if key in keys and ast.unparse(asked) == mapping and isinstance(op, ast.In) is not holds:
+            case ast.Compare(
+                left=ast.Constant(value=str(key)), ops=[ast.In() | ast.NotIn() as op], comparators=[whole]
+            ):
+                if key in keys and ast.unparse(whole) == mapping and isinstance(op, ast.In) is not holds:
                     return True
     return False
 

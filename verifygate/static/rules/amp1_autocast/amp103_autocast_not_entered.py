@@ -4,6 +4,9 @@
 Reports contexts that are built in a statement of their own or kept in a variable that nothing reads; `@autocast`
 without parentheses; `@autocast(...)` on a generator or a coroutine; and one instance entered inside itself.
 
+## Impact
+The code runs in float32 although mixed precision was meant, or autocast stays on for the rest of the process.
+
 ## Why is this bad
 Building the context does nothing: only `with` (or the decorator, around a plain call) switches autocast on. A decorated
 generator or coroutine is created in the region and runs after it. An instance remembers one state to go back to:

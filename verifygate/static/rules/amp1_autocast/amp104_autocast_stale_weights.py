@@ -8,6 +8,9 @@ Reports
 - a region in which a model runs, gets other weights (an EMA's, `load_state_dict`, a loop over its parameters that
   overwrites them, an attack on the weights), and runs again.
 
+## Impact
+Training stands still: every forward computes with the first weights, and the loss stays the same to the last digit.
+
 ## Why is this bad
 The first time a float32 weight is used in a region, autocast keeps its half-precision copy, and drops the copies only
 when the outermost region is left. Steps inside do not reach them: every forward computes with the weights of the first

@@ -12,6 +12,10 @@ Reports
 Not reported: regions switched by a condition on the device, and `autocast("cuda")` over a plain fallback to the CPU,
 where AMP is meant to be off.
 
+## Impact
+Autocast changes nothing: training runs in float32, with all its memory and time, while settings and logs say mixed
+precision.
+
 ## Why is this bad
 Autocast changes only operations on tensors of its own device type. For all others the region does nothing: training
 runs in float32 at full memory and half the speed, while settings and logs say mixed precision.

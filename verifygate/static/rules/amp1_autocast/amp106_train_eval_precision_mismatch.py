@@ -7,6 +7,9 @@ switch the two on share nothing. One method may work out both losses, and the mo
 Also a frozen reference that runs without gradients outside the region, where its result is subtracted from what the
 trained model gives for the same computation inside.
 
+## Impact
+Training and validation losses cannot be compared: the same weights give losses that differ in the fourth digit.
+
 ## Why is this bad
 Training loss and validation loss are then not two readings of one quantity. The gap between them, by which people
 judge overfitting, stop early and choose checkpoints, holds the difference of two precisions as well. What is evaluated

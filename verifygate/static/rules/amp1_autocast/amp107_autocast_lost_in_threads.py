@@ -5,6 +5,9 @@ Reports a model that is run without a region of its own by a thread (`Thread(tar
 that is started inside a region, or in a function that is called in one; and a model in `DataParallel` that runs in a
 bfloat16 region.
 
+## Impact
+The thread's forward runs in float32, or in float16 where bfloat16 was asked for, and nothing scales its loss.
+
 ## Why is this bad
 Autocast is a state of the thread. A new thread starts without it, so its forwards run in float32. `DataParallel` tells
 its threads that autocast is on, but not which dtype: they use the default of the device, float16, whose range the rest

@@ -10,6 +10,9 @@ it calls, if it is
 Also, wherever the region is, an operation of which one side is cast and the other, the same chain of calls on another
 tensor, is not.
 
+## Impact
+What the island was to protect rounds and overflows in float16, or a dtype mismatch stops the run.
+
 ## Why is this bad
 Switching autocast off does not cast anything back. The results of the outer region are half precision, and operations
 in the island keep that dtype. So the sums and logarithms that the island was written for round and overflow in

@@ -7,6 +7,9 @@ the same compiled extension, and nothing casts: neither the function itself nor 
 whose backward runs once more what it was passed, as checkpointing does; that it casts the incoming gradients changes
 nothing there.
 
+## Impact
+The backward stops with a dtype mismatch; where a forward is run once more, it runs silently in float32.
+
 ## Why is this bad
 Autocast is on during the forward and off during the backward, so products that are half precision in the forward get
 operands of mixed dtypes in the backward. An extension gets half-precision features, which kernels written for float32

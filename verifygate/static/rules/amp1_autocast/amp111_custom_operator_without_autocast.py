@@ -5,6 +5,9 @@ Reports a call, in an autocast region, of an operator that `torch.library.custom
 and backward multiply matrices, or whose forward launches Triton kernels that do, where nothing casts and no
 `register_autocast` is called for the operator.
 
+## Impact
+The first backward stops with a dtype mismatch, or a kernel misreads its operands.
+
 ## Why is this bad
 Autocast casts the operands of operators that it knows. A custom operator gets what is there: half activations beside
 float32 weights. Operations of torch inside of its forward are still cast one by one, those of its backward are not, for

@@ -3,6 +3,9 @@
 ## What it does
 Reports `torch.cuda.make_graphed_callables(...)` inside an autocast region without `cache_enabled=False`.
 
+## Impact
+The program stops with a RuntimeError where the callables are graphed.
+
 ## Why is this bad
 An autocast region casts each weight once, and keeps the result until it ends. The capture would read casts that were
 made outside of it, and replay them when the weights have long changed.

@@ -10,6 +10,10 @@ Also a clip by hand between the backward of a framework that scales and what uns
 the accelerator's own clip, `fabric.backward` and `fabric.clip_gradients`, Lightning's `manual_backward` (or the hook
 `on_after_backward`) and its step. Always likely; of low severity where the program does not say float16.
 
+## Impact
+Every step is clipped to `max_norm / scale`, 65,536 times too short with the default scale, and the effective learning
+rate changes whenever the scale does.
+
 ## Why is this bad
 The gradients are tens of thousands of times too large at that point, so every step is clipped. After the scaler
 divides, their norm is `max_norm / scale`: the learning rate shrinks by the loss scale, and changes whenever the scale

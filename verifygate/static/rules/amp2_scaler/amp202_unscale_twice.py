@@ -5,6 +5,10 @@ Reports a second `scaler.unscale_(optimizer)` before the `update()` that ends th
 `scaler.step(optimizer)`, and one by another scaler than the one that steps. A second one with a backward in between is
 AMP203; one that a hand-written check for inf and NaN leads to is AMP214.
 
+## Impact
+The second call raises on the first machine with a live scaler; with two scalers it is silent, and updates are 65,536
+times too small.
+
 ## Why is this bad
 `unscale_` divides every gradient by the loss scale. Dividing twice makes the update tens of thousands of times too
 small, so the scaler keeps a note of it and refuses. Two scalers know nothing of each other: that is silent.

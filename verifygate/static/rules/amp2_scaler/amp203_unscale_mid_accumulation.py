@@ -4,6 +4,9 @@
 Reports an `unscale_` after which another scaled backward adds to the same gradients: `unscale_` on every micro-batch
 of an accumulation, or between two backwards that share a step.
 
+## Impact
+The last micro-batch outweighs the others 65,536 times, or the run stops at the second `unscale_`.
+
 ## Why is this bad
 The gradients that were there have been divided by the scale, the ones that come in have not: the sum is dominated by
 the last backward, tens of thousands of times over. The step does not unscale again, because `unscale_` was called.

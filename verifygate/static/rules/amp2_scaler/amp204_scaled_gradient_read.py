@@ -10,6 +10,9 @@ printed or returned after its backward. A function that reckons with `get_scale(
 scaled loss is reported that is divided by a scale read after `update()`. And `wandb.watch` of gradients in a program
 that scales: its hooks run in the backward, before any `unscale_`.
 
+## Impact
+The number is wrong by the loss scale, 65,536 at first, and jumps by a factor of two whenever the scale changes.
+
 ## Why is this bad
 The number is wrong by the loss scale, a factor of tens of thousands that changes while the run goes on: a logged norm
 jumps by two for no reason, a threshold on it never fits, noise is tens of thousands of times too weak. Curves of runs

@@ -8,6 +8,9 @@ Reports `torch.autograd.grad(..., create_graph=True)` in a project with a GradSc
 - its outputs are scaled, and what it gives flows into no division by the scale, here, in a call or in a caller;
 - its result is divided by the scale, and neither the function nor a caller scaled the outputs (likely).
 
+## Impact
+The penalty acts on gradients that have become zero below 6e-8, or pulls them towards a length of 1/65536.
+
 ## Why is this bad
 The gradients of a penalty are small, and inside the graph they are float16: without a scale they flush to zero below
 6e-8, and the penalty acts on what is left. The scaler cannot help: it scales the loss, not this inner derivative.

@@ -6,6 +6,9 @@ Reports a `backward()` on an unscaled loss whose gradients a GradScaler then uns
 has written, `p.grad = before - p.data`, or that `torch.func.grad` computes of an unscaled loss, and that the scaler
 steps on.
 
+## Impact
+Updates are 65,536 times too small with the default scale: training crawls, and looks like a bad learning rate.
+
 ## Why is this bad
 The scaler divides the gradients by a scale that nothing multiplied them with: with the default scale they are 65536
 times too small, and small ones flush to zero. Training crawls, and looks like a bad learning rate.

@@ -6,6 +6,10 @@ without a check for inf and NaN. A direct step after `unscale_` behind the proje
 comment beside them that says so ("do not unscale, we use Adam") makes the finding low: Adam divides the scale away, but
 one inf still ends in NaN weights.
 
+## Impact
+SGD's updates are 65,536 times too large with the default scale, and a single overflow writes NaN into the weights for
+good.
+
 ## Why is this bad
 `scaler.step` does two things that `optimizer.step` does not: it unscales what is not unscaled yet, and it skips the
 step when a gradient is inf or NaN. Without the first the update is tens of thousands of times too large; without the

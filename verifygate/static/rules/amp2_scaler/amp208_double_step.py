@@ -3,6 +3,9 @@
 ## What it does
 Reports `optimizer.step()` after `scaler.step(optimizer)` with no backward in between, before or after `update()`.
 
+## Impact
+Each update is applied twice, and after a single overflow the weights are NaN for good.
+
 ## Why is this bad
 Every update is applied twice, so the learning rate is about doubled and momentum counts each gradient two times. The
 second step also knows nothing of inf: what the scaler skipped, it writes into the weights.

@@ -3,6 +3,9 @@
 ## What it does
 Reports a `scaler.step(optimizer)` from which a path leads to the next step of the same optimizer without an `update()`.
 
+## Impact
+The second step raises a RuntimeError on the first machine with a live scaler; CPU tests with a disabled one pass.
+
 ## Why is this bad
 `update()` ends the window: it forgets which optimizers were unscaled and stepped, and it moves the scale. Without it
 the scaler refuses the next step, and could never back off after an overflow.

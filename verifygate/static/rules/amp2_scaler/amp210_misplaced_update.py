@@ -7,6 +7,10 @@ to unscale nor to step. `update(new_scale)` is left alone, as are full cycles on
 networks). Where the window records nothing because its step went past the scaler, that step is the fault, and AMP207
 alone tells of it.
 
+## Impact
+An update is two times too large or too small when the scale moves, 65,536 times too small if it comes after
+`unscale_`, or the run stops with an AssertionError.
+
 ## Why is this bad
 The scale belongs to the window: gradients made under one scale must be divided by the same one. After `update()` the
 scale may have changed, and a later step divides by the new one, so one overflow or one growth makes an update two

@@ -5,6 +5,9 @@ Reports a clip of gradients that a step has used already, in the same iteration 
 framework calls between the step and the next backward: `on_step_end`, `on_optimizer_step` and `on_step_begin` of a
 callback of transformers, `on_before_zero_grad` of Lightning (likely there).
 
+## Impact
+Training runs without any clipping, although code and logs say otherwise.
+
 ## Why is this bad
 The step has read the gradients: clipping them now changes nothing but memory. The run trains without any clipping,
 though code and logs say otherwise, and one bad batch moves the weights as far as it likes.

@@ -14,6 +14,9 @@ Reports
 `model.zero_grad()`, `p.grad = None` and `p.grad.zero_()` are zeroing too. The rest of an epoch and a bad batch may be
 discarded.
 
+## Impact
+Old gradients are added to new ones, or the step finds none: the run learns from the wrong batches, or stops.
+
 ## Why is this bad
 Gradients add up. Left over, they are unscaled ones that the next window's `unscale_` divides again, together with new
 ones. Zeroed too early, they are gone: the step does nothing, or uses one micro-batch and a learning rate meant for

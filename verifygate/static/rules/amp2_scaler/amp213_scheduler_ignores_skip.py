@@ -12,6 +12,9 @@ Schedules per epoch are not reported, nor are schedules that are reached only wh
 which leaves nothing to skip, and neither are functions that use `get_scale()` in another way or count skips. A
 schedule that is passed the number of the batch (`step_batch(n)`) is reported only before the step.
 
+## Impact
+The learning rate runs ahead of the weights by one step for each skipped one, and warmup is shorter than written.
+
 ## Why is this bad
 The scaler skips a step when a gradient is inf, a few times at the start of nearly every run, while it looks for its
 scale. The schedule goes on: warmup is shorter than written, and the learning rate is ahead of the weights.

@@ -8,6 +8,10 @@ Reports
 - a `zero_grad` behind such a condition and before the step: the scaler finds no inf, and never backs off;
 - an exception behind one, where the scaler is still to meet its first overflows: they end the run (likely at most).
 
+## Impact
+After the first overflow the run stops at the next `unscale_`, or steps with gradients that are 65,536 times too
+large.
+
 ## Why is this bad
 `update()` makes the scaler back off, and makes it forget that the optimizer was unscaled. Without it
 the next `unscale_` raises; where only `step` unscales, it is worse: the scaler believes the new gradients are

@@ -4,6 +4,9 @@
 Reports `scaler.step(optimizer, closure)` and `scaler.step(optimizer, closure=closure)`. A subclass of GradScaler with
 a `step` of its own is left alone, and so is a wrapper whose closure is None unless somebody passes one.
 
+## Impact
+The step uses gradients that are neither unscaled nor checked for inf, or raises a RuntimeError.
+
 ## Why is this bad
 A closure runs forward and backward again, in the middle of the step: what it adds to the gradients is neither
 unscaled nor checked for inf. GradScaler does not support it. Optimizers that need a closure (LBFGS, SAM) cannot be

@@ -11,6 +11,9 @@ Reports
 
 The finding is always likely: a loss that is a sum needs no division.
 
+## Impact
+The gradients, and with SGD the learning rate, are as many times too large as there are micro-batches in a window.
+
 ## Why is this bad
 The gradients of N means add up to N times the mean: the effective learning rate grows with the window, clipping bites
 N times harder, and float16 gradients overflow sooner. Changing the window changes the training.

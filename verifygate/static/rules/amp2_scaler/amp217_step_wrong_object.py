@@ -5,6 +5,9 @@ Reports `scaler.step` and `scaler.unscale_` of a method (`optimizer.first_step`)
 (`optimizer.step()`), of a model or of a scheduler. Also a scaler that unscales one optimizer and steps another object
 that was built around it, and one that unscales or steps gradients which only another scaler has scaled.
 
+## Impact
+The run stops with an AttributeError, or the gradients are divided by the scale twice and training stands still.
+
 ## Why is this bad
 The scaler keeps its notes by the identity of what it is given. A method has no parameters to unscale; a result is
 None. With an optimizer and its wrapper it keeps two notes for the same gradients, and divides them twice.

@@ -5,6 +5,10 @@ Reports `with model.no_sync():` around a backward whose forward ran outside of i
 micro-batch that steps: with the step inside, under the same condition as the step, or in the last iteration of a loop.
 Also `model.require_backward_grad_sync`, the flag behind it, where it is set between a forward and its backward.
 
+## Impact
+Each micro-batch still crosses the network, or the ranks step with gradients of their own and end with different
+weights.
+
 ## Why is this bad
 DistributedDataParallel decides at the forward whether the backward will all-reduce. A forward outside `no_sync` arms
 the reducer, so the gradients of every micro-batch cross the network although `no_sync` was to save that. Around the

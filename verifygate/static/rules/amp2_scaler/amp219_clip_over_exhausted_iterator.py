@@ -7,6 +7,9 @@ another clip, or the same clip in an earlier iteration. Where `any`, `all` or a 
 through it, the finding is likely: the clip may then miss only what came before. Also reported is other code that
 iterates over a generator after a clip has.
 
+## Impact
+Nothing is clipped: `clip_grad_norm_` returns 0 and says nothing.
+
 ## Why is this bad
 A generator gives its items once. The clip gets none, so nothing is clipped, and the norm it returns is 0. What comes
 after a clip gets none either (of medium severity): a decay of the weights, say, that never happens.

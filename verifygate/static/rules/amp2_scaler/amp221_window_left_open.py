@@ -6,6 +6,10 @@ step before the next backward. Where the batches are counted from the beginning 
 thrown away by the `zero_grad` with which the next epoch begins, or else added to those of its first window. A count
 that goes on from epoch to epoch leaves no short window: it is reported only where a `zero_grad` throws one away.
 
+## Impact
+The last micro-batches of each epoch train nothing, or go into the first step of the next epoch: of 8 batches in
+windows of 3, two steps were made instead of three.
+
 ## Why is this bad
 Up to `n - 1` batches of each epoch are computed for nothing, or the first step of the next epoch is made with the
 gradients of up to twice as many batches as the loss was divided by. A loader shorter than `n` never trains at all.

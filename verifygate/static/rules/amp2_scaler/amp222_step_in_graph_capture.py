@@ -3,6 +3,9 @@
 ## What it does
 Reports `scaler.step(optimizer)` inside a `torch.cuda.graph(...)` block, with an optimizer that is not fused.
 
+## Impact
+CUDA refuses the capture, and the program stops.
+
 ## Why is this bad
 `step` asks on the host whether an inf was found, and skips the update if so. A capture runs nothing: there is no value
 to ask for, and the answer would hold for every replay. Fused optimizers (`fused=True` of Adam, AdamW, SGD and Adagrad)

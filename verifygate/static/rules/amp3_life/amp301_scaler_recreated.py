@@ -6,6 +6,9 @@ many calls lie between, while the optimizer it steps lives on. A loop that build
 iteration (folds, seeds, tasks) starts a new training, and may start a new scaler. Also reports a scaler in a function
 that takes a single step and that nothing in the project calls: a framework calls it for each batch.
 
+## Impact
+Each epoch begins at a scale of 65,536 again and skips steps until it has fallen to what the model bears.
+
 ## Why is this bad
 The loss scale is learned: it halves on every overflow and doubles after 2000 clean steps. A new scaler forgets that.
 Every epoch begins at 65536 again, with skipped steps until the scale is back to what the model bears, and the scale

@@ -12,6 +12,10 @@ Reports
 
 Scalers that are never enabled do not count, nor do checkpoints that contain only weights.
 
+## Impact
+A resumed run starts at a scale of 65,536 again: steps are skipped until it has fallen, or it takes thousands of steps
+to grow, and the run is no continuation.
+
 ## Why is this bad
 A resumed run starts again at the initial scale of 65536. If training had settled far below that, the first steps
 overflow and are skipped until the scale is back down; if it had grown, it takes thousands of steps to grow again. The

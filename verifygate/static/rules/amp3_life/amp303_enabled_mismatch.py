@@ -9,10 +9,12 @@ Reports a scaler and a region of the same training that are not switched on and 
 - a scaler for CUDA only, with a float16 region on any device, in a program that supports more than CUDA and the CPU;
 - of low severity: a scaler that is on, or may be, while a setting turns the region off; or over a region always off.
 
+## Impact
+Where only the region is on, gradients below 3e-8 become zero; where only the scaler is, it costs time for nothing.
+
 ## Why is this bad
-With the region on and the scaler off, small gradients become zero in float16. With the scaler on and the region off,
-training pays for a scaler that it does not need, and everybody who reads the loss or the gradients has to know.
-Whoever sets one of the two settings expects the other to follow.
+float16 loses small gradients without a scaler. A scaler that nothing needs has to be known to everybody who reads the
+loss or the gradients. Whoever sets one of the two settings expects the other to follow.
 
 ## What happens at run time
 Silent on every torch: a disabled scaler hands everything on unchanged, and gradients below about 3e-8 are zero in

@@ -6,6 +6,10 @@ dtype is written there, or for one of the configurations between which the dtype
 the wrong way round (on for bfloat16, off for float16), and one that names bfloat16 beside float16. A model that FSDP
 runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions.
 
+## Impact
+Each step pays for a pass over all gradients and a wait for the device, and steps may be skipped, with no gain in
+precision.
+
 ## Why is this bad
 bfloat16 has the exponent range of float32: no gradient that float32 holds flushes to zero in it, so there is nothing
 for the scale to save. What is left is the cost: a multiplication, a pass over all gradients that looks for inf, a

@@ -7,6 +7,9 @@ program. float16 counts where it is written, and where it is the default: `torch
 is built only where the device is CUDA, over a region that is on for every device, counts as none where the program
 knows of other accelerators. So does a model that FSDP runs in float16 by `param_dtype` of its policy.
 
+## Impact
+Gradients below 3e-8 become zero, and those below 6e-5 lose digits: layers stop learning without an error.
+
 ## Why is this bad
 Gradients below about 3e-8 become zero in float16, and those below 6e-5 lose digits. Small gradients are what most of
 a network has once training is under way: whole layers stop learning, without any error.

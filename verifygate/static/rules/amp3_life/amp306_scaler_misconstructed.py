@@ -11,6 +11,9 @@ Reports
 - a scaler for CUDA, which is the default, where every region whose losses it scales is in float16, and the source tells
   that each is for other devices only.
 
+## Impact
+The scaler starts at another scale than was asked for, or is on where it was to be off.
+
 ## Why is this bad
 Nothing checks the device, so the number is gone and the scaler starts at 65536, or stays on although it was to be off.
 With `GradScaler(use_amp)` the initial scale is 1, or 0, and the scaler is on in both cases. A scaler for CUDA turns

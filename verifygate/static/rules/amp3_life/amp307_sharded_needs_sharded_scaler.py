@@ -4,6 +4,9 @@
 Reports a plain `GradScaler` in a program that wraps its model in `FullyShardedDataParallel`, and
 `torch.nn.utils.clip_grad_norm_` over the parameters of such a model.
 
+## Impact
+One rank skips a step that the others take, or each clips by a norm of its own: the ranks' weights drift apart.
+
 ## Why is this bad
 Each rank holds a part of the gradients. The plain scaler looks for inf and NaN in its own part only: where one rank
 finds some, it skips the step and halves its scale while the others step. The plain clip works out the norm of a part:

@@ -12,6 +12,10 @@ Trainer computes in fp16, it has a GradScaler: half parameters that it is given 
 - Not reported if the function only evaluates the model, nor if the optimizer's class sets
   `_step_supports_amp_scaling`, because the scaler then leaves unscaling to it.
 
+## Impact
+The first `unscale_` or step raises a ValueError; with a fused optimizer the weights are trained in half precision
+instead.
+
 ## Why is this bad
 A scaler divides gradients in float32 and refuses half ones: dividing in half would flush to zero what scaling had
 saved. Autocast needs no half parameters: it casts what it needs, and the optimizer keeps weights that can hold small

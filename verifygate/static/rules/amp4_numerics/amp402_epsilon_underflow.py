@@ -9,6 +9,9 @@ Also the eps of an Adam or the like (1e-8 if none is given) over float16 paramet
 raises, or the optimizer is told `fused`: where the gradient is zero, it divides zero by zero. A run in which weights
 become NaN by it shows the same, with high severity.
 
+## Impact
+The guard is zero in float16, so that a logarithm or a division gives inf and the gradients are NaN.
+
 ## Why is this bad
 `1e-8` is zero in float16, so the guard guards nothing: the logarithm of a sigmoid that has underflowed is -inf, a
 division by it inf, and the gradients are NaN. In float32 the same line is right. Below 1 the steps of float16 are

@@ -11,6 +11,9 @@ Also, never as certain and with medium severity: a mask that a cast made half, t
 a half tensor (`scores + (1 - mask.half()) * -1e9` adds -inf); and two masks of the lowest half that are added, whose
 sum is -inf where both apply. A mask that stays float32 is right: the sum is float32 then.
 
+## Impact
+The first batch under AMP raises a RuntimeError, or inf and NaN go into the loss.
+
 ## Why is this bad
 65504 is the largest float16. `-1e9` is the usual constant for masked attention scores, and works until somebody
 switches AMP on.

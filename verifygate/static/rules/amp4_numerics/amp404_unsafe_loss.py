@@ -5,6 +5,9 @@ Reports `BCELoss` and `F.binary_cross_entropy` where an autocast region for CUDA
 around a call of the function or the model that computes the loss, in this file or another. Also in the steps of a
 LightningModule whose Trainer computes in float16: Lightning enters the region around them.
 
+## Impact
+Training stops at the first step on CUDA, although the tests pass on a CPU.
+
 ## Why is this bad
 Autocast for CUDA refuses the operator, since the logarithms of half-precision probabilities overflow. On the CPU it is
 allowed, so tests pass there, and training stops at its first step as soon as AMP is switched on with a GPU.

@@ -4,6 +4,9 @@
 Reports `x.half()` and `x.to(torch.float16)` on what goes into a call inside the region, and `custom_fwd` with
 `cast_inputs=torch.float16` on a method of a module.
 
+## Impact
+Values beyond 65504 become inf in the cast, after which the scaler skips every step.
+
 ## Why is this bad
 Autocast casts for each operator, and only where half is safe; a cast by hand takes that choice away. Losses, norms and
 softmax then see values that have lost digits or overflowed beyond 65504, and the region is wrong as soon as its dtype

@@ -6,6 +6,9 @@ custom_bwd), under any alias, also where they are passed to `partial` or to a fi
 `torch.get_autocast_gpu_dtype` and the like, except behind a condition on the version. The uses in one file that have
 the same replacement are one finding, which lists them; uses that are only likely are not put among certain ones.
 
+## Impact
+A FutureWarning at each construction, until the torch version that removes the interface stops the program.
+
 ## Why is this bad
 They are deprecated since torch 2.4 and bind the code to one device. The replacements take the device type first, so
 a plain rename breaks code: `torch.cuda.amp.autocast(flag)` means `enabled=flag`, `torch.amp.autocast(flag)` raises, and

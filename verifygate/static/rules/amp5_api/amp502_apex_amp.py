@@ -3,6 +3,10 @@
 ## What it does
 Reports calls of `apex.amp`: `initialize`, `scale_loss`, `master_params` and the rest.
 
+## Impact
+Precision is changed behind the code's back, by a library that is no longer developed, and its protocol is not checked
+here.
+
 ## Why is this bad
 apex.amp is in maintenance and has been superseded by torch's own AMP. Its opt levels patch functions and cast models
 behind the code's back, its scaler is another one than torch's, and nothing here can check its protocol.

@@ -4,6 +4,9 @@
 Notes where precision is delegated to a framework: `precision=` of a Lightning Trainer or Fabric, `mixed_precision=` of
 an Accelerator, `fp16=` or `bf16=` of Hugging Face's TrainingArguments.
 
+## Impact
+None by itself: the loop's protocol is the framework's, and a requirement of explicit AMP is not met this way.
+
 ## Why is this bad
 It is not. The frameworks use torch's own autocast and GradScaler. But a project whose specification asks for explicit
 AMP in its own loop does not meet it this way, and a scaler of one's own on top of a framework's scales twice.

@@ -9,6 +9,9 @@ optimization of a LightningModule; and in a `training_step` that a subclass of t
 - Likely if the precision is that of another call in the program. Of low severity if nothing in sight says it.
 - Not reported for bfloat16 and float32, which need no scaler, nor where the loss is scaled by hand.
 
+## Impact
+Updates are 65,536 times too small, or the first step raises an AssertionError.
+
 ## Why is this bad
 The framework's step divides the gradients by a scale that they were never multiplied with. They become 65,536 times too
 small. Accelerate and DeepSpeed also divide the loss by the number of micro-batches in their backward, which is left

@@ -10,6 +10,9 @@ steps the optimizer inside; one of `self.optimizers(use_pl_optimizer=False)`. An
 - Likely if the precision is that of another call in the program. Of low severity if nothing in sight says it.
 - Not reported for bfloat16 and float32, except for DeepSpeed's engine.
 
+## Impact
+SGD's updates are 65,536 times too large and not checked for inf: the loss explodes in the first steps.
+
 ## Why is this bad
 The framework's backward multiplies the loss by the scale, and only its own step divides the gradients again. What steps
 past it moves the weights by 65,536 times too much, and does not look for inf. DeepSpeed's engine also zeroes the

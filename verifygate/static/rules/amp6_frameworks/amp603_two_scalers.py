@@ -9,6 +9,9 @@ a framework handed back, if the framework has a scaler too.
 - Likely if the precision is that of another call in the program.
 - Not reported for bfloat16 and float32, nor where nothing in sight says the precision.
 
+## Impact
+Training goes on with gradients that are 65,536 times too large, or the first step raises an AssertionError.
+
 ## Why is this bad
 The gradients are multiplied by both scales, and each side divides by its own only. The two scalers also learn their
 scales from one another's overflows.

@@ -8,6 +8,10 @@ its optimizer steps.
 - Certain if the number and the precision, float16 or bfloat16, are known.
 - Likely behind a condition, and where the number of micro-batches is a setting.
 
+## Impact
+In float16 the second micro-batch of a window raises a RuntimeError; in other precisions earlier micro-batches count
+less than the last.
+
 ## Why is this bad
 Each clip cuts a partial sum: what was clipped is added to, and clipped again. So the first micro-batches of a window
 count less than the last, and the gradient that is stepped on is none of the window's. In float16 the clip unscales

@@ -8,6 +8,10 @@ Accelerate, Fabric and Lightning's manual optimization each optimizer's step upd
 - Likely if the precision is that of another call in the program. Of low severity if nothing in sight says it.
 - Not reported for bfloat16 and float32.
 
+## Impact
+The second optimizer's updates are wrong whenever the scale changes, and 65,536 times too small where gradients are
+clipped.
+
 ## Why is this bad
 The second optimizer divides by a scale that may have changed, by gradients that were scaled before. If the gradients
 were unscaled before the first step, as the framework's clip does, the update forgets that, and the second step divides

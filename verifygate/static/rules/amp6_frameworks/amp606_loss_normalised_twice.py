@@ -10,6 +10,10 @@ is handed to a DeepSpeed engine's backward.
 - Likely if the divisor is called like it.
 - Not reported if the framework is told that the number is 1.
 
+## Impact
+The gradients are as many times too small as there are micro-batches in a window: with four, SGD trains at a quarter
+of its learning rate.
+
 ## Why is this bad
 The gradients are as many times too small as there are micro-batches. With SGD the learning rate is a quarter of what is
 set; with Adam the clip and the decay of weights change against it.

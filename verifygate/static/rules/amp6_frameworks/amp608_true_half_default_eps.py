@@ -7,6 +7,9 @@ whose precision is `16-true`.
 - Certain if Trainer, or Fabric, and optimizer were followed to each other.
 - Likely if the Trainer is another call of the same program.
 
+## Impact
+The weights become NaN within the first steps, and no scaler watches.
+
 ## Why is this bad
 The optimizer's state is of the dtype of the weights. float16 ends at 6e-8: `eps=1e-8` is zero there, and squares of
 gradients below 2e-4 are too. The update is then divided by zero.

@@ -6,6 +6,10 @@ Reports `trainer.fit(...)` of Lightning and `trainer.train()` of transformers in
 - Certain if the trainer was followed to its constructor, and the region has no condition.
 - Likely otherwise.
 
+## Impact
+Training stands still: each forward uses the casts of the first weights, and the loss of the second epoch is that of
+the first.
+
 ## Why is this bad
 Autocast keeps the casts of weights until the outermost region is left. Here that is after the last step: each forward
 uses the casts of the first weights, and training stands still. The framework's own region is an inner one, so it

@@ -8,6 +8,10 @@ if the precision is float16 or bfloat16.
 - Likely otherwise.
 - Not reported after the training, nor where the loop is left right after it.
 
+## Impact
+From the first unwrap on, training runs in float32, slower and with more memory, while the settings say mixed
+precision.
+
 ## Why is this bad
 Accelerate's `prepare` puts autocast around the model's own `forward`. To unwrap it without the wrapper puts the plain
 `forward` back into the very object that is being trained: from then on it computes in float32. The scaler stays.

@@ -8,6 +8,10 @@ Accelerator, which were removed; and `GradScalerKwargs(enabled=False)` for an Ac
 - Certain if the arguments are constants.
 - Likely for arguments that were removed, because an old version still takes them.
 
+## Impact
+The program stops where it builds the framework, often on the cluster only; with the scaler switched off, small
+float16 gradients become zero.
+
 ## Why is this bad
 The program ends where it builds the framework, often on the cluster only. A float16 training without a scaler does run,
 and its small gradients become zero.

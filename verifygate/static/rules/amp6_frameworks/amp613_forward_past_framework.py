@@ -8,6 +8,9 @@ precision is float16.
 - Likely if the precision is that of another call in the program.
 - Not reported for Accelerate, which puts autocast into the model itself.
 
+## Impact
+The model computes in float32 while the scaler works on, and with several processes its gradients are not averaged.
+
 ## Why is this bad
 Autocast, and what a strategy does in a forward, is in the object that `setup` returns. The model by itself computes in
 float32, while the scaler goes on scaling: all the cost of float16 and nothing of its speed. With several processes the

@@ -5,6 +5,10 @@ Reports what is added to in a loop, and is kept in float16 or bfloat16: a sum or
 an exponential moving average of weights in a model that a cast made half, and the gradients of half weights over
 several micro-batches.
 
+## Impact
+The sum or average stands still: a count in bfloat16 stops at 256, and 2,221 of 2,242 weights of an average had not
+moved after 300 steps.
+
 ## Why is this bad
 A sum in bfloat16 has eight bits. From 256 on, adding 1 changes nothing; a sum of losses stops as soon as it is some 256
 times as large as one of them. An average with a decay of 0.9999 moves by a ten-thousandth of the difference: less than
@@ -51,8 +55,8 @@ No fix: where the number goes, something may ask for its dtype.
 
 ## What it cannot see
 Dtypes that come from inputs or configurations, and sums of more than one number: those of a few terms are common in a
-model's forward. How many micro-batches there are, and how much of the new weights an average takes, where the source does
-not say it.
+model's forward. How many micro-batches there are, and how much of the new weights an average takes, where the source
+does not say it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.dtype

@@ -4,6 +4,9 @@
 Reports the first `unscale_` or `step` of a live scaler for an optimizer over parameters that a cast or a `dtype` made
 bfloat16.
 
+## Impact
+Training stops at its first step on CUDA, although the tests pass on a CPU.
+
 ## Why is this bad
 torch has no kernel that looks for inf in bfloat16 gradients on CUDA and unscales them. On a CPU it has one, so tests on
 a CPU pass, and the program stops at its first step on the machine that it is for. Nothing is lost with the scaler:

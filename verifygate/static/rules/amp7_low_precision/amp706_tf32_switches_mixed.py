@@ -5,6 +5,10 @@ Reports a statement that says the opposite of an earlier one about the same oper
 interfaces: the flags `allow_tf32`, the function `set_float32_matmul_precision`, and, since torch 2.9, the attributes
 `fp32_precision`.
 
+## Impact
+Products run in TF32 where IEEE precision was asked for, or the other way round, and a library that reads the switch
+raises.
+
 ## Why is this bad
 Each interface keeps a state of its own, and only some writes change the others' as well. What is computed is what the
 last one left, or what the first one left where the last has no effect; nothing tells which. torch refuses to tell a

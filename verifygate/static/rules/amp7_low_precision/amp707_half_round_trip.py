@@ -4,6 +4,9 @@
 Reports a cast in place to float16 or bfloat16 of a model whose parameters an optimizer has, where the same function, or
 another method of the class, casts the same model back to float32.
 
+## Impact
+Each evaluation or checkpoint rounds the weights of the training: at a learning rate of 1e-5 no step survives it.
+
 ## Why is this bad
 A module is cast in place: what the cast rounds away is gone, and casting back brings nothing of it back. Each
 evaluation, or each checkpoint, rounds all weights to eight bits (bfloat16) or eleven, and the steps since the last one

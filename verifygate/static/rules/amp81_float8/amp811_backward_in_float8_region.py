@@ -4,6 +4,9 @@
 Reports a `backward()` inside a region that `te.fp8_autocast` or `te.autocast` opens, and a whole training loop inside
 one, also where the backward is in a function that the region calls.
 
+## Impact
+The backward meets scales of an iteration that is not over, and with the whole loop inside they never change.
+
 ## Why is this bad
 The region collects what its layers measured, reduces it over the ranks and computes the next scales when it ends. The
 documentation of Transformer Engine asks for the backward outside of it. Inside, the backward meets scales of an

@@ -4,6 +4,9 @@
 Reports a layer of Transformer Engine that a float8 region runs, and a linear layer that torchao or Lightning converts
 to float8, whose sizes are known and are no multiples of 16.
 
+## Impact
+The first forward raises, or the layer computes in half precision after all.
+
 ## Why is this bad
 The matrix units take float8 operands in blocks of 16: libraries refuse other sizes, or leave such layers out.
 

@@ -4,6 +4,9 @@
 Reports a model that `eval()` has switched over, and that runs inside a float8 region of Transformer Engine with
 autograd on, where the region's recipe is `DelayedScaling`, or is not known.
 
+## Impact
+The training's scales follow the evaluation's data, so that losses depend on how often the model is evaluated.
+
 ## Why is this bad
 With delayed scaling, the scale of each tensor comes of the largest values of the iterations before. A region brings
 this history up to date when it ends, unless autograd is off: `eval()` changes nothing about that. The training goes on

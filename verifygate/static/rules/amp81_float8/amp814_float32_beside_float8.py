@@ -4,6 +4,9 @@
 Reports a float8 region of Transformer Engine around a forward that is trained, outside of any autocast region, over a
 model whose parameters nothing has cast, and which has matrix products of torch's own.
 
+## Impact
+All layers but the converted ones compute in float32, and decide the time of a step.
+
 ## Why is this bad
 The region says what Transformer Engine's layers do, and nothing about others: linear layers, convolutions and attention
 of torch compute in float32, and so is all that passes between the layers. The slowest and largest part of the model is

@@ -4,6 +4,10 @@
 Reports `convert_to_float8_training(model)` without a `module_filter_fn`, over a whole model: one that is not followed,
 or whose layers are, with the layer that comes last.
 
+## Impact
+The logits are computed with an error of up to 6 percent an element, where bfloat16's is 0.4, and small layers become
+slower.
+
 ## Why is this bad
 Without a filter, every `nn.Linear` is converted: the head that gives the logits, routers of experts, and layers that
 are too small to gain anything. The example of torchao's documentation leaves out the last layer, and those whose sizes

@@ -4,6 +4,9 @@
 Reports a filter that takes the keys with `_extra_state` out of a model's state, in a function that saves or loads the
 optimizer's state as well, of a program whose float8 regions use `DelayedScaling`, or a recipe that is not known.
 
+## Impact
+A resumed run starts from float8 scales of 1, and saturates or loses values in its first iterations.
+
 ## Why is this bad
 Layers of Transformer Engine keep their scales and the history of largest values in `_extra_state`. A run that resumes
 without it starts from scales of 1 and an empty history: its first iterations saturate or flush to zero what the run

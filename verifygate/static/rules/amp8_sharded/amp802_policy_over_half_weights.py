@@ -4,6 +4,10 @@
 Reports an FSDP wrapper, or `fully_shard`, that gets a mixed-precision policy and a model whose parameters a cast or a
 `dtype` made half, where an optimizer is built over that model.
 
+## Impact
+Steps are rounded away, for there is no float32 master copy: most weights were bit for bit what they were at the
+start.
+
 ## Why is this bad
 The policy casts a copy of each shard for the forward and the backward; what the optimizer steps are the shards, in the
 dtype in which they were before. In float32 they are the master weights, and that is what the policy is for. In bfloat16

@@ -5,6 +5,10 @@ Reports a mixed-precision policy of FSDP by which gradients are reduced in float
 `reduce_dtype`, or has a half `param_dtype` and no `reduce_dtype`. Also DDP's `fp16_compress_hook` in a program with a
 live GradScaler.
 
+## Impact
+Small gradients are lost in the sum, the more the more ranks there are, and in float16 sums overflow and the scale
+settles too low.
+
 ## Why is this bad
 What a rank adds to a sum is rounded to the eight bits of bfloat16, once for each rank on the way; the more ranks, the
 more is lost, and small gradients beside large ones are lost first. In float16 sums also overflow, and scaled gradients

@@ -5,6 +5,9 @@ Reports a norm of gradients of a sharded model, or another measure of them, that
 is not put together with the others': of `grad.to_local()`, of `grad.norm().item()` where `fully_shard` made DTensors of
 the parameters, and of `grad.norm()` where FSDP wrapped the model.
 
+## Impact
+Limits and logs go by a number that is too small: two ranks told 2.362 and 2.359 where the norm was 3.338.
+
 ## Why is this bad
 Each rank holds a part of each gradient. The norm of the part is smaller than the norm, by the square root of the number
 of ranks or so, and another one on each rank. A limit, a log or a skip that goes by it is wrong, and ranks that decide

@@ -4,6 +4,9 @@
 Reports an optimizer that is built over the parameters of a model which `fully_shard` or FSDP's wrapper shards
 afterwards, where nothing gives it the new parameters.
 
+## Impact
+Nothing is trained: the optimizer finds no gradient, and the loss stays what it was at the start.
+
 ## Why is this bad
 Sharding puts other parameters into the model: DTensors with this rank's part, or one flat tensor. The optimizer keeps
 those that it was given, which no forward uses any more. They get no gradient, so it steps nothing.

@@ -4,6 +4,9 @@
 Reports a configuration in which `fp16` and `bf16` are both on: a DeepSpeed JSON or dict with both `enabled`, a YAML of
 training arguments, or a command with `--fp16` and `--bf16`. It is *certain* where code, or a command, names the file.
 
+## Impact
+The framework refuses to start.
+
 ## Why is this bad
 There is one precision. No framework chooses for you: each refuses to start.
 

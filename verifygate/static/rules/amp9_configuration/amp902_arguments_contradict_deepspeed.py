@@ -4,6 +4,9 @@
 Reports `TrainingArguments(deepspeed=...)` whose `fp16`, `bf16` or `max_grad_norm` is another one than the configuration
 says, where neither side is `"auto"`.
 
+## Impact
+The Trainer raises a ValueError when it starts.
+
 ## Why is this bad
 Both configure one engine. The Trainer fills in what the configuration leaves at `"auto"`, and compares the rest.
 

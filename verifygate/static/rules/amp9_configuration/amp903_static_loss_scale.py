@@ -4,6 +4,10 @@
 Reports `loss_scale` in DeepSpeed's `fp16` section where it is a number other than 0: 0 means dynamic. It is *certain*
 where code names the file.
 
+## Impact
+A scale that is too low lets small gradients become zero, and one that is too high loses step after step, as nothing
+adapts it.
+
 ## Why is this bad
 A fixed scale does not follow the gradients. Too low, they become zero in float16; too high, steps overflow, and every
 step that does is left out without the scale going down. With 1 there is no scaling at all.

@@ -3,6 +3,9 @@
 ## What it does
 Reports `# verifygate:` comments that do not have the form `# verifygate: ignore[AMP201] reason`.
 
+## Impact
+The comment suppresses nothing, and the finding that it was for still counts.
+
 ## Why is this bad
 A blanket suppression hides every later finding on its line, and one without a reason cannot be reviewed. Such a comment
 suppresses nothing.

@@ -3,6 +3,9 @@
 ## What it does
 Reports `# verifygate: ignore[CODE] reason` where the rule has no finding.
 
+## Impact
+None today: the next finding on that line would be hidden.
+
 ## Why is this bad
 The code was fixed, or the comment stands on the wrong line. Either way it would hide the next finding there.
 

@@ -5,6 +5,9 @@ Follows dicts with constant keys from where they are built to where they are rea
 attributes, parameters and files. A key that is read but that no path puts in is reported, with the keys there are.
 Several stale reads of one function's dict are one finding, which lists them all.
 
+## Impact
+The run stops with a KeyError when it gets there, often after hours of training.
+
 ## Why is this bad
 It raises KeyError when that line runs. In training code such lines often run late (a summary after hours of training)
 or only on a GPU, so the tests miss them.

@@ -16,6 +16,9 @@ run shows which of the two the path leads to.
 Also a key that the `load_state_dict` of a class reads while its own `state_dict` is known not to return it
 (`__setstate__` and `__getstate__` likewise): likely, because the state may come from another version.
 
+## Impact
+The first resume stops with a KeyError, when the run that should go on is gone.
+
 ## Why is this bad
 Saving works for months; the first resume raises KeyError, when the run that should be resumed is gone.
 

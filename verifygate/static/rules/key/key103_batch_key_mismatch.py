@@ -5,6 +5,9 @@ Follows a loop over a `DataLoader` to its dataset and reads the keys of the dict
 returns, or that the project's `collate_fn` makes of them. A constant key that the loop, or a function that it hands the
 batch to, reads and that no item holds is reported.
 
+## Impact
+The run stops with a KeyError at the first batch that gets there.
+
 ## Why is this bad
 It raises KeyError at the first batch, and behind a condition only at the first batch that meets it.
 

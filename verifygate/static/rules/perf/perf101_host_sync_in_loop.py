@@ -7,6 +7,10 @@ calls, in the forward of the model or of one of its layers, or in a method that 
 library runs. One finding per function names all of
 them. What stands behind a condition that holds in some steps only (`if step % 50 == 0:`) is clean.
 
+## Impact
+The GPU idles once in each step, until Python has queued work again; in short steps that can cost more than the
+arithmetic.
+
 ## Why is this bad
 CUDA work is queued: Python runs ahead and the GPU never idles. Reading one number makes Python wait until the queue is
 empty, and the GPU then waits for Python to fill it again. In a loop of short steps that can cost more than the

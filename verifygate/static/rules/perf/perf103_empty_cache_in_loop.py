@@ -4,6 +4,9 @@
 Reports `torch.cuda.empty_cache()` that runs in every step of training, or for every batch of an evaluation in a file
 that trains.
 
+## Impact
+Each step waits for the GPU and asks the driver for its memory again, and no out-of-memory error is cured.
+
 ## Why is this bad
 The allocator keeps freed blocks so that the next step gets them at once. Emptying it makes each step ask the driver
 for its memory again, and giving blocks back waits for the GPU. It does not lower the memory that tensors hold, so it

@@ -4,6 +4,9 @@
 Reports a `DataLoader` with `num_workers` 0 or not given, where a training loop draws from it and moves the batches to
 a GPU, and the dataset does work per item.
 
+## Impact
+The GPU idles while each batch is read, as loading and computing take turns.
+
 ## Why is this bad
 Items are read, decoded and collated between two steps, in the process that should queue GPU work. The GPU is idle
 meanwhile.

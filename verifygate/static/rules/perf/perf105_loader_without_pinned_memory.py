@@ -4,6 +4,9 @@
 Reports a `DataLoader` with `pin_memory` False or not given, where a training loop draws from it and moves the batches
 to a GPU.
 
+## Impact
+Python waits for each copy to the device instead of queueing the step.
+
 ## Why is this bad
 The driver can only copy from pinned memory by itself. From pageable memory it copies through a buffer of its own, and
 Python waits.

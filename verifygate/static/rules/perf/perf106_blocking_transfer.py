@@ -4,6 +4,9 @@
 Reports the two halves of an asynchronous copy where one is missing: batches that the loader pins and the loop moves
 without `non_blocking=True`, and batches moved with it from a loader that does not pin.
 
+## Impact
+The copy to the device blocks as if neither setting were there.
+
 ## Why is this bad
 Only both together let the copy run beside the computation. Pinning alone costs memory and the copy still waits;
 `non_blocking=True` from pageable memory has no effect.

@@ -4,6 +4,9 @@
 Reports `torch.stack`, `torch.tensor`, `torch.cat` or their numpy namesakes over a list that indexes the data once per
 sample (`[data[i] for i in picks]`), in every step of training.
 
+## Impact
+The GPU waits while Python touches each sample of the batch, in every step.
+
 ## Why is this bad
 Python touches each sample between two steps while the GPU waits, and builds as many small tensors as the batch has
 samples. Indexing with the whole array of picks, or a DataLoader with workers, does it once or beside the step.

@@ -4,6 +4,9 @@
 Reports a span between two reads of a clock that holds a model's forward, a backward or a benchmark loop of them, and
 nothing that waits for the GPU: no `synchronize()`, no event, no read of a result on the host.
 
+## Impact
+The measured time is too short on a CUDA device, so that tuning goes the wrong way.
+
 ## Why is this bad
 CUDA work is queued and returns at once. The clock then measures how long queueing took, and whatever waits next gets
 the rest of the time: the forward looks cheap, the logging looks slow, and tuning goes the wrong way.

@@ -4,6 +4,9 @@
 Reports a `DataLoader` with `persistent_workers=True`, `prefetch_factor=` or `multiprocessing_context=` whose
 `num_workers` is 0 or not given.
 
+## Impact
+The program stops with a ValueError where the loader is built.
+
 ## Why is this bad
 It raises where the loader is built, or at the first batch. Code that sets `num_workers=0` only for debugging or on one
 platform meets it there.

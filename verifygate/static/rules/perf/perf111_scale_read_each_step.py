@@ -4,6 +4,9 @@
 Reports `scaler.get_scale()` that runs in every step of training and whose value is only noted: printed, logged,
 appended, put in a dict. `scaler.state_dict()["scale"]` is the same reading, also by a wrapper that hands on the state.
 
+## Impact
+The step waits for the GPU once more, for a number that changes every two thousand steps.
+
 ## Why is this bad
 The scale is a tensor on the device; reading it waits for the GPU. It changes every two thousand steps or so, or after
 an overflow, so a look every n-th step shows the same.
