@@ -17,8 +17,10 @@ from verifygate.configured_precision.setting import (
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
-from verifygate.static.contract.calls import TF32, call_facts, configured
+from verifygate.static.contract.calls import call_facts
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
+from verifygate.static.contract.framework_calls import configured
+from verifygate.static.contract.library_calls import TF32
 from verifygate.static.contract.own_code import ByteFacts, casts_in_models, own_facts
 from verifygate.static.contract.training import TrainingReach
 from verifygate.static.idioms.deepspeed_tables import scales_in_force
