@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from verifygate.base.records import record
+from verifygate.configured_precision.options import default_of
 from verifygate.model.precision_contract import Aspect
 from verifygate.static.analysis import Analysis
 from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at
@@ -13,7 +14,6 @@ from verifygate.static.contract.fact import Fact
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
-from verifygate.static.syntax.names import simple_name
 from verifygate.static.values.domain import Frame, Literal
 
 
@@ -71,16 +71,9 @@ def argparse_default(expr: ast.expr, module: Module) -> str | None:
     """The default of the option that `args.precision` is, where the same file adds it to a parser of `argparse`."""
     if not isinstance(expr, ast.Attribute):
         return None
-    flags = {f"--{expr.attr}", f"--{expr.attr.replace('_', '-')}"}
     for function in module.all_functions if module.mentions(b"add_argument(") else ():
-        for call in function.calls:
-            if simple_name(call.func) != "add_argument":
-                continue
-            names = {each.value for each in call.args if isinstance(each, ast.Constant)}
-            given = {word.arg: word.value for word in call.keywords}
-            default = given.get("default")
-            if not flags.isdisjoint(names) and isinstance(default, ast.Constant):
-                return str(default.value)
+        if (default := default_of(expr.attr, function.calls)) is not None:
+            return str(default.value)
     return None
 
 
