@@ -21,6 +21,7 @@ from verifygate.requirements.foreign import read_foreign
 from verifygate.requirements.gates import quality_gates
 from verifygate.requirements.linked_rows import linked
 from verifygate.requirements.lock import changed_since, lock_path, read_lock
+from verifygate.requirements.precision_rows import asked_rows
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
 from verifygate.requirements.trace_matrix import numbered, trace, unknown_ids
@@ -58,7 +59,9 @@ class RequirementsStage:
         gates = quality_gates(rows, worked_out, spec.gates)
         strangers, unknown = unknown_ids(specification, facts)
         checks = [check for _, check in traced]
-        checks += [*_architecture(compared), _calculations(worked_out), gates_check(gates), unknown, *link_checks]
+        precision = asked_rows(specification, facts)
+        checks += [*_architecture(compared), *(check for _, check in precision)]
+        checks += [_calculations(worked_out), gates_check(gates), unknown, *link_checks]
         checks += [*_inherited(specification), *_foreign([each.file for each in foreign])]
         return StageResult(
             stage=self.name,
@@ -76,6 +79,7 @@ class RequirementsStage:
                 architecture=compared.trees,
                 coverage=coverage,
                 foreign=tuple(each.file for each in foreign),
+                precision=tuple(asked for asked, _ in precision),
                 unknown_ids=strangers,
             ),
         )
