@@ -244,6 +244,7 @@ def test_the_gate_blocks_on_a_conflict_and_its_report_shows_the_rows(tmp_path: P
     blamed = [each for each in report.reasons if "precision.compute" in str(each)]
     assert bool(blamed) == (compute == "float16")
     table = next(text for name, text in render(report, "").items() if name.endswith("gate.md"))
+    assert "| Precision of | Declared | Seen in the run | Asked for |\n|---|---|---|---|\n| driver |" in table
     assert "compute | bfloat16, [train.py:6]" in table
     assert f"| {compute}, [spec.yaml:3]" in table
     assert f": {standing} |" in table
