@@ -278,4 +278,116 @@ def test_what_a_change_alters_is_told_by_aspect_with_the_new_line(tmp_path: Path
         "loss scale: Lightning's GradScaler -> nothing declared, train.py:2 before",
         "weights: nothing declared -> bfloat16, train.py:3",
         "compute: float16 -> bfloat16, train.py:3",
+        "gradients: nothing declared -> bfloat16, train.py:3",
     )
+
+
+def test_gradients_have_the_dtype_of_the_weights_that_own_them(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        from torch.distributed.fsdp import MixedPrecision
+        policy = MixedPrecision(param_dtype=torch.float16, keep_low_precision_grads=True)
+
+        def fit(net, rows, small):
+            if small:
+                net = net.to(torch.bfloat16)
+            adam = torch.optim.AdamW(net.parameters())
+            for row in rows:
+                net(row).mean().backward()
+                adam.step()
+        """,
+    )
+    assert values(contract, Aspect.GRADIENTS) == [("float16", "train.py", 4), ("bfloat16", "train.py", 8)]
+    row = contract.row(Aspect.GRADIENTS)
+    assert row is not None
+    assert [each.condition for each in row.declared] == ["", "where `small`"]
+
+
+LOSSES = """
+import torch
+import torch.nn.functional as F
+
+class Net(torch.nn.Module):
+    def forward(self, x, y):
+        return F.cross_entropy(self.layer(x), y)
+
+def fit(net, rows):
+    adam, criterion = torch.optim.Adam(net.parameters()), torch.nn.MSELoss()
+    for x, y in rows:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            out = net(x)
+            loss = LOSS
+        LATER
+        loss.backward()
+        adam.step()
+
+@torch.no_grad()
+def score(net, x, y):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return F.cross_entropy(net(x), y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "later", "expected"),
+    [
+        ("F.cross_entropy(out, y)", "pass", [("float32", "train.py", 14)]),
+        ("criterion(out, y)", "pass", [("float32", "train.py", 14)]),
+        ("F.gaussian_nll_loss(out, y, y)", "pass", []),  # autocast does not run that one in float32
+        ("out.mean()", "pass", []),
+        ("None", "loss = F.cross_entropy(out.view(-1, 5).float(), y)", [("float32", "train.py", 15)]),
+        ("None", "loss = F.cross_entropy(out.to(torch.float64), y)", [("float64", "train.py", 15)]),
+        ("None", "loss = F.cross_entropy(out, y)", []),  # of what the region gives: in half, or not
+        ("None", "seen = F.cross_entropy(out.float(), y); loss = out.sum()", []),  # nothing is trained on it
+    ],
+)
+def test_a_loss_is_float32_where_autocast_or_a_cast_makes_it_so(
+    tmp_path: Path, loss: str, later: str, expected: list[tuple[str, str, int]]
+) -> None:
+    contract = contract_of(tmp_path, LOSSES.replace("LOSS", loss).replace("LATER", later))
+    assert values(contract, Aspect.LOSS) == expected
+
+
+def test_a_loss_in_a_model_that_a_region_calls_is_in_the_region(tmp_path: Path) -> None:
+    text = LOSSES.replace("LOSS", "out").replace("LATER", "pass").replace("def fit(net, rows):", "def fit(rows, net=None):")
+    text = text.replace("torch.nn.MSELoss()\n", "Net()\n    net = criterion\n")
+    text = text.replace("net(x)", "net(x, y)", 1)
+    assert values(contract_of(tmp_path, text), Aspect.LOSS) == [("float32", "train.py", 7)]
+
+
+def test_an_export_has_the_dtype_of_the_cast_before_it(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+
+        def fit(net, rows, path, smaller):
+            adam = torch.optim.Adam(net.parameters())
+            for row in rows:
+                with torch.autocast("cuda", dtype=torch.bfloat16):
+                    loss = net(row).mean()
+                loss.backward()
+                adam.step()
+            state = {name: part.to(torch.bfloat16) for name, part in net.state_dict().items()}
+            torch.save(state, path)
+            torch.save(net.half().state_dict(), path)
+            torch.save(net.state_dict(), path)
+            torch.jit.script(net)
+
+        def publish(net):
+            torch.onnx.export(net, (), "net.onnx")
+            net = net.to(torch.bfloat16)
+            net.save_pretrained("out")
+        """,
+        deploy_dot_py="import torch\n\ndef deploy(net, x):\n    torch.onnx.export(net.bfloat16(), x, 'a.onnx')\n",
+    )
+    assert values(contract, Aspect.EXPORT) == [
+        ("bfloat16", "deploy.py", 4),
+        ("bfloat16", "train.py", 11),
+        ("float16", "train.py", 13),
+        ("float16", "train.py", 15),  # a module is cast in place
+        ("bfloat16", "train.py", 20),
+    ]
+    assert [line for aspect, line, _ in gaps(contract) if aspect == "export"] == [18]

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.records import replace
 from verifygate.configured_precision.setting import (
     ACCELERATE,
+    BFLOAT16,
     DEEPSPEED,
+    FLOAT16,
+    FLOAT32,
     HUGGING_FACE,
     LIGHTNING,
     OWN,
@@ -21,6 +24,7 @@ from verifygate.static.contract.calls import call_facts
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.framework_calls import configured
 from verifygate.static.contract.library_calls import TF32
+from verifygate.static.contract.losses import loss_facts
 from verifygate.static.contract.own_code import ByteFacts, casts_in_models, own_facts
 from verifygate.static.contract.training import TrainingReach
 from verifygate.static.idioms.deepspeed_tables import scales_in_force
@@ -33,13 +37,14 @@ _DRIVERS = {
     TORCHTITAN: ("torchtitan", ""),
 }
 
+_DTYPES = frozenset({FLOAT16, BFLOAT16, FLOAT32, "float64"})
 _NOT_NAMED = "no code names this file"
 
 
 def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
     """The contract of the sources; without rows where nothing in them trains with torch."""
     reach = TrainingReach(analysis, scanned.training)
-    facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach)]
+    facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach), *loss_facts(analysis, reach)]
     facts += [fact for setting in scales_in_force(analysis.configuration.settings) for fact in _of_setting(setting)]
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
     facts += _undriven(facts, scanned, analysis)
@@ -48,7 +53,15 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContr
     for each in analysis.configuration.unread:
         facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
     facts += _beside_tf32(facts, analysis)
+    facts += [each for fact in facts for each in _of_their_gradients(fact)]
     return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
+
+
+def _of_their_gradients(weights: Fact) -> Iterator[Fact]:
+    """The dtype of the gradients of weights that are trained: torch gives a parameter a gradient of its own dtype."""
+    dtype = weights.value.partition(",")[0]
+    if weights.aspect is Aspect.WEIGHTS and dtype in _DTYPES:
+        yield replace(weights, aspect=Aspect.GRADIENTS, value=dtype, note="as the weights that own them", gap="")
 
 
 def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iterator[Fact]:

@@ -22,6 +22,9 @@ def policy(site: CallSite) -> Iterator[Fact]:
         return
     yield site.fact(Aspect.DRIVER, "FSDP mixed precision policy", judged_by=RULES)
     yield from site.dtype(Aspect.COMPUTE, site.given("param_dtype", 0), "param_dtype of the FSDP policy")
+    keeps = site.given("keep_low_precision_grads")
+    if keeps is not None and site.words(keeps) == ("True",):
+        yield from site.dtype(Aspect.GRADIENTS, site.given("param_dtype", 0), "keep_low_precision_grads")
     reduce = site.given("reduce_dtype", 1)
     if reduce is not None:
         yield from site.dtype(Aspect.REDUCTION, reduce, "reduce_dtype of the FSDP policy")
