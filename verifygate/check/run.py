@@ -129,6 +129,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
                 *contents,
                 found.text,
                 found.choice.torch_version,
+                repr(sorted(found.choice.framework_versions.items())),
             ]
             key = answer_cache.key_of(asked, sources)
             if (known := answer_cache.recall(key)) is not None:
