@@ -351,7 +351,11 @@ def test_a_loss_is_float32_where_autocast_or_a_cast_makes_it_so(
 
 
 def test_a_loss_in_a_model_that_a_region_calls_is_in_the_region(tmp_path: Path) -> None:
-    text = LOSSES.replace("LOSS", "out").replace("LATER", "pass").replace("def fit(net, rows):", "def fit(rows, net=None):")
+    text = (
+        LOSSES.replace("LOSS", "out")
+        .replace("LATER", "pass")
+        .replace("def fit(net, rows):", "def fit(rows, net=None):")
+    )
     text = text.replace("torch.nn.MSELoss()\n", "Net()\n    net = criterion\n")
     text = text.replace("net(x)", "net(x, y)", 1)
     assert values(contract_of(tmp_path, text), Aspect.LOSS) == [("float32", "train.py", 7)]
