@@ -151,7 +151,9 @@ def _each_once(found: Iterable[NotFollowed]) -> tuple[NotFollowed, ...]:
     return tuple(first.values())
 
 
-def _analysis(picker: Prefilter, sources: Sources, timings: Timings, versions: Mapping[str, str]) -> Analysis:
+def _analysis(
+    picker: Prefilter, sources: Sources, timings: Timings, versions: Mapping[str, str] = MappingProxyType({})
+) -> Analysis:
     """An analysis of AMP code and, where that matters, of what stands beside it.
 
     Both are picked by all rules: a selection must not change what one finds.

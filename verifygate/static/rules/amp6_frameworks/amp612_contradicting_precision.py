@@ -25,7 +25,7 @@ and its small gradients become zero.
 
 ## What happens at run time
 ValueError (transformers, Accelerate, Lightning; MisconfigurationException in Lightning 1.9), or TypeError for what was
-removed. With the scaler switched off nothing raises.
+removed. With the scaler switched off nothing raises. Seen with torch 2.13, Accelerate 1.15 and Lightning 2.6.
 
 ## Example
 ```python
