@@ -114,10 +114,8 @@ def _in_words(aspect: Aspect, each: Declaration) -> str | None:
         return _scale(each)
     if aspect is Aspect.CHECKPOINT:
         return SCALER_STATE
-    if _FROZEN in value or value.startswith("as the weights"):
+    if _FROZEN in value or value.startswith(("as the weights", "TF32")):  # TF32 is about float32, if there is any
         return None
-    if value.startswith("TF32"):
-        return "float32"  # the dtype of its tensors
     if value.startswith("autocast's default"):
         return "float16"  # on CUDA
     return next((dtype for dtype in DTYPES if value.startswith(dtype)), value)

@@ -395,3 +395,120 @@ def test_an_export_has_the_dtype_of_the_cast_before_it(tmp_path: Path) -> None:
         ("bfloat16", "train.py", 20),
     ]
     assert [line for aspect, line, _ in gaps(contract) if aspect == "export"] == [18]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [
+        ("torch.set_float32_matmul_precision('high')", "pass", [("TF32 in float32 products", "train.py", 5)]),
+        ("torch.backends.cuda.matmul.fp32_precision = 'tf32'", "pass", [("TF32 in float32 products", "train.py", 5)]),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", "torch.set_float32_matmul_precision('highest')", []),
+        (
+            "torch.backends.cuda.matmul.allow_tf32 = True",
+            "if exact: torch.backends.cuda.matmul.allow_tf32 = False",
+            [("TF32 in float32 products", "train.py", 5)],
+        ),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.fp32_precision = 'ieee'", []),
+    ],
+)
+def test_tf32_is_said_where_it_is_on_in_the_end(
+    tmp_path: Path, first: str, then: str, expected: list[tuple[str, str, int]]
+) -> None:
+    text = f"""
+import torch
+
+def fit(net, rows, exact):
+    {first}
+    {then}
+    adam = torch.optim.Adam(net.parameters())
+    scaler = torch.amp.GradScaler("cuda", enabled=False)
+    for row in rows:
+        net(row).mean().backward()
+        adam.step()
+"""
+    contract = contract_of(tmp_path, text)
+    assert values(contract, Aspect.COMPUTE) == expected
+    mixed = [line for _, line, why in gaps(contract) if "mixed" in why]
+    assert mixed == ([6] if "fp32_precision" in then else [])
+
+
+def test_a_scaler_that_an_accelerator_is_told_to_leave_off_scales_nothing(tmp_path: Path) -> None:
+    text = """
+        from accelerate import Accelerator, GradScalerKwargs
+        accelerator = Accelerator(mixed_precision="fp16", kwargs_handlers=[GradScalerKwargs(enabled=False)])
+        """
+    assert values(contract_of(tmp_path, text), Aspect.LOSS_SCALE) == []
+    text = text.replace("enabled=False", "growth_interval=100")
+    assert values(contract_of(tmp_path, text), Aspect.LOSS_SCALE) == [("Accelerate's GradScaler", "train.py", 3)]
+
+
+def test_a_base_under_adapters_is_frozen_and_owns_no_gradients(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        from peft import LoraConfig, get_peft_model
+        from transformers import LlamaForCausalLM, Trainer, TrainingArguments
+
+        model = LlamaForCausalLM.from_pretrained("x").to(torch.bfloat16)
+        model = get_peft_model(model, LoraConfig())
+        Trainer(model=model, args=TrainingArguments("out", bf16=True)).train()
+        """,
+    )
+    assert values(contract, Aspect.WEIGHTS) == [("bfloat16, frozen under adapters (PEFT)", "train.py", 6)]
+    assert values(contract, Aspect.GRADIENTS) == []
+
+
+def test_a_configuration_that_a_program_reads_is_its_driver(tmp_path: Path) -> None:
+    """The backward of a module that Hydra has a Trainer run is no plain training."""
+    contract = contract_of(
+        tmp_path,
+        """
+        import hydra, lightning, torch
+
+        class Module(lightning.LightningModule):
+            def training_step(self, batch, _):
+                self.net(batch).mean().backward()
+                self.optimizers().step()
+
+        @hydra.main(config_path=".", config_name="main")
+        def main(cfg):
+            hydra.utils.instantiate(cfg.trainer).fit(Module())
+        """,
+        main_dot_yaml="trainer:\n  _target_: lightning.Trainer\n  precision: bf16-mixed\n",
+    )
+    assert values(contract, Aspect.DRIVER) == [("Lightning Trainer", "main.yaml", 3)]
+
+
+def test_float8_that_only_evaluates_is_of_the_evaluation(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        import transformer_engine.pytorch as te
+
+        def fit(net, rows):
+            adam = torch.optim.Adam(net.parameters())
+            for row in rows:
+                with te.fp8_autocast(enabled=True):
+                    loss = net(row)
+                loss.mean().backward()
+                adam.step()
+
+        @torch.no_grad()
+        def score(net, rows):
+            with te.fp8_autocast(enabled=True):
+                return [net(row) for row in rows]
+        """,
+    )
+    assert values(contract, Aspect.COMPUTE) == [("float8", "train.py", 8)]
+    assert values(contract, Aspect.EVALUATION) == [("float8", "train.py", 15)]
+
+
+@pytest.mark.parametrize(
+    ("word", "dtype"), [("transformer-engine", "bfloat16"), ("transformer-engine-float16", "float16")]
+)
+def test_lightning_casts_the_module_for_transformer_engine(tmp_path: Path, word: str, dtype: str) -> None:
+    contract = contract_of(tmp_path, f"import lightning as L\nL.Trainer(precision='{word}').fit(net)\n")
+    assert values(contract, Aspect.WEIGHTS) == [(dtype, "train.py", 2)]
+    assert values(contract, Aspect.COMPUTE) == [("float8", "train.py", 2)]

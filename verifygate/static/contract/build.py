@@ -21,11 +21,11 @@ from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
 from verifygate.static.contract.calls import call_facts
-from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
+from verifygate.static.contract.fact import CONFIGURATION_RULES, FROZEN, RULES, Fact
 from verifygate.static.contract.framework_calls import configured
-from verifygate.static.contract.library_calls import TF32
 from verifygate.static.contract.losses import loss_facts
 from verifygate.static.contract.own_code import ByteFacts, casts_in_models, own_facts
+from verifygate.static.contract.tf32 import TF32, tf32_facts
 from verifygate.static.contract.training import TrainingReach
 from verifygate.static.idioms.deepspeed_tables import scales_in_force
 
@@ -45,6 +45,7 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContr
     """The contract of the sources; without rows where nothing in them trains with torch."""
     reach = TrainingReach(analysis, scanned.training)
     facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach), *loss_facts(analysis, reach)]
+    facts += tf32_facts(analysis)
     facts += [fact for setting in scales_in_force(analysis.configuration.settings) for fact in _of_setting(setting)]
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
     facts += _undriven(facts, scanned, analysis)
@@ -60,13 +61,15 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContr
 def _of_their_gradients(weights: Fact) -> Iterator[Fact]:
     """The dtype of the gradients of weights that are trained: torch gives a parameter a gradient of its own dtype."""
     dtype = weights.value.partition(",")[0]
-    if weights.aspect is Aspect.WEIGHTS and dtype in _DTYPES:
+    if weights.aspect is Aspect.WEIGHTS and dtype in _DTYPES and FROZEN not in weights.value:
         yield replace(weights, aspect=Aspect.GRADIENTS, value=dtype, note="as the weights that own them", gap="")
 
 
 def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iterator[Fact]:
-    """The plain training in programs of which no file names a driver."""
+    """The plain training in programs of which no file names a driver, nor a configuration that one reads."""
     drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
+    settings = [each for each in analysis.configuration.settings if each.framework != OWN]
+    drivers |= {program for each in settings if each.aspect == "precision" for program in each.programs}
     graph = analysis.import_graph
     for each in scanned.plain_training:
         program = graph.together(each.path)

@@ -63,12 +63,22 @@ def _of_call(analysis: Analysis, call: ast.Call, function: Function, reach: Trai
         if reader is None:
             continue
         found = list(reader(CallSite(analysis, call, function, name, frame)))
-        if reader not in _OF_TRAINING:
-            is_trained = reach.is_of_engine(call, function) if reader is frameworks.deepspeed else True
-            if not is_trained or not reach.is_of_framework(call, function):
-                found = list(_of_evaluation(found))
+        if reader not in _OF_TRAINING and not _is_of_training(call, function, reader, analysis, reach):
+            found = list(_of_evaluation(found))
         yield from found
         return
+
+
+def _is_of_training(
+    call: ast.Call, function: Function, reader: Reader, analysis: Analysis, reach: TrainingReach
+) -> bool:
+    """Whether what a call makes takes part in a training."""
+    if reader is frameworks.deepspeed:
+        return reach.is_of_engine(call, function) and reach.is_of_framework(call, function)
+    if reader is libraries.transformer_engine:
+        regions = analysis.float8_coverage.regions.by_function.get(function, ())
+        return all(reach.has_region(each) for each in regions if each.context is call)
+    return reach.is_of_framework(call, function)
 
 
 def _of_evaluation(facts: list[Fact]) -> Iterator[Fact]:
@@ -107,14 +117,11 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("torch", "MixedPrecision"): libraries.policy,
     ("torch", "MixedPrecisionPolicy"): libraries.policy,
     ("torch", "set_default_dtype"): libraries.default_dtype,
-    ("torch", "set_float32_matmul_precision"): libraries.tf32,
     **{("transformer_engine", name): libraries.transformer_engine for name in
        ("fp8_autocast", "autocast", "fp8_model_init", "quantized_model_init")},
     ("torchao", "convert_to_float8_training"): libraries.torchao,
     ("apex", "initialize"): libraries.apex,
 }  # fmt: skip
-_OF_TRAINING: frozenset[Reader] = frozenset(
-    {libraries.small_optimizer, libraries.default_dtype, libraries.tf32, libraries.comm_hook}
-)
+_OF_TRAINING: frozenset[Reader] = frozenset({libraries.small_optimizer, libraries.default_dtype, libraries.comm_hook})
 """What is said of training wherever it stands: of optimizers, and of the whole program."""
 _LAST_NAMES = frozenset({last for _, last in _READERS} | {"register_comm_hook"})

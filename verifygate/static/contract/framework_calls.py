@@ -15,6 +15,7 @@ from verifygate.static.contract.conditions import BY_DEFAULT, ON_ONE_PATH
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.words import meaning
 from verifygate.static.idioms.deepspeed_tables import item_of, scales_in_force, value_at
+from verifygate.static.idioms.framework_scalers import scaler_is_off
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import DictLiteral
 
@@ -33,7 +34,11 @@ def lightning_cli(site: CallSite) -> Iterator[Fact]:
 
 def accelerator(site: CallSite) -> Iterator[Fact]:
     yield site.fact(Aspect.DRIVER, "Accelerate", judged_by=RULES)
-    yield from _switch(site, ACCELERATE, "mixed_precision", "")
+    handlers = site.given("kwargs_handlers")
+    is_off = handlers is not None and scaler_is_off(handlers, site.frame, site.analysis)
+    for each in _switch(site, ACCELERATE, "mixed_precision", ""):
+        if not is_off or each.aspect is not Aspect.LOSS_SCALE:
+            yield each
 
 
 def _switch(site: CallSite, framework: str, keyword: str, default: str) -> Iterator[Fact]:

@@ -11,9 +11,6 @@ from verifygate.static.contract.conditions import ON_ONE_PATH, where_on
 from verifygate.static.contract.fact import RULES, Fact
 from verifygate.static.contract.optimizers import chosen_beside
 
-TF32 = "TF32 in float32 products"
-
-
 # -- sharding --------------------------------------------------------------------------------------------------
 
 
@@ -88,6 +85,9 @@ def apex(site: CallSite) -> Iterator[Fact]:
     yield site.fact(Aspect.DRIVER, "apex.amp")
     yield site.fact(Aspect.COMPUTE, "float16", note=f"opt_level={' or '.join(words) or in_short(level)}")
     yield site.fact(Aspect.LOSS_SCALE, "apex's own")
+    if words in (("O2",), ("O3",)):
+        master = ", with a float32 master copy that apex keeps" if words == ("O2",) else ""
+        yield site.fact(Aspect.WEIGHTS, f"float16{master}", note=f"opt_level={words[0]}")
     yield site.fact(Aspect.DRIVER, gap="apex.amp: AMP502 alone is about it")
 
 
@@ -96,9 +96,3 @@ def default_dtype(site: CallSite) -> Iterator[Fact]:
     facts = list(site.dtype(Aspect.WEIGHTS, site.given("d", 0), "torch.set_default_dtype"))
     if len(facts) == 1 and facts[0].value:  # what puts an earlier default back decides nothing
         yield facts[0]
-
-
-def tf32(site: CallSite) -> Iterator[Fact]:
-    word = site.given("precision", 0)
-    if word is not None and {"high", "medium"} & set(site.words(word)):
-        yield site.fact(Aspect.COMPUTE, TF32, note=f"set_float32_matmul_precision({in_short(word)})")

@@ -14,7 +14,7 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at, where_on
 from verifygate.static.contract.exports import EXPORTS, export_facts
-from verifygate.static.contract.fact import RULES, Fact
+from verifygate.static.contract.fact import FROZEN, RULES, Fact
 from verifygate.static.contract.training import TRAINS, TrainingReach
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.symbols.location import Location
@@ -125,15 +125,25 @@ def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
                     frame = analysis.evaluator.root_frame(function)
                     if not _trains(call, function, analysis):
                         continue
+                    adapted = _is_adapted(model, frame, analysis)
                     for way in analysis.module_dtypes.of(model, frame):
-                        condition = condition_at(way.cast, analysis) or ("" if way.sure else ON_ONE_PATH)
+                        one = "" if way.sure or adapted else ON_ONE_PATH
+                        condition = condition_at(way.cast, analysis) or one
                         yield Fact(
                             aspect=Aspect.WEIGHTS,
-                            value=str(way.dtype),
+                            value=f"{way.dtype}, {FROZEN} under adapters (PEFT)" if adapted else str(way.dtype),
                             path=way.cast.path,
                             line=way.cast.line,
                             condition=condition,
                         )
+
+
+def _is_adapted(model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether a model is one that PEFT has put adapters into, and whose own weights it has frozen."""
+    return any(
+        isinstance(each, ExternalResult) and each.name.startswith("peft.")
+        for each in analysis.evaluator.values(model, frame)
+    )
 
 
 def _exported(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:

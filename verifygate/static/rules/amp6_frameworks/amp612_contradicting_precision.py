@@ -74,12 +74,12 @@ from verifygate.framework_names import (
     FABRIC,
     LIGHTNING,
     PRECISION_PLUGINS,
-    SCALER_OPTIONS,
     TRANSFORMERS,
 )
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.framework_precisions import Instance, Precision
+from verifygate.static.idioms.framework_scalers import scaler_is_off
 from verifygate.static.rule import Match, Rule
 from verifygate.static.values.domain import ExternalResult, Items, Literal
 
@@ -184,24 +184,13 @@ def _without_scaler(each: Instance, analysis: Analysis) -> Iterator[Match]:
     handlers = each.given("kwargs_handlers")
     if each.framework is not ACCELERATE or handlers is None or not each.precisions:
         return
-    if Precision.FLOAT16 in each.precisions and _scaler_is_off(handlers, each, analysis):
+    if Precision.FLOAT16 in each.precisions and scaler_is_off(handlers, each.frame, analysis):
         yield Match(
             each.place,
             "float16 with the scaler switched off: gradients that float16 cannot hold become zero",
             certain=each.precisions == {Precision.FLOAT16},
             remedy='leave the scaler on, or ask for `mixed_precision="bf16"`',
         )
-
-
-def _scaler_is_off(handlers: ast.expr, each: Instance, analysis: Analysis) -> bool:
-    for value in analysis.evaluator.values(handlers, each.frame):
-        if isinstance(value, Items):
-            return any(_scaler_is_off(part, each, analysis) for part in value.elements)
-        if isinstance(value, ExternalResult) and value.name in SCALER_OPTIONS and value.calls:
-            call, home = value.calls[0]
-            enabled = [word.value for word in call.keywords if word.arg == "enabled"]
-            return bool(enabled) and analysis.evaluator.truth(enabled[0], home) is False
-    return False
 
 
 def _made(expr: ast.expr, each: Instance, analysis: Analysis) -> frozenset[str]:
