@@ -250,3 +250,39 @@ def test_the_gate_blocks_on_a_conflict_and_its_report_shows_the_rows(tmp_path: P
     assert f": {standing} |" in table
     (page,) = html.render(report, "").values()
     assert f"spec.yaml:3</span>: {standing}</td>" in page or f"spec.yaml:3</a>: {standing}</td>" in page
+
+
+@pytest.mark.slow
+def test_a_run_contradicts_what_the_source_leaves_open(tmp_path: Path) -> None:
+    """Which dtype the weights have is decided by a name that only the test gives."""
+    pytest.importorskip("torch")
+    (tmp_path / "loop.py").write_text(
+        textwrap.dedent(
+            """
+            import torch
+
+            def train(dtype):
+                net = torch.nn.Linear(4, 1).to(getattr(torch, dtype))
+                sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    loss = net(torch.ones(2, 4, dtype=getattr(torch, dtype))).mean()
+                loss.backward()
+                sgd.step()
+            """
+        ),
+        encoding="utf-8",
+    )
+    (tmp_path / "test_loop.py").write_text(
+        "from loop import train\n\n\ndef test_trains():\n    train('bfloat16')\n", encoding="utf-8"
+    )
+    (tmp_path / "pytest.ini").touch()
+    spec_of(tmp_path, "weights: float32\ncompute: bfloat16\n")
+    config = tmp_path / "verifygate.toml"
+    config.write_text('[project]\nsources = ["loop.py"]\n[requirements]\nspec = "spec.yaml"\n', encoding="utf-8")
+    report = run(load(config, tmp_path), stages=("execution", "static", "requirements"))
+    checks = {check.id: check for stage in report.stages for check in stage.checks}
+    weights = checks["requirements.precision.weights"]
+    assert weights.status is Status.FAIL
+    assert weights.actual == "spec.yaml:3 asks for float32: bfloat16 seen in the recorded tests at loop.py:10"
+    assert places(weights) == [("loop.py", 10), ("spec.yaml", 3)]
+    assert checks["requirements.precision.compute"].status is Status.PASS

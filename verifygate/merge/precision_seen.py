@@ -56,4 +56,5 @@ def _of(trace: TraceSummary) -> list[tuple[Aspect, str]]:
     told = [(Aspect.DRIVER, f"{regions}; {scaled}"), (Aspect.COMPUTE, regions), (Aspect.LOSS_SCALE, scaled)]
     if trace.steps:
         told.append((Aspect.WEIGHTS, ", ".join(trace.not_float32) or "float32"))
+        told.append((Aspect.GRADIENTS, "as the weights that own them"))
     return told
