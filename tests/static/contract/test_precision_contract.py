@@ -512,3 +512,29 @@ def test_lightning_casts_the_module_for_transformer_engine(tmp_path: Path, word:
     contract = contract_of(tmp_path, f"import lightning as L\nL.Trainer(precision='{word}').fit(net)\n")
     assert values(contract, Aspect.WEIGHTS) == [(dtype, "train.py", 2)]
     assert values(contract, Aspect.COMPUTE) == [("float8", "train.py", 2)]
+
+
+def test_a_trainer_that_a_configuration_makes_without_a_precision_is_a_driver(tmp_path: Path) -> None:
+    """Unless another file of the composition says one."""
+    train = """
+        import hydra, lightning
+
+        class Module(lightning.LightningModule):
+            def training_step(self, batch, _):
+                return self.net(batch).mean()
+
+        @hydra.main(config_path=".", config_name="main")
+        def main(cfg):
+            hydra.utils.instantiate(cfg.trainer).fit(Module())
+        """
+    trainer = "# precision: 16\n_target_: lightning.pytorch.trainer.Trainer\nmax_epochs: 3\n"
+    main = "defaults:\n  - trainer: {}\n"
+    (tmp_path / "trainer").mkdir()
+    (tmp_path / "trainer" / "default.yaml").write_text(trainer, encoding="utf-8")
+    contract = contract_of(tmp_path, train, main_dot_yaml=main.format("default"))
+    assert values(contract, Aspect.DRIVER) == [("Lightning Trainer", "trainer/default.yaml", 2)]
+    assert [(aspect, line) for aspect, line, _ in gaps(contract)] == [("compute", 2)]
+    (tmp_path / "trainer" / "half.yaml").write_text("defaults: [default]\nprecision: bf16-mixed\n", encoding="utf-8")
+    contract = contract_of(tmp_path, train, main_dot_yaml=main.format("half"))
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "trainer/half.yaml", 2)]
+    assert gaps(contract) == []

@@ -69,7 +69,7 @@ def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iter
     """The plain training in programs of which no file names a driver, nor a configuration that one reads."""
     drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
     settings = [each for each in analysis.configuration.settings if each.framework != OWN]
-    drivers |= {program for each in settings if each.aspect == "precision" for program in each.programs}
+    drivers |= {program for each in settings if each.aspect in ("precision", "driver") for program in each.programs}
     graph = analysis.import_graph
     for each in scanned.plain_training:
         program = graph.together(each.path)
@@ -94,6 +94,11 @@ def _of_setting(setting: Setting) -> Iterator[Fact]:
         gap = f"`{setting.key}: {setting.value}` is the project's own key: not followed into its code"
         yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, said_by="configuration")
         return
+    if setting.aspect == "driver":
+        yield _driver(setting)
+        gap = "no `precision` is configured: 32-true, unless an override on the command line says another"
+        yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, framework=setting.framework)
+        return
     if setting.is_interpolated:
         if setting.framework == DEEPSPEED and setting.reach:
             yield _driver(setting)
@@ -116,13 +121,15 @@ def _driver(setting: Setting) -> Fact:
 
 
 def _is_filled(fact: Fact, settings: Iterable[Setting]) -> bool:
-    """Whether the configuration says what the code leaves open."""
+    """Whether the configuration says what the code, or another file of it, leaves open."""
     if fact.value or not fact.framework:
         return False
+    told = list(settings)
+    asking = {fact.path, *(program for each in told if each.path == fact.path for program in each.programs)}
     return any(
         each.framework == fact.framework and each.aspect == "precision" and not each.is_interpolated
-        and (fact.path in each.programs or not each.programs)
-        for each in settings
+        and (not asking.isdisjoint(each.programs) or not each.programs)
+        for each in told
     )  # fmt: skip
 
 

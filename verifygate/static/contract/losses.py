@@ -67,9 +67,10 @@ def _fact(place: Location, value: str, note: str, condition: str) -> Fact:
 
 
 def _is_half(region: WrittenRegion, analysis: Analysis) -> bool:
-    """Whether all that is known of a region's dtype is half precision."""
+    """Whether a region computes in half precision, or in one of several that a setting names and float32."""
     dtypes = analysis.region_dtypes.of(region)
-    return bool(dtypes) and (dtypes <= HALVES or analysis.region_dtypes.follows_device(region))
+    known = dtypes <= HALVES | {Dtype.FLOAT32} and not dtypes.isdisjoint(HALVES)
+    return known or analysis.region_dtypes.follows_device(region)
 
 
 def _condition(region: WrittenRegion, place: Location, analysis: Analysis) -> str:
