@@ -60,6 +60,7 @@ POETRY_LOCK = '[[package]]\nname = "torch"\nversion = "{}"\n\n[[package]]\nname 
         ("pyproject.toml", '[project]\ndependencies = ["torch"]', ""),
         ("pyproject.toml", '[project]\nkeywords = ["torch"]\ndependencies = ["torch<2.3", "torchvision>=0.2"]', "<2.3"),
         ("pyproject.toml", '[project.optional-dependencies]\ngpu = ["torch>=2.2"]', ">=2.2"),
+        ("pyproject.toml", '[project.optional-dependencies]\ntorch = ["torch>=2.4"]', ">=2.4"),
         ("pyproject.toml", '[dependency-groups]\ntrain = ["torch==2.0", {include-group = "dev"}]', "2.0"),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^2.1"', ">=2.1,<3.0"),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "~2.1"', ">=2.1,<2.2"),
