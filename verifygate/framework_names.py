@@ -40,6 +40,8 @@ class Framework:
     """Classes whose subclasses it runs."""
     callbacks: frozenset[str] = frozenset()
     """Classes whose subclasses have hooks that it calls."""
+    packages: tuple[str, ...] = ()
+    """Packages that it comes in, by which a project pins its version."""
 
 
 def _in(modules: str, *names: str) -> frozenset[str]:
@@ -58,6 +60,7 @@ ACCELERATE = Framework(
     unscales=frozenset({"unscale_gradients"}),
     steps_by="step what `accelerator.prepare(...)` returns for it",
     divides_by="gradient_accumulation_steps",
+    packages=("accelerate",),
 )
 FABRIC = Framework(
     name="Fabric",
@@ -67,6 +70,7 @@ FABRIC = Framework(
     wraps=frozenset({"setup", "setup_module", "setup_optimizers", "setup_dataloaders"}),
     clips=frozenset({"clip_gradients"}),
     steps_by="step what `fabric.setup(...)` returns for it",
+    packages=("lightning", "lightning-fabric"),
 )
 LIGHTNING = Framework(
     name="Lightning",
@@ -82,6 +86,7 @@ LIGHTNING = Framework(
         " lightning.pytorch.callbacks.callback pytorch_lightning.callbacks.callback",
         "Callback",
     ),
+    packages=("lightning", "pytorch-lightning"),
 )
 TRANSFORMERS = Framework(
     name="transformers",
@@ -95,6 +100,7 @@ TRANSFORMERS = Framework(
     hosts=_in("transformers transformers.trainer", "Trainer")
     | _in("transformers transformers.trainer_seq2seq", "Seq2SeqTrainer"),
     callbacks=_in("transformers transformers.trainer_callback", "TrainerCallback"),
+    packages=("transformers",),
 )
 DEEPSPEED = Framework(
     name="DeepSpeed",
@@ -103,6 +109,7 @@ DEEPSPEED = Framework(
     unsaid=None,
     steps_by="call `engine.step()`",
     divides_by="gradient_accumulation_steps",
+    packages=("deepspeed",),
 )
 FRAMEWORKS = (ACCELERATE, FABRIC, LIGHTNING, TRANSFORMERS, DEEPSPEED)
 OF_MAKER = {maker: framework for framework in FRAMEWORKS for maker in framework.makers}

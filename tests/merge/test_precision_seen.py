@@ -30,6 +30,7 @@ def test_a_run_shows_regions_scaler_and_weights_and_nothing_else() -> None:
     assert found[Aspect.COMPUTE] == "autocast on cpu bfloat16"
     assert found[Aspect.LOSS_SCALE] == "no live scaler"
     assert found[Aspect.WEIGHTS] == "AdamW: 4 of 4 tensors bfloat16"
+    assert found[Aspect.GRADIENTS] == "as the weights that own them"
     assert found[Aspect.REDUCTION] == "not recorded"
 
 

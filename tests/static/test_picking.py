@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 
 import pytest
 
@@ -132,9 +133,9 @@ def test_a_selection_changes_nothing_about_what_is_looked_at(monkeypatch: pytest
     """`drive.py` is picked by a word of other rules than PERF101, which may find something in its loop all the same."""
     picked: list[list[str]] = []
 
-    def remembered(program: Program, timings: Timings) -> Analysis:
+    def remembered(program: Program, timings: Timings, versions: Mapping[str, str]) -> Analysis:
         picked.append(list(program.picked))
-        return Analysis(program, timings)
+        return Analysis(program, timings, versions)
 
     monkeypatch.setattr(engine, "Analysis", remembered)
     for settings in (StaticSettings(), StaticSettings(select=("PERF101",))):

@@ -103,6 +103,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
                 *contents,
                 found.text,
                 found.choice.torch_version,
+                repr(sorted(found.choice.framework_versions.items())),
                 folder_in_repository(start),
                 "scope",
                 *((str(start), *sorted(asked.scope), *options.paths) if asked.scope is not None else ()),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from verifygate.check import answer_cache
 from verifygate.config.locate import lies_in
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.config.torch_pins import allowed_torch, torch_allowed_for
+from verifygate.config.version_pins import TORCH, allowed_versions, of_frameworks, versions_allowed_for
 from verifygate.sources.tree import Sources
 
 
@@ -32,7 +32,8 @@ class Judged(NamedTuple):
 
 def unconfigured(start: Path, paths: tuple[str, ...] = ()) -> Judged:
     """What holds for the named files where there is no configuration."""
-    return Judged(RuleSelection(torch_version=torch_allowed_for(paths, start)))
+    allowed = versions_allowed_for(paths, start)
+    return Judged(RuleSelection(torch_version=allowed.get(TORCH, ""), framework_versions=of_frameworks(allowed)))
 
 
 def judged(config: Path, start: Path, *, cached: bool) -> Judged:
@@ -54,10 +55,10 @@ def judged(config: Path, start: Path, *, cached: bool) -> Judged:
 
 
 def contents_of(config: Path | None, root: Path) -> list[str]:
-    """What settings come from: the file, by name and bytes, and the versions of torch. No file is not an empty one."""
+    """What settings come from: the file, by name and bytes, and versions. No file is not an empty one."""
     if config is None or not config.is_file():
         return ["none"]
-    return [f"{config.name}\0{config.read_bytes().decode('latin-1')}", allowed_torch(root)]
+    return [f"{config.name}\0{config.read_bytes().decode('latin-1')}", repr(allowed_versions(root))]
 
 
 def _judge(config: Path, start: Path) -> str:
@@ -69,7 +70,9 @@ def _judge(config: Path, start: Path) -> str:
     import json
 
     static = settings.static
-    choice = RuleSelection(static.select, static.ignore, static.per_file_ignores, static.torch_version)
+    choice = RuleSelection(
+        static.select, static.ignore, static.per_file_ignores, static.torch_version, static.framework_versions
+    )
     return json.dumps(
         [
             choice._asdict(),
@@ -93,6 +96,7 @@ def _read(text: str) -> tuple[Judged, list[str]]:
                 tuple(choice["ignore"]),
                 {pattern: tuple(words) for pattern, words in choice["per_file_ignores"].items()},
                 choice["torch_version"],
+                choice["framework_versions"],
             ),
             tuple(exclude),
             tuple(sources),

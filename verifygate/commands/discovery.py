@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.config.torch_pins import allowed_torch
+from verifygate.config.version_pins import TORCH, allowed_versions
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile, SourceUnreadableError
@@ -53,7 +53,7 @@ def discovered(root: Path) -> Found:
         tests=tests,
         entries=tuple(_command(file, root) for file, _ in programs[:MOST]),
         on_cuda=tuple(_command(file, root) for file, text in programs[:MOST] if _ON_CUDA.search(text)),
-        torch=allowed_torch(root),
+        torch=allowed_versions(root).get(TORCH, ""),
         catalogue=("amp-delegated" if delegated else "amp-core") if amp else "",
     )
 

@@ -19,7 +19,9 @@ class RuleSelection(NamedTuple):
     ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     torch_version: str = ""
-    """The versions that the project allows: one, or a range as `verifygate.config.torch_pins` writes it."""
+    """The versions that the project allows: one, or a range as `verifygate.config.version_pins` writes it."""
+    framework_versions: Mapping[str, str] = MappingProxyType({})
+    """Package of a training framework -> the same of it; only of those of which the project says something."""
 
 
 def names_rule(word: str, code: str, name: str) -> bool:

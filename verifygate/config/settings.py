@@ -15,7 +15,7 @@ from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml
 from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
-from verifygate.config.torch_pins import allowed_torch, torch_allowed_for
+from verifygate.config.version_pins import FRAMEWORKS, TORCH, allowed_versions, of_frameworks, versions_allowed_for
 from verifygate.model.base import Model
 from verifygate.model.finding import Severity
 from verifygate.model.policy import PolicySetting, Waiver
@@ -109,6 +109,15 @@ class ExecutionSettings(Model):
         return names
 
 
+def _version(text: str) -> str:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return str(Version(text))
+    except InvalidVersion:
+        raise ValueError("no version: write for example `2.1`") from None
+
+
 class StaticSettings(Model):
     """`[static]`: which rules run where."""
 
@@ -123,15 +132,21 @@ class StaticSettings(Model):
     APPLICABLE in the report, and fixes write no name that it lacks. By default what pyproject.toml, setup.py,
     setup.cfg, requirements, conda environments and lock files allow."""
 
+    framework_versions: dict[str, str] = Field(default_factory=dict)
+    """Package of a training framework -> its version, such as `{transformers = "4.57"}`: what was removed, renamed or
+    is not known yet is judged by it. By default what the same files allow."""
+
     @field_validator("torch_version")
     @classmethod
     def _is_a_version(cls, text: str) -> str:
-        from packaging.version import InvalidVersion, Version
+        return _version(text) if text else ""
 
-        try:
-            return str(Version(text)) if text else ""
-        except InvalidVersion:
-            raise ValueError("no version: write for example `2.1`") from None
+    @field_validator("framework_versions")
+    @classmethod
+    def _are_versions(cls, versions: dict[str, str]) -> dict[str, str]:
+        if strange := [name for name in versions if name not in FRAMEWORKS]:
+            raise ValueError(f"`{strange[0]}` is none of {', '.join(FRAMEWORKS)}")
+        return {name: _version(text) for name, text in versions.items()}
 
 
 class ForeignResults(Model):
@@ -292,20 +307,20 @@ def _on(setting: bool) -> str:
 def load(config: Path | None, start: Path, paths: tuple[str, ...] = ()) -> Settings:
     """Settings from `config`, or from the nearest configuration in `start` or above it, or from nothing at all.
 
-    Without one, the torch versions are those of the project around the named paths. Raises UsageError, with file and
-    line, for anything in the file that cannot be meant.
+    Without one, the versions of torch and of frameworks are those of the project around the named paths. Raises
+    UsageError, with file and line, for anything in the file that cannot be meant.
     """
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        static = StaticSettings().model_copy(update={"torch_version": torch_allowed_for(paths, start)})
+        static = _with_versions(StaticSettings(), versions_allowed_for(paths, start))
         return Settings(root=start.resolve(), today=today, static=static)
     return read_settings(file, _shown(file, start), file.resolve().parent, today)
 
 
 def unconfigured(root: Path, folder: Path, today: dt.date) -> Settings:
-    """The settings of a project without a configuration; what torch it requires is read in `folder`."""
-    return Settings(root=root, today=today, static=_with_torch(StaticSettings(), folder))
+    """The settings of a project without a configuration; what versions it requires is read in `folder`."""
+    return Settings(root=root, today=today, static=_with_versions(StaticSettings(), allowed_versions(folder)))
 
 
 def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Settings:
@@ -318,15 +333,18 @@ def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Setting
     folder = file.resolve().parent
     _refuse_outside(document, settings, root, folder)
     named = {name: getattr(settings, name) for name in FileSettings.model_fields}
-    named["static"] = _with_torch(settings.static, folder)
+    named["static"] = _with_versions(settings.static, allowed_versions(folder))
     return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
 
 
-def _with_torch(static: StaticSettings, root: Path) -> StaticSettings:
-    """The settings with the torch versions that the project allows, where none is set."""
-    if static.torch_version:
-        return static
-    return static.model_copy(update={"torch_version": allowed_torch(root)})
+def _with_versions(static: StaticSettings, allowed: dict[str, str]) -> StaticSettings:
+    """The settings with the versions that the project allows, where none are set."""
+    return static.model_copy(
+        update={
+            "torch_version": static.torch_version or allowed.get(TORCH, ""),
+            "framework_versions": of_frameworks(allowed) | static.framework_versions,
+        }
+    )
 
 
 def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:

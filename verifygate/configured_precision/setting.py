@@ -40,7 +40,8 @@ class Setting:
     framework: str
     """Who reads it."""
     aspect: str
-    """`precision` (the switch), `weights`, `compute`, `reduction`, `loss scale`, `clip`, `evaluation`, `fp8`."""
+    """`driver` (a table of one without a precision), `precision` (the switch), `weights`, `compute`, `reduction`,
+    `loss scale`, `clip`, `evaluation`, `fp8`."""
     key: str
     value: str
     path: str

@@ -110,7 +110,7 @@ def _framework(keys: tuple[str, ...], table: Item, path: str) -> str:
         return ACCELERATE
     if keys[-1:] == ("fsdp_config",) or keys[-1:] == ("deepspeed_config",):
         return ACCELERATE
-    if names & {"precision", "gradient_clip_val"} and _is_trainer(keys, table, path):
+    if (names & {"precision", "gradient_clip_val"} and _is_trainer(keys, table, path)) or _is_lightnings(table):
         return LIGHTNING
     if names & _HF_KEYS.keys() and len(names & _OF_HUGGING_FACE) > 1:
         return HUGGING_FACE
@@ -127,6 +127,13 @@ def _is_trainer(keys: tuple[str, ...], table: Item, path: str) -> bool:
         return target.text.endswith((".Trainer", ".Fabric", "Fabric", "Trainer"))
     name = keys[-1] if keys else path.rpartition("/")[0].rpartition("/")[2]
     return name in ("trainer", "fabric")
+
+
+def _is_lightnings(table: Item) -> bool:
+    """Whether Hydra is to make a Trainer or Fabric of a table."""
+    target = table.get("_target_")
+    text = target.text if target is not None else ""
+    return text.startswith(("lightning.", "pytorch_lightning.")) and text.endswith((".Trainer", ".Fabric"))
 
 
 def _enabled(table: Item, switch: str) -> bool:
@@ -167,6 +174,9 @@ def _accelerate(keys: tuple[str, ...], table: Item, path: str) -> Iterator[Setti
 
 
 def _lightning(keys: tuple[str, ...], table: Item, path: str) -> Iterator[Setting]:
+    target = table.get("_target_")
+    if target is not None and _is_lightnings(table) and table.get("precision") is None:
+        yield _setting(LIGHTNING, "driver", (*keys, "_target_"), target, path)
     for key, aspect in (("precision", "precision"), ("gradient_clip_val", "clip")):
         if (item := table.get(key)) is not None and item.is_scalar:
             yield _setting(LIGHTNING, aspect, (*keys, key), item, path)

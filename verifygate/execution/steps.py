@@ -58,18 +58,20 @@ class Watched:
 
     @cached_property
     def asked_float16(self) -> tuple[Place, ...]:
-        """Where audited code asks for float16 with a loss scale."""
+        """Where audited code, or its configuration, asks for float16 with a loss scale."""
         return asked_float16(self.context.sources) if self.context.settings.execution.recorder else ()
 
     @cached_property
     def emulated(self) -> Emulated:
         """The run with CUDA emulated: of what was skipped for want of it, and, where float16 is asked for and no test
-        stepped with a live scaler, of the tests that execute AMP code."""
+        stepped with a live scaler, of the tests that execute AMP code; of all where only a configuration asks for it,
+        which makes AMP code of code that does not name it."""
         again: set[str] = set()
         if self.asked_float16 and not self.recorded.has_live_scaler:
             passed = {one.test.id for one in self.account.judged if one.test.outcome == "passed"}
             covered = {test for function in self.functions for test in function.tests}
-            again = passed & covered if covered else passed
+            in_code = any(self.context.sources.get(each.path) is not None for each in self.asked_float16)
+            again = passed & covered if covered and in_code else passed
         return run_emulated(self.context, self.account, self.arguments, self.folder / "emulated", self.files, again)
 
     @cached_property

@@ -150,7 +150,8 @@ def _judgement(
     if not on:
         return Status.NOT_APPLICABLE, "turned off by `execution.recorder = false`"
     low = "; ".join(dict.fromkeys(line for run in runs for line in run.summary.not_float32))
-    if not any(file.mentions_amp for file in sources) and not low and not unseen:
+    at_work = low or any(run.tests for run in runs)
+    if not any(file.mentions_amp for file in sources) and not at_work and not unseen:
         return Status.NOT_APPLICABLE, "no audited file mentions AMP"
     if grave:
         return Status.FAIL, _named(grave)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from verifygate.config.torch_pins import TorchRange
+from verifygate.config.version_pins import VersionRange
 from verifygate.fix.assess import assessed
 from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.fixers import FIXES, fixer, tree_of
@@ -45,14 +45,14 @@ class Repair:
 
 def repaired(sources: Sources, scan: Scan, codes: Collection[str], *, unsafe: bool = False, torch: str = "") -> Repair:
     """Fix what can be fixed of the findings with these codes, for these versions of torch. Nothing is written."""
-    work = _Work(sources, scan, frozenset(codes) & set(FIXES), unsafe, TorchRange.of(torch))
+    work = _Work(sources, scan, frozenset(codes) & set(FIXES), unsafe, VersionRange.of(torch))
     while work.round():
         pass
     return Repair(sources, work.sources, work.report, tuple(work.fixed), tuple(work.left()))
 
 
 class _Work:
-    def __init__(self, sources: Sources, scan: Scan, codes: Collection[str], unsafe: bool, torch: TorchRange) -> None:
+    def __init__(self, sources: Sources, scan: Scan, codes: Collection[str], unsafe: bool, torch: VersionRange) -> None:
         self.sources = sources
         self.report = scan(sources)
         self.fixed: list[Finding] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from verifygate.base.garbage import collection_paused
-from verifygate.config.torch_pins import TorchRange
+from verifygate.config.version_pins import VersionRange
 from verifygate.fix.draft import CannotFixError, Project
 from verifygate.fix.fixers import FIXES, fixer, tree_of
 from verifygate.model import Applicability, Certainty, Finding
@@ -18,7 +18,7 @@ def with_fixes(findings: Iterable[Finding], sources: Sources, torch: str = "") -
 
     `torch` says which versions the project allows.
     """
-    found, project = tuple(findings), Project(sources, TorchRange.of(torch))
+    found, project = tuple(findings), Project(sources, VersionRange.of(torch))
     safety: dict[int, Applicability] = {}
     for path in sorted({finding.path for finding in found if finding.rule in FIXES}):
         numbers = [at for at, finding in enumerate(found) if finding.path == path and finding.rule in FIXES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from verifygate.config.torch_pins import ANY_TORCH, TorchRange
+from verifygate.config.version_pins import ANY_VERSION, VersionRange
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
 
@@ -18,7 +18,7 @@ class Project:
     """What a fix may ask of the project around the file."""
 
     sources: Sources
-    torch: TorchRange = ANY_TORCH
+    torch: VersionRange = ANY_VERSION
     """The versions that it allows: a fix writes no name that one of them lacks."""
 
 

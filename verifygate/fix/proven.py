@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from verifygate.config.torch_pins import TorchRange
+from verifygate.config.version_pins import VersionRange
 from verifygate.fix.apply import Scan
 from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.fixers import fixer, tree_of
@@ -28,7 +28,7 @@ def with_edits(findings: Sequence[Finding], sources: Sources, scan: Scan, torch:
 
     Somebody may apply one of them, or all. Where all of a file do not hold together, only the first one is offered.
     """
-    drafts = _Drafts(findings, Project(sources, TorchRange.of(torch)))
+    drafts = _Drafts(findings, Project(sources, VersionRange.of(torch)))
     if not drafts.by_finding:
         return tuple(findings)
     proofs = _Proofs(sources, scan)

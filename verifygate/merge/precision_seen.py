@@ -1,12 +1,13 @@
-"""Fill the precision contract with what the recorded run showed, beside what the source declares."""
+"""Fill the precision contract with what the recorded run showed, and with what the specification asks for, beside what
+the source declares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from verifygate.model import ExecutionDetails, StageResult, StaticDetails, TraceSummary
-from verifygate.model.precision_contract import Aspect, PrecisionContract
+from verifygate.model import ExecutionDetails, RequirementsDetails, StageResult, StaticDetails, TraceSummary
+from verifygate.model.precision_contract import NO_RUN, AskedPrecision, Aspect, PrecisionContract
 
 _NOT_RECORDED = "not recorded"
 
@@ -15,18 +16,25 @@ def with_precision_seen(stages: Sequence[StageResult]) -> tuple[StageResult, ...
     """The stages' results; without a recorded run, or without a contract, as they are."""
     execution = next((each.details for each in stages if isinstance(each.details, ExecutionDetails)), None)
     seen = _seen(execution) if execution is not None else {}
-    if not seen:
+    asked = {
+        each.aspect: each
+        for stage in stages if isinstance(stage.details, RequirementsDetails) for each in stage.details.precision
+    }  # fmt: skip
+    if not seen and not asked:
         return tuple(stages)
     return tuple(
-        stage.model_copy(update={"details": _filled(stage.details, seen)})
+        stage.model_copy(update={"details": _filled(stage.details, seen, asked)})
         if isinstance(stage.details, StaticDetails)
         else stage
         for stage in stages
     )
 
 
-def _filled(details: StaticDetails, seen: dict[Aspect, str]) -> StaticDetails:
-    rows = (replace(row, seen=seen.get(row.aspect, _NOT_RECORDED)) for row in details.contract.rows)
+def _filled(details: StaticDetails, seen: dict[Aspect, str], asked: dict[Aspect, AskedPrecision]) -> StaticDetails:
+    other = _NOT_RECORDED if seen else NO_RUN
+    rows = (
+        replace(row, seen=seen.get(row.aspect, other), asked=asked.get(row.aspect)) for row in details.contract.rows
+    )
     return details.model_copy(update={"contract": PrecisionContract(rows=tuple(rows))})
 
 
@@ -48,4 +56,5 @@ def _of(trace: TraceSummary) -> list[tuple[Aspect, str]]:
     told = [(Aspect.DRIVER, f"{regions}; {scaled}"), (Aspect.COMPUTE, regions), (Aspect.LOSS_SCALE, scaled)]
     if trace.steps:
         told.append((Aspect.WEIGHTS, ", ".join(trace.not_float32) or "float32"))
+        told.append((Aspect.GRADIENTS, "as the weights that own them"))
     return told

@@ -50,6 +50,21 @@ class Declaration:
 
 
 @record(kw_only=True, guarded=True)
+class AskedPrecision:
+    """What a specification asks for in a row, and what became of it."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    aspect: Aspect
+    value: str
+    """A word, or several: `float16 or bfloat16`."""
+    path: str
+    line: int
+    standing: str
+    """`agreed`, `agreed in part`, `contradicted`, `not shown`."""
+
+
+@record(kw_only=True, guarded=True)
 class ContractRow:
     """One aspect: what is declared, what a run showed, what could not be followed."""
 
@@ -62,6 +77,8 @@ class ContractRow:
     seen: str = NO_RUN
     """What the recorded run showed: `no run` without one, `not recorded` where the recorder does not look."""
     not_followed: tuple[NotFollowed, ...] = ()
+    asked: AskedPrecision | None = None
+    """What the specification asks for, where it does."""
 
 
 @record(kw_only=True, guarded=True)

@@ -10,6 +10,7 @@ from verifygate.model.architecture import ArchitectureTrees
 from verifygate.model.base import Model, Volatile
 from verifygate.model.check import Evidence, EvidenceClass, Status
 from verifygate.model.links import Coverage, Link
+from verifygate.model.precision_contract import AskedPrecision
 from verifygate.model.stage_details import StageDetails
 
 
@@ -112,5 +113,7 @@ class RequirementsDetails(StageDetails):
     """The same as trees, symbol by symbol."""
     coverage: Coverage = Field(default_factory=Coverage)
     foreign: tuple[ForeignFile, ...] = ()
+    precision: tuple[AskedPrecision, ...] = ()
+    """The rows of the precision contract that the specification asks for."""
     unknown_ids: tuple[str, ...] = ()
     """Requirement ids that tests or code name and the specification does not."""

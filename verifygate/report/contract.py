@@ -57,8 +57,13 @@ class ContractInWords:
 
     @property
     def rows(self) -> list[ContractRow]:
-        """The rows with something declared or seen."""
-        return [row for row in self._contract.rows if row.declared or row.seen not in _NOTHING_SEEN]
+        """The rows with something declared, seen, or asked for."""
+        return [row for row in self._contract.rows if row.declared or row.asked or row.seen not in _NOTHING_SEEN]
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a specification asks for any row."""
+        return any(row.asked is not None for row in self._contract.rows)
 
     def values(self, row: ContractRow) -> list[Declared]:
         """The values of an aspect, those of most places first, then in order of place."""
@@ -80,7 +85,8 @@ class ContractInWords:
     @property
     def silent(self) -> str:
         """The aspects of which nothing is said, nor named as not followed."""
-        found = [row.aspect.value for row in self._contract.rows if not row.declared and not row.not_followed]
+        rows = [row for row in self._contract.rows if not row.asked]
+        found = [row.aspect.value for row in rows if not row.declared and not row.not_followed]
         return ", ".join(found) if len(found) <= MOST_NAMED else "all else"
 
     @property

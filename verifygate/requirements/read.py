@@ -14,6 +14,7 @@ from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml, read_yaml
 from verifygate.model import Deviation
 from verifygate.requirements.inherit import catalogue, inherited
+from verifygate.requirements.precision_asked import asked_precision, lines_of
 from verifygate.requirements.spec import Lines, Requirement, Spec, SpecFile, Specification
 from verifygate.requirements.task import is_task, read_task
 
@@ -36,11 +37,12 @@ def read_specification(root: Path, path: str) -> Specification:
         )
     _refuse_duplicates(document, file, taken)
     requirements = (*taken, *file.requirements)
-    if not requirements:
+    precision = asked_precision(document, file.precision)
+    if not requirements and not precision:
         raise UsageError(
             "it holds no requirement",
             where=document.place(("requirements",)),
-            remedy="add one below `requirements:`, or `extends: amp-core`",
+            remedy="add one below `requirements:`, a row below `precision:`, or `extends: amp-core`",
         )
     for index, requirement in enumerate(file.requirements):
         lines[requirement.id] = Lines(
@@ -54,10 +56,11 @@ def read_specification(root: Path, path: str) -> Specification:
         task=file.task,
         advisory=file.advisory,
         architecture=catalogue(file.extends).architecture if inherits else file.architecture,
+        precision=precision,
         gates=file.gates,
         requirements=requirements,
     )
-    return Specification(spec, path, lines, file.extends, deviations)
+    return Specification(spec, path, lines, file.extends, deviations, lines_of(document, file.precision))
 
 
 def line_of(document: Document, *where: str | int) -> int:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from verifygate.model import Deviation, Model, Severity
+from verifygate.model.precision_contract import Aspect
 from verifygate.requirements.queries import Query, QueryKind
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -60,7 +61,7 @@ class Requirement(Model):
     def _plain_id(cls, name: str) -> str:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{0,63}", name):
             raise ValueError("an id is a letter, then letters, digits, `.`, `_` or `-`")
-        if name in RESERVED:
+        if name in RESERVED or name.startswith("precision."):
             raise ValueError("the stage uses this name for one of its own checks")
         return name
 
@@ -154,6 +155,8 @@ class SpecFile(Model):
     advisory: bool = False
     """Whether it is only a start: everything is traced and shown, and nothing of it blocks."""
     architecture: Architecture = Field(default_factory=Architecture)
+    precision: dict[str, Any] = Field(default_factory=dict)
+    """Row of the precision contract -> the value that it has to have, or several that it may have."""
     gates: Thresholds = Field(default_factory=Thresholds)
     requirements: tuple[Requirement, ...] = ()
 
@@ -165,6 +168,7 @@ class Spec(Model):
     task: str = ""
     advisory: bool = False
     architecture: Architecture = Field(default_factory=Architecture)
+    precision: dict[Aspect, tuple[str, ...]] = Field(default_factory=dict)
     gates: Thresholds = Field(default_factory=Thresholds)
     requirements: tuple[Requirement, ...]
 
@@ -188,5 +192,7 @@ class Specification:
     extends: str = ""
     deviations: tuple[Deviation, ...] = ()
     """Where it asks for something else than the catalogue that it extends."""
+    precision_lines: Mapping[Aspect, int] = field(default_factory=dict)
+    """Row of the precision contract -> the line that asks for it."""
     as_written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Id -> why a line of a task file cannot be verified as it is written; and what to do."""

@@ -21,6 +21,7 @@ from verifygate.requirements.foreign import read_foreign
 from verifygate.requirements.gates import quality_gates
 from verifygate.requirements.linked_rows import linked
 from verifygate.requirements.lock import changed_since, lock_path, read_lock
+from verifygate.requirements.precision_rows import asked_rows
 from verifygate.requirements.read import read_specification
 from verifygate.requirements.spec import Specification
 from verifygate.requirements.trace_matrix import numbered, trace, unknown_ids
@@ -70,7 +71,8 @@ class RequirementsStage:
         worked_out = calculations(facts)
         gates = quality_gates(rows, worked_out, spec.gates)
         strangers, unknown = unknown_ids(specification, facts)
-        checks = [*(check for _, check in traced), *_architecture(compared)]
+        precision = asked_rows(specification, facts)
+        checks = [*(check for _, check in traced), *_architecture(compared), *(check for _, check in precision)]
         lacks = any(check.status is Status.FAIL for check in unmarked)
         checks = [*unmarked, *checks] if lacks else [*checks, *unmarked]  # what speaks for several rows stands first
         if spec.advisory:
@@ -93,6 +95,7 @@ class RequirementsStage:
                 architecture=compared.trees,
                 coverage=coverage,
                 foreign=tuple(each.file for each in foreign),
+                precision=tuple(asked for asked, _ in precision),
                 unknown_ids=strangers,
             ),
         )

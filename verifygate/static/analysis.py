@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
+from verifygate.config.version_pins import VersionRange, united
 from verifygate.configured_precision.read import ConfiguredPrecision
+from verifygate.framework_names import Framework
 from verifygate.model import NotFollowed
 from verifygate.static.amp.autocast_regions import Opens, WrittenRegions
 from verifygate.static.amp.float8_regions import PACKAGE, Float8Regions
@@ -61,8 +64,12 @@ class shared(cached_property[T]):  # noqa: N801 - used like cached_property
 class Analysis:
     """What the rules see. `modules` are the files that were picked; others are parsed when imported."""
 
-    def __init__(self, program: Program, timings: Timings = OFF) -> None:
+    def __init__(
+        self, program: Program, timings: Timings = OFF, versions: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.timings = timings
+        self._versions = versions
+        """Package of a framework -> the versions that the project allows."""
         self.program = program
         self.modules = [module for path in program.picked if (module := program.module(path)) is not None]
         self.evaluator = Evaluator(self.program, self.modules)
@@ -74,6 +81,10 @@ class Analysis:
         self.constants = Constants(self.evaluator)
         self.tensor_dtypes = TensorDtypes(self.roles)
         self.not_followed: list[NotFollowed] = []
+
+    def version_of(self, framework: Framework) -> VersionRange | None:
+        """The versions of a framework that the project allows; None where it says nothing of them."""
+        return united(self._versions.get(package, "") for package in framework.packages)
 
     @shared
     def functions(self) -> list[Function]:

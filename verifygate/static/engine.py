@@ -106,7 +106,7 @@ def analyse(
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         with timings.part("pick files"):
             picker = Prefilter(sources, load_rules().values())
-        analysis = _analysis(picker, sources, timings)
+        analysis = _analysis(picker, sources, timings, settings.framework_versions)
         written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
         with timings.part("precision contract"):
             scanned = byte_facts(sources)
@@ -151,19 +151,21 @@ def _each_once(found: Iterable[NotFollowed]) -> tuple[NotFollowed, ...]:
     return tuple(first.values())
 
 
-def _analysis(picker: Prefilter, sources: Sources, timings: Timings) -> Analysis:
+def _analysis(
+    picker: Prefilter, sources: Sources, timings: Timings, versions: Mapping[str, str] = MappingProxyType({})
+) -> Analysis:
     """An analysis of AMP code and, where that matters, of what stands beside it.
 
     Both are picked by all rules: a selection must not change what one finds.
     """
     with timings.part("pick files"):
         program = Program(sources, picker.named(), timings)
-        analysis = Analysis(program, timings)
+        analysis = Analysis(program, timings, versions)
         beside = picker.beside(lambda rule: rule.looks_beside is None or rule.looks_beside(analysis))
         if not program.look_at(beside):
             return analysis
         analysis.evaluator.forget()
-        return Analysis(program, timings)
+        return Analysis(program, timings, versions)
 
 
 def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings) -> Matches:

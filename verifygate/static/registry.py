@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.config.rule_selection import is_selected, names_rule
-from verifygate.config.torch_pins import TorchRange
+from verifygate.config.version_pins import VersionRange
 from verifygate.static import rules
 from verifygate.static.rule import LoadedRule, Rule
 
@@ -88,7 +88,7 @@ def check_rules(settings: Settings) -> None:
 
 def too_new(loaded: LoadedRule, torch_version: str) -> bool:
     """Whether a rule asks for what no torch version that a project allows has yet."""
-    return bool(loaded.rule.torch and torch_version) and not TorchRange.of(torch_version).reaches(loaded.rule.torch)
+    return bool(loaded.rule.torch and torch_version) and not VersionRange.of(torch_version).reaches(loaded.rule.torch)
 
 
 def refuse_unknown(words: Iterable[str]) -> None:

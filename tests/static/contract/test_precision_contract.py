@@ -278,4 +278,263 @@ def test_what_a_change_alters_is_told_by_aspect_with_the_new_line(tmp_path: Path
         "loss scale: Lightning's GradScaler -> nothing declared, train.py:2 before",
         "weights: nothing declared -> bfloat16, train.py:3",
         "compute: float16 -> bfloat16, train.py:3",
+        "gradients: nothing declared -> bfloat16, train.py:3",
     )
+
+
+def test_gradients_have_the_dtype_of_the_weights_that_own_them(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        from torch.distributed.fsdp import MixedPrecision
+        policy = MixedPrecision(param_dtype=torch.float16, keep_low_precision_grads=True)
+
+        def fit(net, rows, small):
+            if small:
+                net = net.to(torch.bfloat16)
+            adam = torch.optim.AdamW(net.parameters())
+            for row in rows:
+                net(row).mean().backward()
+                adam.step()
+        """,
+    )
+    assert values(contract, Aspect.GRADIENTS) == [("float16", "train.py", 4), ("bfloat16", "train.py", 8)]
+    row = contract.row(Aspect.GRADIENTS)
+    assert row is not None
+    assert [each.condition for each in row.declared] == ["", "where `small`"]
+
+
+LOSSES = """
+import torch
+import torch.nn.functional as F
+
+class Net(torch.nn.Module):
+    def forward(self, x, y):
+        return F.cross_entropy(self.layer(x), y)
+
+def fit(net, rows):
+    adam, criterion = torch.optim.Adam(net.parameters()), torch.nn.MSELoss()
+    for x, y in rows:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            out = net(x)
+            loss = LOSS
+        LATER
+        loss.backward()
+        adam.step()
+
+@torch.no_grad()
+def score(net, x, y):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return F.cross_entropy(net(x), y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "later", "expected"),
+    [
+        ("F.cross_entropy(out, y)", "pass", [("float32", "train.py", 14)]),
+        ("criterion(out, y)", "pass", [("float32", "train.py", 14)]),
+        ("F.gaussian_nll_loss(out, y, y)", "pass", []),  # autocast does not run that one in float32
+        ("out.mean()", "pass", []),
+        ("None", "loss = F.cross_entropy(out.view(-1, 5).float(), y)", [("float32", "train.py", 15)]),
+        ("None", "loss = F.cross_entropy(out.to(torch.float64), y)", [("float64", "train.py", 15)]),
+        ("None", "loss = F.cross_entropy(out, y)", []),  # of what the region gives: in half, or not
+        ("None", "seen = F.cross_entropy(out.float(), y); loss = out.sum()", []),  # nothing is trained on it
+    ],
+)
+def test_a_loss_is_float32_where_autocast_or_a_cast_makes_it_so(
+    tmp_path: Path, loss: str, later: str, expected: list[tuple[str, str, int]]
+) -> None:
+    contract = contract_of(tmp_path, LOSSES.replace("LOSS", loss).replace("LATER", later))
+    assert values(contract, Aspect.LOSS) == expected
+
+
+def test_a_loss_in_a_model_that_a_region_calls_is_in_the_region(tmp_path: Path) -> None:
+    text = (
+        LOSSES.replace("LOSS", "out")
+        .replace("LATER", "pass")
+        .replace("def fit(net, rows):", "def fit(rows, net=None):")
+    )
+    text = text.replace("torch.nn.MSELoss()\n", "Net()\n    net = criterion\n")
+    text = text.replace("net(x)", "net(x, y)", 1)
+    assert values(contract_of(tmp_path, text), Aspect.LOSS) == [("float32", "train.py", 7)]
+
+
+def test_an_export_has_the_dtype_of_the_cast_before_it(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+
+        def fit(net, rows, path, smaller):
+            adam = torch.optim.Adam(net.parameters())
+            for row in rows:
+                with torch.autocast("cuda", dtype=torch.bfloat16):
+                    loss = net(row).mean()
+                loss.backward()
+                adam.step()
+            state = {name: part.to(torch.bfloat16) for name, part in net.state_dict().items()}
+            torch.save(state, path)
+            torch.save(net.half().state_dict(), path)
+            torch.save(net.state_dict(), path)
+            torch.jit.script(net)
+
+        def publish(net):
+            torch.onnx.export(net, (), "net.onnx")
+            net = net.to(torch.bfloat16)
+            net.save_pretrained("out")
+        """,
+        deploy_dot_py="import torch\n\ndef deploy(net, x):\n    torch.onnx.export(net.bfloat16(), x, 'a.onnx')\n",
+    )
+    assert values(contract, Aspect.EXPORT) == [
+        ("bfloat16", "deploy.py", 4),
+        ("bfloat16", "train.py", 11),
+        ("float16", "train.py", 13),
+        ("float16", "train.py", 15),  # a module is cast in place
+        ("bfloat16", "train.py", 20),
+    ]
+    assert [line for aspect, line, _ in gaps(contract) if aspect == "export"] == [18]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [
+        ("torch.set_float32_matmul_precision('high')", "pass", [("TF32 in float32 products", "train.py", 5)]),
+        ("torch.backends.cuda.matmul.fp32_precision = 'tf32'", "pass", [("TF32 in float32 products", "train.py", 5)]),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", "torch.set_float32_matmul_precision('highest')", []),
+        (
+            "torch.backends.cuda.matmul.allow_tf32 = True",
+            "if exact: torch.backends.cuda.matmul.allow_tf32 = False",
+            [("TF32 in float32 products", "train.py", 5)],
+        ),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.fp32_precision = 'ieee'", []),
+    ],
+)
+def test_tf32_is_said_where_it_is_on_in_the_end(
+    tmp_path: Path, first: str, then: str, expected: list[tuple[str, str, int]]
+) -> None:
+    text = f"""
+import torch
+
+def fit(net, rows, exact):
+    {first}
+    {then}
+    adam = torch.optim.Adam(net.parameters())
+    scaler = torch.amp.GradScaler("cuda", enabled=False)
+    for row in rows:
+        net(row).mean().backward()
+        adam.step()
+"""
+    contract = contract_of(tmp_path, text)
+    assert values(contract, Aspect.COMPUTE) == expected
+    mixed = [line for _, line, why in gaps(contract) if "mixed" in why]
+    assert mixed == ([6] if "fp32_precision" in then else [])
+
+
+def test_a_scaler_that_an_accelerator_is_told_to_leave_off_scales_nothing(tmp_path: Path) -> None:
+    text = """
+        from accelerate import Accelerator, GradScalerKwargs
+        accelerator = Accelerator(mixed_precision="fp16", kwargs_handlers=[GradScalerKwargs(enabled=False)])
+        """
+    assert values(contract_of(tmp_path, text), Aspect.LOSS_SCALE) == []
+    text = text.replace("enabled=False", "growth_interval=100")
+    assert values(contract_of(tmp_path, text), Aspect.LOSS_SCALE) == [("Accelerate's GradScaler", "train.py", 3)]
+
+
+def test_a_base_under_adapters_is_frozen_and_owns_no_gradients(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        from peft import LoraConfig, get_peft_model
+        from transformers import LlamaForCausalLM, Trainer, TrainingArguments
+
+        model = LlamaForCausalLM.from_pretrained("x").to(torch.bfloat16)
+        model = get_peft_model(model, LoraConfig())
+        Trainer(model=model, args=TrainingArguments("out", bf16=True)).train()
+        """,
+    )
+    assert values(contract, Aspect.WEIGHTS) == [("bfloat16, frozen under adapters (PEFT)", "train.py", 6)]
+    assert values(contract, Aspect.GRADIENTS) == []
+
+
+def test_a_configuration_that_a_program_reads_is_its_driver(tmp_path: Path) -> None:
+    """The backward of a module that Hydra has a Trainer run is no plain training."""
+    contract = contract_of(
+        tmp_path,
+        """
+        import hydra, lightning, torch
+
+        class Module(lightning.LightningModule):
+            def training_step(self, batch, _):
+                self.net(batch).mean().backward()
+                self.optimizers().step()
+
+        @hydra.main(config_path=".", config_name="main")
+        def main(cfg):
+            hydra.utils.instantiate(cfg.trainer).fit(Module())
+        """,
+        main_dot_yaml="trainer:\n  _target_: lightning.Trainer\n  precision: bf16-mixed\n",
+    )
+    assert values(contract, Aspect.DRIVER) == [("Lightning Trainer", "main.yaml", 3)]
+
+
+def test_float8_that_only_evaluates_is_of_the_evaluation(tmp_path: Path) -> None:
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+        import transformer_engine.pytorch as te
+
+        def fit(net, rows):
+            adam = torch.optim.Adam(net.parameters())
+            for row in rows:
+                with te.fp8_autocast(enabled=True):
+                    loss = net(row)
+                loss.mean().backward()
+                adam.step()
+
+        @torch.no_grad()
+        def score(net, rows):
+            with te.fp8_autocast(enabled=True):
+                return [net(row) for row in rows]
+        """,
+    )
+    assert values(contract, Aspect.COMPUTE) == [("float8", "train.py", 8)]
+    assert values(contract, Aspect.EVALUATION) == [("float8", "train.py", 15)]
+
+
+@pytest.mark.parametrize(
+    ("word", "dtype"), [("transformer-engine", "bfloat16"), ("transformer-engine-float16", "float16")]
+)
+def test_lightning_casts_the_module_for_transformer_engine(tmp_path: Path, word: str, dtype: str) -> None:
+    contract = contract_of(tmp_path, f"import lightning as L\nL.Trainer(precision='{word}').fit(net)\n")
+    assert values(contract, Aspect.WEIGHTS) == [(dtype, "train.py", 2)]
+    assert values(contract, Aspect.COMPUTE) == [("float8", "train.py", 2)]
+
+
+def test_a_trainer_that_a_configuration_makes_without_a_precision_is_a_driver(tmp_path: Path) -> None:
+    """Unless another file of the composition says one."""
+    train = """
+        import hydra, lightning
+
+        class Module(lightning.LightningModule):
+            def training_step(self, batch, _):
+                return self.net(batch).mean()
+
+        @hydra.main(config_path=".", config_name="main")
+        def main(cfg):
+            hydra.utils.instantiate(cfg.trainer).fit(Module())
+        """
+    trainer = "# precision: 16\n_target_: lightning.pytorch.trainer.Trainer\nmax_epochs: 3\n"
+    main = "defaults:\n  - trainer: {}\n"
+    (tmp_path / "trainer").mkdir()
+    (tmp_path / "trainer" / "default.yaml").write_text(trainer, encoding="utf-8")
+    contract = contract_of(tmp_path, train, main_dot_yaml=main.format("default"))
+    assert values(contract, Aspect.DRIVER) == [("Lightning Trainer", "trainer/default.yaml", 2)]
+    assert [(aspect, line) for aspect, line, _ in gaps(contract)] == [("compute", 2)]
+    (tmp_path / "trainer" / "half.yaml").write_text("defaults: [default]\nprecision: bf16-mixed\n", encoding="utf-8")
+    contract = contract_of(tmp_path, train, main_dot_yaml=main.format("half"))
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "trainer/half.yaml", 2)]
+    assert gaps(contract) == []

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.records import replace
 from verifygate.configured_precision.setting import (
     ACCELERATE,
+    BFLOAT16,
     DEEPSPEED,
+    FLOAT16,
+    FLOAT32,
     HUGGING_FACE,
     LIGHTNING,
     OWN,
@@ -17,9 +20,12 @@ from verifygate.configured_precision.setting import (
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
-from verifygate.static.contract.calls import TF32, call_facts, configured
-from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
+from verifygate.static.contract.calls import call_facts
+from verifygate.static.contract.fact import CONFIGURATION_RULES, FROZEN, RULES, Fact
+from verifygate.static.contract.framework_calls import configured
+from verifygate.static.contract.losses import loss_facts
 from verifygate.static.contract.own_code import ByteFacts, casts_in_models, own_facts
+from verifygate.static.contract.tf32 import TF32, tf32_facts
 from verifygate.static.contract.training import TrainingReach
 from verifygate.static.idioms.deepspeed_tables import scales_in_force
 
@@ -31,13 +37,15 @@ _DRIVERS = {
     TORCHTITAN: ("torchtitan", ""),
 }
 
+_DTYPES = frozenset({FLOAT16, BFLOAT16, FLOAT32, "float64"})
 _NOT_NAMED = "no code names this file"
 
 
 def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
     """The contract of the sources; without rows where nothing in them trains with torch."""
     reach = TrainingReach(analysis, scanned.training)
-    facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach)]
+    facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach), *loss_facts(analysis, reach)]
+    facts += tf32_facts(analysis)
     facts += [fact for setting in scales_in_force(analysis.configuration.settings) for fact in _of_setting(setting)]
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
     facts += _undriven(facts, scanned, analysis)
@@ -46,12 +54,22 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContr
     for each in analysis.configuration.unread:
         facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
     facts += _beside_tf32(facts, analysis)
+    facts += [each for fact in facts for each in _of_their_gradients(fact)]
     return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
 
 
+def _of_their_gradients(weights: Fact) -> Iterator[Fact]:
+    """The dtype of the gradients of weights that are trained: torch gives a parameter a gradient of its own dtype."""
+    dtype = weights.value.partition(",")[0]
+    if weights.aspect is Aspect.WEIGHTS and dtype in _DTYPES and FROZEN not in weights.value:
+        yield replace(weights, aspect=Aspect.GRADIENTS, value=dtype, note="as the weights that own them", gap="")
+
+
 def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iterator[Fact]:
-    """The plain training in programs of which no file names a driver."""
+    """The plain training in programs of which no file names a driver, nor a configuration that one reads."""
     drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
+    settings = [each for each in analysis.configuration.settings if each.framework != OWN]
+    drivers |= {program for each in settings if each.aspect in ("precision", "driver") for program in each.programs}
     graph = analysis.import_graph
     for each in scanned.plain_training:
         program = graph.together(each.path)
@@ -76,6 +94,11 @@ def _of_setting(setting: Setting) -> Iterator[Fact]:
         gap = f"`{setting.key}: {setting.value}` is the project's own key: not followed into its code"
         yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, said_by="configuration")
         return
+    if setting.aspect == "driver":
+        yield _driver(setting)
+        gap = "no `precision` is configured: 32-true, unless an override on the command line says another"
+        yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, framework=setting.framework)
+        return
     if setting.is_interpolated:
         if setting.framework == DEEPSPEED and setting.reach:
             yield _driver(setting)
@@ -98,13 +121,15 @@ def _driver(setting: Setting) -> Fact:
 
 
 def _is_filled(fact: Fact, settings: Iterable[Setting]) -> bool:
-    """Whether the configuration says what the code leaves open."""
+    """Whether the configuration says what the code, or another file of it, leaves open."""
     if fact.value or not fact.framework:
         return False
+    told = list(settings)
+    asking = {fact.path, *(program for each in told if each.path == fact.path for program in each.programs)}
     return any(
         each.framework == fact.framework and each.aspect == "precision" and not each.is_interpolated
-        and (fact.path in each.programs or not each.programs)
-        for each in settings
+        and (not asking.isdisjoint(each.programs) or not each.programs)
+        for each in told
     )  # fmt: skip
 
 

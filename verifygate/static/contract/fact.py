@@ -6,6 +6,8 @@ from verifygate.base.records import record
 from verifygate.model.precision_contract import Aspect
 
 RULES = "rules"
+FROZEN = "frozen"
+"""What the value of weights says that are not trained, and so own no gradients."""
 CONFIGURATION_RULES = "configuration rules"
 
 

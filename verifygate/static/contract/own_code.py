@@ -13,7 +13,8 @@ from verifygate.sources.tree import Sources
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at, where_on
-from verifygate.static.contract.fact import RULES, Fact
+from verifygate.static.contract.exports import EXPORTS, export_facts
+from verifygate.static.contract.fact import FROZEN, RULES, Fact
 from verifygate.static.contract.training import TRAINS, TrainingReach
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.symbols.location import Location
@@ -22,7 +23,7 @@ from verifygate.static.syntax.names import simple_name
 from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Frame
 
 _CASTS = (b"half(", b"bfloat16", b"float16")
-_EXPORTS = ("torch.onnx.export", "torch.export.export", "torch.jit.trace", "torch.jit.script")
+_LEAVES = (*(f"{name}(".encode() for name in EXPORTS), b"torch.save(", b".save_pretrained(", b"save_file(")
 _MOST_BESIDE = 20
 """Files that no rule looks at of which the contract asks what they train."""
 _BACKWARD = b".backward("
@@ -35,7 +36,7 @@ def own_facts(analysis: Analysis, scanned: ByteFacts, reach: TrainingReach) -> I
     yield from _regions(analysis, reach)
     yield from _scalers(analysis)
     yield from _trained_weights(analysis, scanned)
-    yield from scanned.exports
+    yield from _exported(analysis, scanned)
 
 
 def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
@@ -102,12 +103,12 @@ def _scalers(analysis: Analysis) -> Iterator[Fact]:
             )
 
 
-def _training_modules(analysis: Analysis, scanned: ByteFacts) -> Iterator[Module]:
-    """The modules in which a model may be cast and trained, also where no rule looks at them."""
+def _with_casts(analysis: Analysis, paths: frozenset[str]) -> Iterator[Module]:
+    """The modules in which a model may be cast, and those at some paths at which no rule looks."""
     for module in analysis.modules:
         if not module.file.is_test and module.mentions(*_CASTS):
             yield module
-    beside = sorted(scanned.casting - analysis.program.picked.keys())
+    beside = sorted(paths - analysis.program.picked.keys())
     for path in beside[:_MOST_BESIDE]:
         unpicked = analysis.program.module(path)
         if unpicked is not None:
@@ -117,22 +118,41 @@ def _training_modules(analysis: Analysis, scanned: ByteFacts) -> Iterator[Module
 
 def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
     """The dtypes that casts give to the modules whose parameters an optimizer is made with."""
-    for module in _training_modules(analysis, scanned):
+    for module in _with_casts(analysis, scanned.casting):
         for function in module.all_functions:
             for call in function.calls:
                 for model in _trained_by(call):
                     frame = analysis.evaluator.root_frame(function)
                     if not _trains(call, function, analysis):
                         continue
+                    adapted = _is_adapted(model, frame, analysis)
                     for way in analysis.module_dtypes.of(model, frame):
-                        condition = condition_at(way.cast, analysis) or ("" if way.sure else ON_ONE_PATH)
+                        one = "" if way.sure or adapted else ON_ONE_PATH
+                        condition = condition_at(way.cast, analysis) or one
                         yield Fact(
                             aspect=Aspect.WEIGHTS,
-                            value=str(way.dtype),
+                            value=f"{way.dtype}, {FROZEN} under adapters (PEFT)" if adapted else str(way.dtype),
                             path=way.cast.path,
                             line=way.cast.line,
                             condition=condition,
                         )
+
+
+def _is_adapted(model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether a model is one that PEFT has put adapters into, and whose own weights it has frozen."""
+    return any(
+        isinstance(each, ExternalResult) and each.name.startswith("peft.")
+        for each in analysis.evaluator.values(model, frame)
+    )
+
+
+def _exported(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
+    """The dtypes of exports where a cast says them; else where the first export of each kind stands."""
+    modules = list(_with_casts(analysis, scanned.exporting))
+    told = list(export_facts(modules, analysis))
+    places = {(each.path, each.line) for each in told}
+    yield from told
+    yield from (each for each in scanned.exports if (each.path, each.line) not in places)
 
 
 def casts_in_models(analysis: Analysis) -> Iterator[Fact]:
@@ -189,6 +209,8 @@ class ByteFacts:
     """The first backward of each file that trains with torch: what there is where nobody drives a precision."""
     casting: frozenset[str]
     """Paths of files that run a backward, and name a half precision."""
+    exporting: frozenset[str]
+    """Paths of files that export or save a model, and name a half precision."""
     training: frozenset[str]
     """Paths of files that train, themselves or by a framework."""
     stepping: frozenset[str]
@@ -200,12 +222,16 @@ def byte_facts(sources: Sources) -> ByteFacts:
     exports: list[Fact] = []
     training: list[Fact] = []
     casting: set[str] = set()
+    exporting: set[str] = set()
     trains: set[str] = set()
     steps: set[str] = set()
     for file in sources:
         if file.is_test:
             continue
         exports += _exports(file)
+        names_half = any(word in file.data for word in _CASTS)
+        if names_half and any(word in file.data for word in _LEAVES):
+            exporting.add(file.path)
         if TRAINS.search(file.data):
             trains.add(file.path)
         if _STEP in file.data:
@@ -213,7 +239,7 @@ def byte_facts(sources: Sources) -> ByteFacts:
         at = _first_in_code(file, _BACKWARD)
         if at == -1:
             continue
-        if any(word in file.data for word in _CASTS):
+        if names_half:
             casting.add(file.path)
         if _IMPORTS_TORCH.search(file.data):
             training.append(
@@ -225,12 +251,13 @@ def byte_facts(sources: Sources) -> ByteFacts:
                     judged_by=RULES,
                 )
             )
-    return ByteFacts(tuple(exports), tuple(training), frozenset(casting), frozenset(trains), frozenset(steps))
+    sets = (frozenset(each) for each in (casting, exporting, trains, steps))
+    return ByteFacts(tuple(exports), tuple(training), *sets)
 
 
 def _exports(file: SourceFile) -> Iterator[Fact]:
     """The first export of each kind."""
-    for name in _EXPORTS:
+    for name in EXPORTS:
         at = file.data.find(f"{name}(".encode())
         if at != -1 and file.is_code(at):
             gap = f"`{name}`: in which dtype the exported model computes"

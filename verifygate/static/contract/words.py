@@ -29,6 +29,8 @@ def meaning(framework: str, word: str) -> Iterator[tuple[Aspect, str]]:
     text = word.lower()
     if text in ("transformer-engine", "transformer-engine-float16", "fp8"):
         yield Aspect.COMPUTE, "float8"
+        if framework == LIGHTNING:  # it casts the module as well
+            yield Aspect.WEIGHTS, FLOAT16 if text.endswith(FLOAT16) else BFLOAT16
         return
     dtype = FLOAT32 if text in ("no", "none", "false", "32", "32-true", "") else dtype_of(text)
     if text in ("64", "64-true"):

@@ -70,6 +70,26 @@ FLOAT32_OPERATORS = frozenset(
 )
 """Operators that autocast runs in float32, whatever they are given."""
 
+FLOAT32_LOSSES = {
+    "binary_cross_entropy_with_logits": "BCEWithLogitsLoss",
+    "cosine_embedding_loss": "CosineEmbeddingLoss",
+    "cross_entropy": "CrossEntropyLoss",
+    "hinge_embedding_loss": "HingeEmbeddingLoss",
+    "huber_loss": "HuberLoss",
+    "kl_div": "KLDivLoss",
+    "l1_loss": "L1Loss",
+    "margin_ranking_loss": "MarginRankingLoss",
+    "mse_loss": "MSELoss",
+    "multi_margin_loss": "MultiMarginLoss",
+    "multilabel_margin_loss": "MultiLabelMarginLoss",
+    "nll_loss": "NLLLoss",
+    "poisson_nll_loss": "PoissonNLLLoss",
+    "smooth_l1_loss": "SmoothL1Loss",
+    "soft_margin_loss": "SoftMarginLoss",
+    "triplet_margin_loss": "TripletMarginLoss",
+}
+"""Losses that autocast runs in float32, on CUDA and on a CPU: function -> module."""
+
 DTYPE_PRESERVING_OPERATORS = frozenset(
     """sigmoid sigmoid_ tanh relu relu_ gelu silu leaky_relu hardtanh mean view reshape transpose permute squeeze
     unsqueeze flatten contiguous clone detach abs chunk split repeat expand masked_fill masked_fill_ masked_select

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from itertools import takewhile
 
-from verifygate.framework_names import ACCELERATE, DEEPSPEED, FABRIC, LIGHTNING, TRANSFORMERS, Framework
+from verifygate.framework_names import ACCELERATE, DEEPSPEED, FABRIC, LIGHTNING, SCALER_OPTIONS, TRANSFORMERS, Framework
 from verifygate.model import Severity
 from verifygate.protocol import Event
 from verifygate.static.analysis import Analysis
@@ -23,7 +23,7 @@ from verifygate.static.rule import Match, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import Frame, FunctionValue, Unknown
+from verifygate.static.values.domain import ExternalResult, Frame, FunctionValue, Items, Unknown
 from verifygate.torch_names import CLIP_FUNCTIONS
 
 WORDS = (
@@ -74,6 +74,18 @@ def matches(event: Event, does: str, analysis: Analysis) -> Iterator[Match]:
                     ),
                     remedy=_REMEDIES[handle.framework],
                 )
+
+
+def scaler_is_off(handlers: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether the handlers that an Accelerator is given switch its scaler off."""
+    for value in analysis.evaluator.values(handlers, frame):
+        if isinstance(value, Items):
+            return any(scaler_is_off(part, value.frame, analysis) for part in value.elements)
+        if isinstance(value, ExternalResult) and value.name in SCALER_OPTIONS and value.calls:
+            call, home = value.calls[0]
+            enabled = [word.value for word in call.keywords if word.arg == "enabled"]
+            return bool(enabled) and analysis.evaluator.truth(enabled[0], home) is False
+    return False
 
 
 def without_effect(analysis: Analysis) -> Iterator[Match]:

@@ -4,7 +4,9 @@
 Reports a scaler that can be enabled while the regions whose losses it scales compute in bfloat16: always, because the
 dtype is written there, or for one of the configurations between which the dtype is chosen. Also a condition that is
 the wrong way round (on for bfloat16, off for float16), and one that names bfloat16 beside float16. A model that FSDP
-runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions.
+runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions; so does a framework (Accelerate,
+Fabric, Lightning's manual optimization) that is told bfloat16, in the code or by a configuration file, and whose
+backward is handed a scaled loss.
 
 ## Impact
 Each step pays for a pass over all gradients and a wait for the device, and steps may be skipped, with no gain in
@@ -70,6 +72,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from verifygate.configured_precision.setting import Setting
+from verifygate.framework_names import DEEPSPEED
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.constructor_arguments import built_by
@@ -84,7 +88,9 @@ from verifygate.static.facts.dtype_predicates import (
     requires_bfloat16,
     requires_float16,
 )
+from verifygate.static.facts.framework_precisions import Precision
 from verifygate.static.facts.scaler_regions import Use
+from verifygate.static.idioms.framework_loops import Does, GradientCalls, scaling_call
 from verifygate.static.idioms.sharding_policies import shard_calls
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
@@ -115,6 +121,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield from _judge(use, analysis)
             if not any(use.regions for use in uses):
                 yield from _for_a_policy(scaler, analysis)
+    yield from _for_frameworks(analysis)
 
 
 def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
@@ -140,6 +147,29 @@ def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Matc
             steps=((scaler.place, "the scaler"), (shard.policies[0].place, "the policy")),
         )
         return
+
+
+def _for_frameworks(analysis: Analysis) -> Iterable[Match]:
+    """Scaled losses in the backward of a framework that computes in bfloat16; of DeepSpeed's engine AMP603 tells."""
+    for function, found in GradientCalls(analysis).loops():
+        for each in found:
+            handle = each.handle
+            if each.does is not Does.FRAMEWORK_BACKWARD or handle is None or handle.framework is DEEPSPEED:
+                continue
+            scaling = scaling_call(each.subject, function, analysis)
+            if scaling is None or handle.precisions != frozenset({Precision.BFLOAT16}):
+                continue
+            place, name = Location(function, scaling), handle.framework.name
+            told: list[tuple[Location | Setting, str]]
+            told = [(setting, "bfloat16 is configured here") for setting in handle.settings]
+            told += [(handle.place, f"{name} is told bfloat16")] if not told and handle.place is not None else []
+            yield Match(
+                place,
+                f"the scaler scales a loss that {name} computes in bfloat16, which needs none",
+                certain=handle.is_surely(Precision.BFLOAT16) and not analysis.enclosing.conditions(scaling, function),
+                steps=((place, "scaled"), *told),
+                remedy="hand the loss over as it is, and remove the scaler",
+            )
 
 
 def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:

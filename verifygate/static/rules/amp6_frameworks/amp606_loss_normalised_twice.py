@@ -7,7 +7,7 @@ was given `accumulate_grad_batches`; in what `compute_loss` of a subclass of tra
 is handed to a DeepSpeed engine's backward.
 
 - Certain if both numbers are the same one: the framework's own attribute, or a constant.
-- Likely if the divisor is called like it.
+- Likely if the divisor is called like it, and in `compute_loss`, unless the project pins a transformers before 4.46.
 - Not reported if the framework is told that the number is 1.
 
 ## Impact
@@ -19,7 +19,8 @@ The gradients are as many times too small as there are micro-batches. With SGD t
 set; with Adam the clip and the decay of weights change against it.
 
 ## What happens at run time
-Nothing raises, in any precision. The logged loss may be too small as well.
+Nothing raises, in any precision. The logged loss may be too small as well. transformers 4.46 multiplies the loss again;
+later versions divide it only where the model takes no `**kwargs`, or the batch has no `labels`.
 Seen with torch 2.13 and Accelerate 1.15.
 
 ## Example
@@ -94,6 +95,8 @@ RULE = Rule(
 _ITS_OWN = frozenset({"gradient_accumulation_steps", "accumulate_grad_batches"})
 """What frameworks call the number; a method of that name in DeepSpeed's engine."""
 _CALLED_SO = r"(?i)accum"
+_LEAVES_IT_TO_MODELS = "4.46"
+"""The first version of transformers whose Trainer does not divide what a model has normalised by itself."""
 _LOSS_HOOKS = {LIGHTNING: "training_step", TRANSFORMERS: "compute_loss"}
 
 
@@ -146,7 +149,14 @@ def _divided(loss: ast.expr, use: ast.expr, handle: Handle, function: Function, 
         around = analysis.enclosing.conditions(divided, function)
         steps = ((place, "divided here"), (Location(function, use), f"divided by {name}"))
         message = f"`{statement_text(place)}` divides a loss that {name} divides by the number of micro-batches as well"
-        yield Match(place, message, certain=certain and not around and handle.followed, steps=steps)
+        always = certain and not around and handle.followed
+        yield Match(place, message, certain=always and _always_divides(handle, analysis), steps=steps)
+
+
+def _always_divides(handle: Handle, analysis: Analysis) -> bool:
+    """Whether a framework divides the loss whatever the model takes."""
+    version = analysis.version_of(handle.framework)
+    return handle.framework is not TRANSFORMERS or (version is not None and not version.reaches(_LEAVES_IT_TO_MODELS))
 
 
 def _divisions(loss: ast.expr, function: Function) -> Iterator[ast.BinOp | ast.AugAssign]:

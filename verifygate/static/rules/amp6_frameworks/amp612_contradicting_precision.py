@@ -2,11 +2,22 @@
 
 ## What it does
 Reports `fp16=True` with `bf16=True` for transformers; a word for a precision that the framework does not know;
-`precision=` beside a plugin that has one; `amp_backend=` and `amp_level=` of Lightning's Trainer, and `fp16=` of an
-Accelerator, which were removed; and `GradScalerKwargs(enabled=False)` for an Accelerator that computes in float16.
+`precision=` beside a plugin that has one; `GradScalerKwargs(enabled=False)` for an Accelerator that computes in
+float16; arguments that were removed; and words that came with a later version than the project allows, such as
+`16-mixed` where it pins Lightning 1.9.
 
-- Certain if the arguments are constants.
-- Likely for arguments that were removed, because an old version still takes them.
+- Certain if the arguments are constants. The versions are those that requirements, pyproject.toml, lock files and the
+  like allow, or `framework_versions` of `[static]`.
+- Arguments that were removed: certain where no version that still has them is allowed, likely where nothing is said of
+  the version, and not reported where only such versions are allowed.
+
+| Framework | Argument or word | |
+|---|---|---|
+| Lightning | `amp_backend`, `amp_level` | removed in 2.0 |
+| Accelerate | `fp16` | removed in 0.16 |
+| transformers | `fp16_backend`, `half_precision_backend`, `fp16_opt_level` | removed in 5.0 |
+| Lightning, Fabric | `16-mixed`, `bf16-mixed`, `32-true`, `64-true` | since 2.0 |
+| Lightning, Fabric | `16-true`, `bf16-true`, `transformer-engine`, `transformer-engine-float16` | since 2.1 |
 
 ## Impact
 The program stops where it builds the framework, often on the cluster only; with the scaler switched off, small
@@ -17,8 +28,8 @@ The program ends where it builds the framework, often on the cluster only. A flo
 and its small gradients become zero.
 
 ## What happens at run time
-ValueError (transformers, Accelerate, Lightning), or TypeError for what was removed:
-Lightning 2.0, Accelerate 1.0. With the scaler switched off nothing raises.
+ValueError (transformers, Accelerate, Lightning; MisconfigurationException in Lightning 1.9), or TypeError for what was
+removed. With the scaler switched off nothing raises. Seen with torch 2.13, Accelerate 1.15 and Lightning 2.6.
 
 ## Example
 ```python
@@ -52,7 +63,7 @@ def train(model, loss_fn, optimizer, batches):
 No fix: which of two precisions is meant, the author knows.
 
 ## What it cannot see
-The version of the framework that the project uses. DeepSpeed's settings, and settings in files, are AMP901's.
+The version that is installed, where the project pins none. DeepSpeed's settings, and settings in files, are AMP901's.
 
 ## References
 - https://lightning.ai/docs/pytorch/stable/common/precision_basic.html
@@ -67,12 +78,12 @@ from verifygate.framework_names import (
     FABRIC,
     LIGHTNING,
     PRECISION_PLUGINS,
-    SCALER_OPTIONS,
     TRANSFORMERS,
 )
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.framework_precisions import Instance, Precision
+from verifygate.static.idioms.framework_scalers import scaler_is_off
 from verifygate.static.rule import Match, Rule
 from verifygate.static.values.domain import ExternalResult, Items, Literal
 
@@ -92,13 +103,21 @@ _KNOWN = {
     | {"32-true", "64-true", "64", "32", "16", "bf16", 64, 32, 16},
 }
 _KNOWN[LIGHTNING] = _KNOWN[FABRIC]
-_REMOVED = {LIGHTNING: {"amp_backend": "2.0", "amp_level": "2.0"}, ACCELERATE: {"fp16": "1.0"}}
+_REMOVED = {
+    LIGHTNING: dict.fromkeys(("amp_backend", "amp_level"), "2.0"),
+    ACCELERATE: {"fp16": "0.16"},
+    TRANSFORMERS: dict.fromkeys(("fp16_backend", "half_precision_backend", "fp16_opt_level"), "5.0"),
+}
+_SINCE = dict.fromkeys(("16-mixed", "bf16-mixed", "32-true", "64-true"), "2.0") | dict.fromkeys(
+    ("16-true", "bf16-true", "transformer-engine", "transformer-engine-float16"), "2.1"
+)
+"""Word for a precision -> the first version of Lightning and of Fabric that takes it."""
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every call that gives a framework its precision, argument by argument."""
     for each in analysis.frameworks.instances:
-        for says in (_both, _unknown, _beside_a_plugin, _removed, _without_scaler):
+        for says in (_both, _unknown, _not_known_yet, _beside_a_plugin, _removed, _without_scaler):
             yield from says(each, analysis)
 
 
@@ -128,6 +147,21 @@ def _unknown(each: Instance, analysis: Analysis) -> Iterator[Match]:
         )
 
 
+def _not_known_yet(each: Instance, analysis: Analysis) -> Iterator[Match]:
+    """A word that the versions which the project allows do not have."""
+    given, version = each.given("precision"), analysis.version_of(each.framework)
+    if each.framework not in (LIGHTNING, FABRIC) or given is None or version is None:
+        return
+    values = analysis.evaluator.values(given, each.frame)
+    for value in values:
+        word = value.value if isinstance(value, Literal) else None
+        since = _SINCE.get(word) if isinstance(word, str) else None
+        if since is not None and not version.reaches(since):
+            message = f"`{word}` is a precision of {each.framework.name} {since}, and the project allows {version}"
+            remedy = "write `16` or `bf16`, or raise the version"
+            yield Match(each.place, message, certain=len(values) == 1, remedy=remedy)
+
+
 def _beside_a_plugin(each: Instance, analysis: Analysis) -> Iterator[Match]:
     """`precision=` beside a plugin that has a precision."""
     if each.framework not in (LIGHTNING, FABRIC) or each.given("precision") is None or each.given("plugins") is None:
@@ -140,11 +174,13 @@ def _beside_a_plugin(each: Instance, analysis: Analysis) -> Iterator[Match]:
 
 def _removed(each: Instance, analysis: Analysis) -> Iterator[Match]:
     """An argument that newer versions do not take."""
-    del analysis
+    allowed = analysis.version_of(each.framework)
     for word, version in _REMOVED.get(each.framework, {}).items():
-        if each.given(word) is not None:
-            message = f"`{word}` is no argument of {each.framework.name}'s any more: it was removed in {version}"
-            yield Match(each.place, message, certain=False, remedy=f"remove `{word}`, and say the precision alone")
+        if each.given(word) is None or (allowed is not None and not allowed.reaches(version)):
+            continue
+        message = f"`{word}` is no argument of {each.framework.name}'s any more: it was removed in {version}"
+        certain = allowed is not None and allowed.begins_at(version)
+        yield Match(each.place, message, certain=certain, remedy=f"remove `{word}`, and say the precision alone")
 
 
 def _without_scaler(each: Instance, analysis: Analysis) -> Iterator[Match]:
@@ -152,24 +188,13 @@ def _without_scaler(each: Instance, analysis: Analysis) -> Iterator[Match]:
     handlers = each.given("kwargs_handlers")
     if each.framework is not ACCELERATE or handlers is None or not each.precisions:
         return
-    if Precision.FLOAT16 in each.precisions and _scaler_is_off(handlers, each, analysis):
+    if Precision.FLOAT16 in each.precisions and scaler_is_off(handlers, each.frame, analysis):
         yield Match(
             each.place,
             "float16 with the scaler switched off: gradients that float16 cannot hold become zero",
             certain=each.precisions == {Precision.FLOAT16},
             remedy='leave the scaler on, or ask for `mixed_precision="bf16"`',
         )
-
-
-def _scaler_is_off(handlers: ast.expr, each: Instance, analysis: Analysis) -> bool:
-    for value in analysis.evaluator.values(handlers, each.frame):
-        if isinstance(value, Items):
-            return any(_scaler_is_off(part, each, analysis) for part in value.elements)
-        if isinstance(value, ExternalResult) and value.name in SCALER_OPTIONS and value.calls:
-            call, home = value.calls[0]
-            enabled = [word.value for word in call.keywords if word.arg == "enabled"]
-            return bool(enabled) and analysis.evaluator.truth(enabled[0], home) is False
-    return False
 
 
 def _made(expr: ast.expr, each: Instance, analysis: Analysis) -> frozenset[str]:

@@ -1,27 +1,32 @@
-"""The torch versions that a project allows, read from the files in which it declares or locks what it needs.
+"""The versions of torch and of training frameworks that a project allows, read from the files in which it declares or
+locks what it needs.
 
-Several declarations are united: what one of them allows is allowed. One without a version says nothing. The parsers of
-TOML, JSON and Python load only for a file that speaks of torch.
+Several declarations of one package are united: what one of them allows is allowed. One without a version says nothing.
+The parsers of TOML, JSON and Python load only for a file that names one of the packages.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
 _Release = tuple[int, ...]
 
-_NAMES = frozenset({"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"})
-"""On the Python package index, and the others on conda's channels."""
-_REQUIREMENT = re.compile(r"torch(?![\w.-])\s*(?:\[[^\]]*\])?\s*(?P<versions>[^;#]*)", re.IGNORECASE)
-_WHEEL = re.compile(r"(?:^|/)torch-(?P<version>\d+(?:\.\d+)*)[^/]*\.(?:whl|zip|tar\.gz)")
-_CONDA = re.compile(r"(?:[\w./-]+::)?(?:pytorch|torch|pytorch-gpu|pytorch-cpu)(?![\w.-])\s*(?P<versions>[^;#]*)")
+TORCH = "torch"
+FRAMEWORKS = ("accelerate", "deepspeed", "lightning", "lightning-fabric", "pytorch-lightning", "transformers")
+"""Packages of training frameworks whose arguments differ from version to version."""
+_NAMES = dict.fromkeys((TORCH, "pytorch", "pytorch-gpu", "pytorch-cpu"), TORCH) | {name: name for name in FRAMEWORKS}
+"""Name on the Python package index, or on conda's channels -> the package."""
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<versions>[^;#]*)")
+_WHEEL = re.compile(r"(?:^|/)(?P<name>[A-Za-z]\w*)-(?P<version>\d+(?:\.\d+)*)[^/]*\.(?:whl|zip|tar\.gz)")
+_CONDA = re.compile(r"(?:[\w./-]+::)?(?P<name>[A-Za-z][\w.-]*)\s*(?P<versions>[^;#]*)")
 _INCLUDED = re.compile(r"(?:-r|--requirement|-c|--constraint)[ =]\s*(?P<path>[^\s#]+)")
 _CLAUSE = re.compile(r"(?P<operator>[=~!<>^]*)\s*v?(?P<release>\d+(?:\.\d+)*)(?P<any>\.?\*)?")
-_LOCKED = re.compile(rb'\[\[package\]\]\s*name = "torch"\s*version = "(?P<version>[^"]+)"')
+_LOCKED = re.compile(rb'\[\[package\]\]\s*name = "(?P<name>[\w.-]+)"\s*version = "(?P<version>[^"]+)"')
+_MENTIONS = re.compile(r"torch|accelerate|deepspeed|lightning|transformers", re.IGNORECASE)
 
 _FILES = (
     *("pyproject.toml", "Pipfile", "Pipfile.lock", "poetry.lock", "uv.lock", "pdm.lock", "setup.py", "setup.cfg"),
@@ -30,7 +35,7 @@ _FILES = (
 )
 
 
-class TorchRange(NamedTuple):
+class VersionRange(NamedTuple):
     """From the lowest version to the highest; None where there is no such end."""
 
     lowest: _Release | None = None
@@ -39,8 +44,8 @@ class TorchRange(NamedTuple):
     """Whether the highest belongs to it: not that of `<2.4`."""
 
     @classmethod
-    def of(cls, text: str) -> TorchRange:
-        """The range of a specifier as `allowed_torch` writes it, or of a plain version."""
+    def of(cls, text: str) -> VersionRange:
+        """The range of a specifier as `allowed_versions` writes it, or of a plain version."""
         return _parsed(text) or cls()
 
     def reaches(self, version: str) -> bool:
@@ -56,6 +61,10 @@ class TorchRange(NamedTuple):
             return self.highest is None or self.reaches(version)
         return self.lowest >= _release(version)
 
+    def begins_at(self, version: str) -> bool:
+        """Whether all of it is known to be this version or later."""
+        return self.lowest is not None and self.lowest >= _release(version)
+
     def __str__(self) -> str:
         if self.lowest is not None and self.lowest == self.highest and self.with_highest:
             return _dotted(self.lowest)
@@ -64,42 +73,60 @@ class TorchRange(NamedTuple):
             ends.append(f"{'<=' if self.with_highest else '<'}{_dotted(self.highest)}")
         return ",".join(ends)
 
-    def _and(self, other: TorchRange) -> TorchRange:
+    def _and(self, other: VersionRange) -> VersionRange:
         lowest = max((each for each in (self.lowest, other.lowest) if each is not None), default=None)
-        return TorchRange(lowest, *min(self._upper, other._upper, key=_rank))
+        return VersionRange(lowest, *min(self._upper, other._upper, key=_rank))
 
-    def _or(self, other: TorchRange) -> TorchRange:
+    def _or(self, other: VersionRange) -> VersionRange:
         lowest = None if self.lowest is None or other.lowest is None else min(self.lowest, other.lowest)
-        return TorchRange(lowest, *max(self._upper, other._upper, key=_rank))
+        return VersionRange(lowest, *max(self._upper, other._upper, key=_rank))
 
     @property
     def _upper(self) -> tuple[_Release | None, bool]:
         return self.highest, self.with_highest
 
 
-ANY_TORCH = TorchRange()
+ANY_VERSION = VersionRange()
 
 
-def allowed_torch(root: Path) -> str:
-    """The torch versions that the project in `root` allows: `2.1`, `>=1.13`, `>=2,<2.4`; empty where none is named."""
-    found: TorchRange | None = None
+def allowed_versions(root: Path) -> dict[str, str]:
+    """Package -> the versions of it that the project in `root` allows: `2.1`, `>=1.13`, `>=2,<2.4`; only of those of
+    which it names some."""
+    found: dict[str, VersionRange] = {}
     for file in _declaring(root):
-        for allowed in _read(file, root, {file}):
-            found = allowed if found is None else found._or(allowed)
-    return str(found) if found is not None else ""
+        for package, text in _read(file, root, {file}):
+            if (allowed := _parsed(text)) is not None:
+                found[package] = found[package]._or(allowed) if package in found else allowed
+    return {package: text for package, each in sorted(found.items()) if (text := str(each))}
 
 
-def torch_allowed_for(paths: tuple[str, ...], start: Path) -> str:
-    """What the nearest folder around the named files says of torch, from there up to `start` or the repository."""
+def versions_allowed_for(paths: tuple[str, ...], start: Path) -> dict[str, str]:
+    """What the nearest folder around the named files that names a package says of it, from there up to `start` or the
+    repository."""
     named = [(start / path).resolve() for path in paths or (".",)]
     first = named[0] if named[0].is_dir() else named[0].parent
     shared = [each for each in (first, *first.parents) if all(path.is_relative_to(each) for path in named)]
+    found: dict[str, str] = {}
     for folder in shared:
-        if text := allowed_torch(folder):
-            return text
+        found = allowed_versions(folder) | found
         if folder == start.resolve() or (folder / ".git").exists():
             break
-    return ""
+    return found
+
+
+def of_frameworks(versions: Mapping[str, str]) -> dict[str, str]:
+    """The versions of all packages but torch."""
+    return {package: text for package, text in versions.items() if package != TORCH}
+
+
+def united(texts: Iterable[str]) -> VersionRange | None:
+    """What one of some ranges allows; None where all of them are empty."""
+    found: VersionRange | None = None
+    for text in texts:
+        allowed = _parsed(text)
+        if allowed is not None:
+            found = allowed if found is None else found._or(allowed)
+    return found
 
 
 def _rank(end: tuple[_Release | None, bool]) -> tuple[bool, _Release, bool]:
@@ -118,11 +145,11 @@ def _dotted(release: _Release) -> str:
     return ".".join(map(str, release if len(release) > 1 else (*release, 0)))
 
 
-def _parsed(versions: str) -> TorchRange | None:
+def _parsed(versions: str) -> VersionRange | None:
     """The range of `>=2.0,<2.4`, `==2.1.*`, `^2.1`, `2.1.0`, conda's `=2.1`; None where no version is named."""
-    found: TorchRange | None = None
+    found: VersionRange | None = None
     for alternative in re.split(r"\|\|?", versions.replace("'", "").replace('"', "").replace("(", "")):
-        part: TorchRange | None = None
+        part: VersionRange | None = None
         for clause in alternative.split(","):
             if (end := _ends(clause.strip())) is not None:
                 part = end if part is None else part._and(end)
@@ -132,7 +159,7 @@ def _parsed(versions: str) -> TorchRange | None:
     return found
 
 
-def _ends(clause: str) -> TorchRange | None:
+def _ends(clause: str) -> VersionRange | None:
     match = _CLAUSE.match(clause)
     if match is None:
         return None
@@ -141,9 +168,9 @@ def _ends(clause: str) -> TorchRange | None:
     if operator == "!=":
         return None
     if operator in (">=", ">"):
-        return TorchRange(lowest=release)
+        return VersionRange(lowest=release)
     if operator in ("<", "<="):
-        return TorchRange(highest=release, with_highest=operator == "<=")
+        return VersionRange(highest=release, with_highest=operator == "<=")
     if operator == "^":
         parts = parts[: next((at for at, each in enumerate(parts) if each), len(parts) - 1) + 1]
     elif operator == "~":
@@ -151,9 +178,9 @@ def _ends(clause: str) -> TorchRange | None:
     elif operator == "~=":
         parts = parts[:-1] or parts
     elif not (match["any"] or operator == "="):
-        return TorchRange(release, release)
+        return VersionRange(release, release)
     above = ".".join(map(str, [*parts[:-1], parts[-1] + 1]))
-    return TorchRange(release, _release(above), with_highest=False)
+    return VersionRange(release, _release(above), with_highest=False)
 
 
 def _declaring(root: Path) -> list[Path]:
@@ -171,14 +198,19 @@ def _declaring(root: Path) -> list[Path]:
     return [each for each in found if each.is_file()]
 
 
-def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[TorchRange]:
-    """What one file allows. One that cannot be read, or parsed, says nothing: whoever builds from it complains."""
+def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
+    """(package, specifier) of each that one file names.
+
+    One that cannot be read, or parsed, says nothing: whoever builds from it complains.
+    """
     try:
         data = file.read_bytes()
     except OSError:
         return
     if file.suffix == ".lock" and file.name != "Pipfile.lock":
-        yield from _parsed_all(match["version"].decode("ascii", "replace") for match in _LOCKED.finditer(data))
+        for locked in _LOCKED.finditer(data):
+            name, version = (locked[group].decode("ascii", "replace") for group in ("name", "version"))
+            yield from _of_package(name, version)
         return
     text = data.decode("utf-8-sig", "replace")
     if file.suffix in (".txt", ".in"):
@@ -187,39 +219,43 @@ def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[TorchRange]:
             if other not in seen and other.is_relative_to(root.resolve()) and other.is_file():
                 seen.add(other)
                 yield from _read(other, root, seen)
-    if "torch" not in text.lower():
+    if not _MENTIONS.search(text):
         return
     if file.name in ("pyproject.toml", "Pipfile", "Pipfile.lock"):
-        yield from _parsed_all(_in_document(_document(text, file)))
+        yield from _in_document(_document(text, file))
     elif file.name == "setup.py":
-        yield from _parsed_all(_versions(each) for each in _constants(text))
+        for each in _constants(text):
+            yield from _required(each)
     elif file.suffix in (".yml", ".yaml"):
-        yield from _parsed_all(_conda_versions(line) for line in text.splitlines())
+        for line in text.splitlines():
+            yield from _conda(line)
     else:
-        yield from _parsed_all(_versions(line.rpartition(" = ")[2]) for line in text.splitlines())
+        for line in text.splitlines():
+            yield from _required(line.rpartition(" = ")[2])
 
 
-def _parsed_all(specifiers: Iterator[str]) -> Iterator[TorchRange]:
-    return (allowed for text in specifiers if text and (allowed := _parsed(text)) is not None)
+def _of_package(name: str, specifier: str) -> Iterator[tuple[str, str]]:
+    package = _NAMES.get(re.sub(r"[-_.]+", "-", name).lower())
+    if package is not None and specifier:
+        yield package, specifier
 
 
-def _versions(requirement: str) -> str:
-    """The versions in `torch>=2.1 ; python_version < "3.12"`; those of a wheel by the name of its file."""
+def _required(requirement: str) -> Iterator[tuple[str, str]]:
+    """What `torch>=2.1 ; python_version < "3.12"` names; of a wheel what the name of its file says."""
     line = requirement.partition("=")[2] if re.match(r"\s*install_requires\s*=", requirement) else requirement
     if match := _WHEEL.search(line):
-        return match["version"]
-    match = _REQUIREMENT.match(line.strip())
-    return match["versions"].partition(" --")[0] if match is not None else ""
+        yield from _of_package(match["name"], match["version"])
+    elif match := _REQUIREMENT.match(line.strip()):
+        yield from _of_package(match["name"], match["versions"].partition(" --")[0])
 
 
-def _conda_versions(line: str) -> str:
-    """The versions in an entry of a list in YAML: conda's, or pip's below it."""
+def _conda(line: str) -> Iterator[tuple[str, str]]:
+    """What an entry of a list in YAML names: one of conda's, or one of pip's below it."""
     entry = re.match(r"\s*-\s+(.*)", line)
-    if entry is None:
-        return ""
-    text = entry[1].strip().strip("\"'")
+    text = entry[1].strip().strip("\"'") if entry is not None else ""
     match = _CONDA.match(text)
-    return match["versions"] if match is not None else _versions(text)
+    found = list(_of_package(match["name"], match["versions"])) if match is not None else []
+    yield from found or _required(text)
 
 
 def _constants(text: str) -> Iterator[str]:
@@ -254,18 +290,19 @@ def _document(text: str, file: Path) -> object:
         return None
 
 
-def _in_document(value: object, key: str = "") -> Iterator[str]:
-    """Specifiers of torch anywhere below: requirements in lists, and the values of keys with its name."""
+def _in_document(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """The packages named anywhere below: requirements in lists, and the values of keys with their names."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            if name.lower() in _NAMES:
-                yield from _of_key(inner)
-            else:
+            versions = list(_of_key(inner)) if name.lower() in _NAMES else []
+            for each in versions:
+                yield from _of_package(name, each)
+            if not versions:
                 yield from _in_document(inner, name)
     elif isinstance(value, list):
         for inner in value:
             if isinstance(inner, str):
-                yield _versions(inner) if key not in ("keywords", "classifiers") else ""
+                yield from _required(inner) if key not in ("keywords", "classifiers") else ()
             else:
                 yield from _in_document(inner, key)
 
@@ -276,7 +313,7 @@ def _of_key(value: object) -> Iterator[str]:
         yield value
     elif isinstance(value, dict):
         version = value.get("version", "")
-        yield version if isinstance(version, str) else ""
+        yield from (version,) if version and isinstance(version, str) else ()
     elif isinstance(value, list):
         for each in value:
-            yield from _of_key(each)
+            yield from _of_key(each) if isinstance(each, dict) else ()

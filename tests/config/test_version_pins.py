@@ -1,4 +1,4 @@
-"""The torch versions that a project allows, from every file in which projects declare or lock them."""
+"""The versions that a project allows of torch and of frameworks, from every file in which projects say them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config.torch_pins import TorchRange, allowed_torch, torch_allowed_for
+from verifygate.config.version_pins import VersionRange, allowed_versions, versions_allowed_for
 
 POETRY_LOCK = '[[package]]\nname = "torch"\nversion = "{}"\n\n[[package]]\nname = "torchvision"\nversion = "0.16"\n'
 
@@ -60,6 +60,7 @@ POETRY_LOCK = '[[package]]\nname = "torch"\nversion = "{}"\n\n[[package]]\nname 
         ("pyproject.toml", '[project]\ndependencies = ["torch"]', ""),
         ("pyproject.toml", '[project]\nkeywords = ["torch"]\ndependencies = ["torch<2.3", "torchvision>=0.2"]', "<2.3"),
         ("pyproject.toml", '[project.optional-dependencies]\ngpu = ["torch>=2.2"]', ">=2.2"),
+        ("pyproject.toml", '[project.optional-dependencies]\ntorch = ["torch>=2.4"]', ">=2.4"),
         ("pyproject.toml", '[dependency-groups]\ntrain = ["torch==2.0", {include-group = "dev"}]', "2.0"),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^2.1"', ">=2.1,<3.0"),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "~2.1"', ">=2.1,<2.2"),
@@ -92,7 +93,7 @@ def test_every_way_to_name_the_versions_of_torch(name: str, text: str, allowed: 
     file.parent.mkdir(exist_ok=True)
     file.write_text(text, encoding="utf-8")
 
-    assert allowed_torch(tmp_path) == allowed
+    assert allowed_versions(tmp_path).get("torch", "") == allowed
 
 
 def test_declarations_are_united(tmp_path: Path):
@@ -101,7 +102,7 @@ def test_declarations_are_united(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text("torch\n", encoding="utf-8")
     (tmp_path / "uv.lock").write_text(POETRY_LOCK.format("2.6.0"), encoding="utf-8")
 
-    assert allowed_torch(tmp_path) == ">=1.13"
+    assert allowed_versions(tmp_path).get("torch", "") == ">=1.13"
 
 
 def test_included_requirements_are_read_once(tmp_path: Path):
@@ -110,7 +111,7 @@ def test_included_requirements_are_read_once(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text("-r deps/torch.txt\n-c ../outside.txt\n", encoding="utf-8")
     (tmp_path / "deps" / "torch.txt").write_text("-r ../requirements.txt\ntorch==2.0\n", encoding="utf-8")
 
-    assert allowed_torch(tmp_path) == "2.0"
+    assert allowed_versions(tmp_path).get("torch", "") == "2.0"
 
 
 def test_the_nearest_project_around_the_files_counts(tmp_path: Path):
@@ -120,10 +121,10 @@ def test_the_nearest_project_around_the_files_counts(tmp_path: Path):
         (tmp_path / folder / "requirements.txt").write_text(text, encoding="utf-8")
     (tmp_path / "requirements.txt").write_text("torch==2.6", encoding="utf-8")
 
-    assert torch_allowed_for(("one/src",), tmp_path) == "2.1"
-    assert torch_allowed_for(("two/src",), tmp_path) == "2.6"
-    assert torch_allowed_for(("one", "two"), tmp_path) == "2.6"
-    assert torch_allowed_for((), tmp_path) == "2.6"
+    assert versions_allowed_for(("one/src",), tmp_path).get("torch") == "2.1"
+    assert versions_allowed_for(("two/src",), tmp_path).get("torch") == "2.6"
+    assert versions_allowed_for(("one", "two"), tmp_path).get("torch") == "2.6"
+    assert versions_allowed_for((), tmp_path).get("torch") == "2.6"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,37 @@ def test_the_nearest_project_around_the_files_counts(tmp_path: Path):
 )
 def test_where_a_version_lies(allowed: str, reaches: bool, above: bool):
     """Of the range, some version may be 2.4 or later; or all of them are."""
-    assert TorchRange.of(allowed).reaches("2.4") is reaches
-    assert TorchRange.of(allowed).lies_above("2.4") is above
-    assert str(TorchRange.of(allowed)) == allowed
+    assert VersionRange.of(allowed).reaches("2.4") is reaches
+    assert VersionRange.of(allowed).lies_above("2.4") is above
+    assert str(VersionRange.of(allowed)) == allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "allowed"),
+    [
+        (
+            "requirements.txt",
+            "torch\naccelerate==0.34.2\ntransformers[torch]>=4.46,<5  # LLMs\npytorch_lightning~=1.9.0\n",
+            {"accelerate": "0.34.2", "pytorch-lightning": ">=1.9,<1.10", "transformers": ">=4.46,<5.0"},
+        ),
+        ("requirements.txt", "lightning-utilities==0.11\naccelerated>=1\n", {}),
+        ("pyproject.toml", '[project.optional-dependencies]\nlightning = ["lightning>=2.4"]', {"lightning": ">=2.4"}),
+        ("pyproject.toml", '[tool.poetry.dependencies]\nLightning = "^2.1"', {"lightning": ">=2.1,<3.0"}),
+        ("pyproject.toml", '[tool.accelerate]\nmixed_precision = "fp16"', {}),
+        ("environment.yml", "dependencies:\n  - conda-forge::lightning=2.1\n", {"lightning": ">=2.1,<2.2"}),
+        ("uv.lock", '[[package]]\nname = "deepspeed"\nversion = "0.16.1"\n', {"deepspeed": "0.16.1"}),
+        ("setup.cfg", "[options]\ninstall_requires =\n    transformers<5\n", {"transformers": "<5.0"}),
+    ],
+)
+def test_frameworks_are_pinned_in_the_same_ways(name: str, text: str, allowed: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+
+    assert allowed_versions(tmp_path) == allowed
+
+
+def test_each_package_counts_from_the_nearest_folder_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "requirements.txt").write_text("lightning==2.1\n", encoding="utf-8")
+    (tmp_path / "requirements.txt").write_text("lightning==2.4\ntorch==2.6\n", encoding="utf-8")
+
+    assert versions_allowed_for(("one",), tmp_path) == {"lightning": "2.1", "torch": "2.6"}

@@ -1,0 +1,98 @@
+"""What else decides a precision by a call: sharding, float8, small optimizers, quantized weights, torch itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.model.precision_contract import Aspect
+from verifygate.static.contract.call_site import CallSite, in_short
+from verifygate.static.contract.conditions import ON_ONE_PATH, where_on
+from verifygate.static.contract.fact import RULES, Fact
+from verifygate.static.contract.optimizers import chosen_beside
+
+# -- sharding --------------------------------------------------------------------------------------------------
+
+
+def policy(site: CallSite) -> Iterator[Fact]:
+    if not site.name.startswith("torch.distributed."):
+        return
+    yield site.fact(Aspect.DRIVER, "FSDP mixed precision policy", judged_by=RULES)
+    yield from site.dtype(Aspect.COMPUTE, site.given("param_dtype", 0), "param_dtype of the FSDP policy")
+    keeps = site.given("keep_low_precision_grads")
+    if keeps is not None and site.words(keeps) == ("True",):
+        yield from site.dtype(Aspect.GRADIENTS, site.given("param_dtype", 0), "keep_low_precision_grads")
+    reduce = site.given("reduce_dtype", 1)
+    if reduce is not None:
+        yield from site.dtype(Aspect.REDUCTION, reduce, "reduce_dtype of the FSDP policy")
+    elif site.given("param_dtype", 0) is not None:
+        yield from site.dtype(Aspect.REDUCTION, site.given("param_dtype", 0), "FSDP reduces in param_dtype by default")
+
+
+def comm_hook(site: CallSite) -> Iterator[Fact]:
+    hook = site.given("hook", 1)
+    name = ast.unparse(hook) if hook is not None else ""
+    for word, dtype in (("bf16_compress", "bfloat16"), ("fp16_compress", "float16"), ("powerSGD", "")):
+        if word in name and dtype:
+            yield site.fact(Aspect.REDUCTION, dtype, note=f"communication hook `{name}`")
+        elif word in name:
+            yield site.fact(Aspect.REDUCTION, gap=f"communication hook `{name}`")
+
+
+# -- float8 and small optimizers -------------------------------------------------------------------------------
+
+
+def transformer_engine(site: CallSite) -> Iterator[Fact]:
+    enabled = site.given("enabled", 0)
+    if enabled is not None and site.analysis.evaluator.truth(enabled, site.frame) is False:
+        return
+    condition = where_on(enabled)
+    weights = site.name.endswith("model_init")
+    yield site.fact(Aspect.DRIVER, "Transformer Engine", condition=condition)
+    aspect = Aspect.WEIGHTS if weights else Aspect.COMPUTE
+    yield site.fact(aspect, "float8", note="Transformer Engine", condition=condition)
+    yield site.fact(Aspect.DRIVER, gap="Transformer Engine region: its numbers in float8 are not judged")
+
+
+def torchao(site: CallSite) -> Iterator[Fact]:
+    yield site.fact(Aspect.DRIVER, "torchao float8")
+    yield site.fact(Aspect.COMPUTE, "float8", note="layers that torchao converts")
+    yield site.fact(Aspect.DRIVER, gap="torchao float8: the numbers of converted layers are not judged")
+
+
+def small_optimizer(site: CallSite) -> Iterator[Fact]:
+    bits = "4" if site.name.endswith("4bit") else "8"
+    is_one = len(site.analysis.evaluator.values(site.call.func, site.frame)) > 1
+    condition = ON_ONE_PATH if is_one else ""
+    yield site.fact(Aspect.OPTIMIZER_STATE, f"{bits} bits", note=site.name, condition=condition)
+    yield from chosen_beside(site.call, site.function, site.analysis)
+
+
+def quantized(site: CallSite) -> Iterator[Fact]:
+    for keyword, bits in (("load_in_4bit", "4"), ("load_in_8bit", "8")):
+        if (expr := site.given(keyword)) is not None and site.words(expr) != ("False",):
+            condition = "" if site.words(expr) == ("True",) else where_on(expr)
+            value = f"{bits} bits, frozen (bitsandbytes)"
+            yield site.fact(Aspect.WEIGHTS, value, note=f"{keyword}={in_short(expr)}", condition=condition)
+    yield from site.dtype(Aspect.COMPUTE, site.given("bnb_4bit_compute_dtype"), "bnb_4bit_compute_dtype")
+
+
+def apex(site: CallSite) -> Iterator[Fact]:
+    level = site.given("opt_level")
+    words = site.words(level) if level is not None else ("O1",)
+    if words == ("O0",):
+        return
+    yield site.fact(Aspect.DRIVER, "apex.amp")
+    yield site.fact(Aspect.COMPUTE, "float16", note=f"opt_level={' or '.join(words) or in_short(level)}")
+    yield site.fact(Aspect.LOSS_SCALE, "apex's own")
+    if words in (("O2",), ("O3",)):
+        master = ", with a float32 master copy that apex keeps" if words == ("O2",) else ""
+        yield site.fact(Aspect.WEIGHTS, f"float16{master}", note=f"opt_level={words[0]}")
+    yield site.fact(Aspect.DRIVER, gap="apex.amp: AMP502 alone is about it")
+
+
+def default_dtype(site: CallSite) -> Iterator[Fact]:
+    """The default that modules are made in."""
+    facts = list(site.dtype(Aspect.WEIGHTS, site.given("d", 0), "torch.set_default_dtype"))
+    if len(facts) == 1 and facts[0].value:  # what puts an earlier default back decides nothing
+        yield facts[0]
