@@ -146,7 +146,8 @@ class Analysis:
     @shared
     def module_dtypes(self) -> ModuleDtypes:
         """Which dtypes the parameters of a module may be of."""
-        return ModuleDtypes(self.roles, self.dtype_values, self.call_graph, self.enclosing)
+        given = self.framework_runs.receivers
+        return ModuleDtypes(self.roles, self.dtype_values, self.call_graph, self.enclosing, given)
 
     @shared
     def setting_cases(self) -> SettingCases:

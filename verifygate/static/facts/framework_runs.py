@@ -187,6 +187,16 @@ class FrameworkRuns:
         """The method of the project that an object of a class has by a name."""
         return next((each.methods[name] for each in self._evaluator.linearised(made) if name in each.methods), None)
 
+    def receivers(self, function: Function) -> list[Bound]:
+        """The modules on which Lightning runs a method, where `fit` is given them."""
+        if function.owner is None or not self._words[1:]:
+            return []
+        return [
+            Bound(run.given["model"], run.frame)
+            for run in self.all
+            if run.framework is LIGHTNING and any(self.method(made, function.name) is function for made in run.classes)
+        ]
+
     # -- frames ------------------------------------------------------------------------------------------------
 
     def entries(self, function: Function) -> list[Frame]:

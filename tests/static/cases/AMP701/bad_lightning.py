@@ -41,7 +41,11 @@ class ByPrecision(L.LightningModule):
         return torch.optim.AdamW(self.parameters(), lr=1e-5)  # expect: AMP701
 
 
-class CastBefore(ByPrecision):
+class CastBefore(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(16, 2)
+
     def configure_optimizers(self):
         return torch.optim.AdamW(self.parameters(), lr=1e-5)  # expect: AMP701
 
