@@ -17,8 +17,7 @@ from verifygate.static.facts.frameworks import Frameworks
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, ClassValue, ExternalName, Frame, FunctionValue, Object, Values
+from verifygate.static.values.domain import Bound, ClassValue, ExternalName, Frame, Object, Values
 
 _FIT = ("model", "train_dataloaders", "val_dataloaders", "datamodule")
 """The parameters of Lightning's `fit`, in order."""
@@ -119,7 +118,9 @@ class FrameworkRuns:
                 for name, (given, hook) in _LOADERS.items():
                     if given in run.given or self._is_given_a_data_module(run) or self.method(made, hook) is not None:
                         yield from self._step(run, made, name, 0)
-            elif run.framework is TRANSFORMERS and self.takes_its_arguments(made) and not self._has(_BRING_BATCHES, made):
+            elif (
+                run.framework is TRANSFORMERS and self.takes_its_arguments(made) and not self._has(_BRING_BATCHES, made)
+            ):
                 for name, position in _WITH_BATCH.items():
                     yield from self._step(run, made, name, position)
 
@@ -130,7 +131,7 @@ class FrameworkRuns:
             yield Step(run, function, parameters[position])
 
     def loader(self, step: Step) -> Bound:
-        """What gives the batches of a step of a LightningModule: the loader given to `fit`, or the hook that makes it."""
+        """What gives the batches of a LightningModule's step: the loader given to `fit`, or the hook that makes it."""
         run, (given, hook) = step.run, _LOADERS[step.function.name]
         if self._is_given_a_data_module(run):
             source = run.given.get("datamodule") or run.given["train_dataloaders"]

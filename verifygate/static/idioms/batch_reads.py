@@ -1,4 +1,4 @@
-"""Reads of constant keys from batches and items: in loops, in the steps that a framework calls, in collate functions."""
+"""Reads of constant keys from batches and items: in loops, in steps that a framework calls, in collate functions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ class BatchReads:
             if not any(isinstance(argument, ast.Name) and argument.id == name for argument in node.args):
                 continue
             entered = {each.function: evaluator.enter(each, node, frame) for each in evaluator.callees(node, frame)}
-            yield [_reads_in(callee, inside, name, len(entered) == 1, self._analysis) for callee, inside in entered.items()]
+            yield [
+                _reads_in(callee, inside, name, len(entered) == 1, self._analysis) for callee, inside in entered.items()
+            ]
 
     def _misses(self, read: Read, keys: set[str]) -> bool:
         """Whether a key that is read is not there, and nothing asks for it first or catches what that raises."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record
@@ -12,7 +11,7 @@ from verifygate.static.facts.dict_keys import KeySet
 from verifygate.static.facts.framework_runs import Run, Step
 from verifygate.static.idioms.data_loaders import DATA_LOADERS, Loader, loaders
 from verifygate.static.symbols.program import Function
-from verifygate.static.values.domain import Bound, ExternalResult, FunctionValue, Object, Values
+from verifygate.static.values.domain import ExternalResult, FunctionValue, Object, Values
 
 _RENAMED = frozenset({"label", "label_ids"})
 """Keys of items that the default collator of transformers calls `labels` in the batch."""

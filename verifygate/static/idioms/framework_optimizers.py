@@ -1,4 +1,4 @@
-"""The optimizers that a framework steps: those that a LightningModule builds for itself, and those that Fabric sets up."""
+"""The optimizers that a framework steps: what a LightningModule builds for itself, and what Fabric sets up."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _in_trainers(analysis: Analysis) -> Iterator[Match]:
     """The models of transformers' Trainer, which builds an AdamW unless its settings ask for another optimizer."""
     for call, function in analysis.calls if analysis.frameworks.instances else ():
         words = {word.arg for word in call.keywords}
-        if "args" not in words and len(call.args) < 2 or words & {"optimizers", "optimizer_cls_and_kwargs"}:
+        if ("args" not in words and len(call.args) < 2) or words & {"optimizers", "optimizer_cls_and_kwargs"}:
             continue
         frame = analysis.evaluator.root_frame(function)
         found = half_in_a_trainer(call, frame, analysis, Dtype.BFLOAT16)
