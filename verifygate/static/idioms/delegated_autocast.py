@@ -46,6 +46,16 @@ def model_of_a_framework(outputs: ast.expr, function: Function, analysis: Analys
     return None
 
 
+def framework_of_a_loss(call: ast.Call, loss: ast.expr, function: Function, analysis: Analysis) -> Handle | None:
+    """The framework that computes a loss in its precision, where a call uses the loss."""
+    if (handle := region_of_a_step(call, function, analysis)) is not None:
+        return handle
+    owner = function.owner
+    if owner is not None and function.name in _WITH_MODEL and analysis.frameworks.host(owner) is TRANSFORMERS:
+        return analysis.frameworks.running(owner)
+    return model_of_a_framework(loss, function, analysis)
+
+
 def _runs_in(call: ast.Call, frame: Frame, analysis: Analysis) -> Handle | None:
     """The framework whose model a call runs."""
     function = frame.function

@@ -4,7 +4,8 @@
 Reports a scaler that can be enabled while the regions whose losses it scales compute in bfloat16: always, because the
 dtype is written there, or for one of the configurations between which the dtype is chosen. Also a condition that is
 the wrong way round (on for bfloat16, off for float16), and one that names bfloat16 beside float16. A model that FSDP
-runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions.
+runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions, and so does what a framework
+computes by its precision: the step that Lightning runs, a model that `prepare` or `setup` handed back.
 
 ## Why is this bad
 bfloat16 has the exponent range of float32: no gradient that float32 holds flushes to zero in it, so there is nothing
@@ -80,7 +81,9 @@ from verifygate.static.facts.dtype_predicates import (
     requires_bfloat16,
     requires_float16,
 )
+from verifygate.static.facts.framework_precisions import Precision
 from verifygate.static.facts.scaler_regions import Use
+from verifygate.static.idioms.delegated_autocast import framework_of_a_loss
 from verifygate.static.idioms.sharding_policies import shard_calls
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
@@ -99,6 +102,7 @@ RULE = Rule(
 )
 
 
+_BFLOAT16 = frozenset({Precision.BFLOAT16, Precision.TRUE_BFLOAT16})
 _IS_CUDA = r"[\w.\[\]'\"]+\.type == 'cuda'|torch\.cuda\.is_available\(\)"
 
 
@@ -111,6 +115,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield from _judge(use, analysis)
             if not any(use.regions for use in uses):
                 yield from _for_a_policy(scaler, analysis)
+                yield from _for_a_framework(scaler, analysis)
 
 
 def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
@@ -134,6 +139,27 @@ def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Matc
             "the scaler scales losses that a sharded model computes in bfloat16 by its policy, which needs none",
             certain=not asked and shard.function is scaler.function,
             steps=((scaler.place, "the scaler"), (shard.policies[0].place, "the policy")),
+        )
+        return
+
+
+def _for_a_framework(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
+    """A scaler of no region, whose losses a framework computes in bfloat16."""
+    if scaler.enabled is not None or analysis.enclosing.conditions(scaler.call, scaler.function):
+        return
+    own = ScalerOrigin(built_by(scaler.call, scaler.function))
+    for call in analysis.scaler_calls:
+        if call.method != "scale" or not call.is_built or call.scaler.origin != own or not call.call.args:
+            continue
+        handle = framework_of_a_loss(call.call, call.call.args[0], call.function, analysis)
+        if handle is None or not handle.precisions or not handle.precisions <= _BFLOAT16:
+            continue
+        shown = ((handle.place, "the precision"),) if handle.place is not None else ()
+        yield Match(
+            scaler.place,
+            f"the scaler scales losses that {handle.framework.name} computes in bfloat16, which needs none",
+            certain=handle.is_surely(*_BFLOAT16),
+            steps=((scaler.place, "the scaler"), (call.place, "scales"), *shown),
         )
         return
 
