@@ -15,7 +15,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.framework_precisions import Handle
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Frame
+from verifygate.static.values.domain import Frame, Object
 
 _STEP = "training_step"
 _WITH_MODEL = frozenset({"compute_loss", "training_step"})
@@ -27,10 +27,39 @@ def region_of_a_step(node: ast.AST, function: Function, analysis: Analysis, dept
     if analysis.region_coverage.written_around(node, function) is not None:
         return None
     if function.owner is not None and function.name == _STEP and analysis.frameworks.host(function.owner) is LIGHTNING:
-        return analysis.frameworks.running(function.owner)
+        return analysis.frameworks.running(function)
     for site in analysis.call_graph.sites(function) if depth else ():
         if (handle := region_of_a_step(site.call, site.caller, analysis, depth - 1)) is not None:
             return handle
+    return None
+
+
+def region_around(node: ast.AST, function: Function, analysis: Analysis, depth: int = _DEPTH) -> Handle | None:
+    """The framework in whose region a node runs: in a step, or below the forward of a model that it has wrapped."""
+    if (handle := region_of_a_step(node, function, analysis)) is not None:
+        return handle
+    if function.name == "forward" and (handle := _trained_by_a_trainer(function, analysis)) is not None:
+        return handle
+    for site in analysis.call_graph.sites(function) if depth else ():
+        if analysis.region_coverage.written_around(site.call, site.caller) is None or function.name == "forward":
+            frame = analysis.evaluator.root_frame(site.caller)
+            handle = analysis.frameworks.wrapped(site.call.func, frame)
+            handle = handle or region_around(site.call, site.caller, analysis, depth - 1)
+            if handle is not None:
+                return handle
+    return None
+
+
+def _trained_by_a_trainer(forward: Function, analysis: Analysis) -> Handle | None:
+    """The settings with which transformers' Trainer trains the module that has a forward."""
+    for run in analysis.framework_runs.all:
+        if run.framework is TRANSFORMERS and {"model", "args"} <= run.given.keys() and forward.owner is not None:
+            values = analysis.frameworks.values_at(run.given["model"], run.frame)
+            if any(
+                isinstance(each, Object) and analysis.framework_runs.method(each.made, "forward") is forward
+                for each in values
+            ):
+                return analysis.frameworks.handle(run.given["args"], run.frame)
     return None
 
 
@@ -52,7 +81,7 @@ def framework_of_a_loss(call: ast.Call, loss: ast.expr, function: Function, anal
         return handle
     owner = function.owner
     if owner is not None and function.name in _WITH_MODEL and analysis.frameworks.host(owner) is TRANSFORMERS:
-        return analysis.frameworks.running(owner)
+        return analysis.frameworks.running(function)
     return model_of_a_framework(loss, function, analysis)
 
 
@@ -62,7 +91,7 @@ def _runs_in(call: ast.Call, frame: Frame, analysis: Analysis) -> Handle | None:
     if isinstance(call.func, ast.Name) and function.owner is not None and function.name in _WITH_MODEL:
         is_given = len(function.parameters) > 1 and call.func.id == function.parameters[1].arg
         if is_given and analysis.frameworks.host(function.owner) is TRANSFORMERS:
-            return analysis.frameworks.running(function.owner)
+            return analysis.frameworks.running(function)
     return analysis.frameworks.wrapped(call.func, frame)
 
 

@@ -131,7 +131,7 @@ class GradientCalls:
             return None
         if self.frameworks.host(function.owner) is not LIGHTNING or not self.frameworks.steps_itself(function.owner):
             return None
-        return self.frameworks.running(function.owner)
+        return self.frameworks.running(function)
 
 
 def asks_for_optimizers(subject: ast.expr, function: Function, *, raw: bool = False) -> bool:

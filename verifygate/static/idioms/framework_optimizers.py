@@ -44,7 +44,7 @@ def framework_optimizers(analysis: Analysis) -> Iterator[FrameworkOptimizer]:
     """Those of the picked modules."""
     for function in analysis.functions:
         if function.name == "configure_optimizers" and function.owner is not None:
-            handle = analysis.frameworks.running(function.owner)
+            handle = analysis.frameworks.running(function)
             if handle is not None and handle.framework is LIGHTNING:
                 frame = analysis.evaluator.root_frame(function)
                 for call in function.calls:

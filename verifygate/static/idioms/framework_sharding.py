@@ -40,7 +40,7 @@ def sharded_by(model: ast.expr, function: Function, analysis: Analysis) -> Handl
     frame = analysis.evaluator.root_frame(function)
     handle = analysis.frameworks.wrapped(model, frame)
     if handle is None and function.owner is not None and _is_of_the_object(model, function):
-        handle = analysis.frameworks.running(function.owner)
+        handle = analysis.frameworks.running(function)
         handle = handle if handle is not None and handle.framework is LIGHTNING else None
     if handle is None or not handle.instances or not all(shards(each, analysis) for each in handle.instances):
         return None
