@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from functools import lru_cache
 
 from verifygate.base.records import record
 from verifygate.framework_names import LIGHTNING
@@ -68,8 +69,12 @@ class GradientCalls:
         self.analysis = analysis
         self.frameworks = analysis.frameworks
 
-    def loops(self) -> Iterator[tuple[Function, list[GradientCall]]]:
+    def loops(self) -> Sequence[tuple[Function, list[GradientCall]]]:
         """The functions that step, or go backward, through a framework or in a class that one runs."""
+        return _loops_of(self.analysis)
+
+    def search(self) -> Iterator[tuple[Function, list[GradientCall]]]:
+        """The same, looked for in every function."""
         for function in self.analysis.functions:
             if b"backward(" in function.module.file.data or b".step(" in function.module.file.data:
                 found = sorted(self._of(function), key=lambda each: each.line)
@@ -132,6 +137,11 @@ class GradientCalls:
         if self.frameworks.host(function.owner) is not LIGHTNING or not self.frameworks.steps_itself(function.owner):
             return None
         return self.frameworks.running(function)
+
+
+@lru_cache(maxsize=1)  # each rule about such loops asks for all of them
+def _loops_of(analysis: Analysis) -> tuple[tuple[Function, list[GradientCall]], ...]:
+    return tuple(GradientCalls(analysis).search())
 
 
 def asks_for_optimizers(subject: ast.expr, function: Function, *, raw: bool = False) -> bool:

@@ -92,7 +92,7 @@ RULE = Rule(
     severity=Severity.LOW,
     summary="an average of weights is updated also where the framework has taken no step",
     remedy="update it only where a step was taken: `if accelerator.sync_gradients:`, or a new `trainer.global_step`",
-    words=(".accumulate(", "accumulate_grad_batches"),
+    words=("Accelerator", "accumulate_grad_batches"),
     proof="told-of-the-same",
 )
 
