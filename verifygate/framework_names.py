@@ -128,6 +128,8 @@ UNPACKED = {"deepspeed.initialize": (ENGINE, ENGINE_OPTIMIZER, ENGINE_LOADER, EN
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 """What a framework hands back so that a loop over it gets the same items."""
 SCALER_OPTIONS = frozenset({"accelerate.GradScalerKwargs", "accelerate.utils.GradScalerKwargs"})
+DATA_MODULES = _in(f"{_LIGHTNING_MODULES} lightning.pytorch.core pytorch_lightning.core", "LightningDataModule")
+"""Classes whose subclasses give Lightning its loaders."""
 PRECISION_PLUGINS = (
     _in("lightning.pytorch.plugins lightning.pytorch.plugins.precision", "MixedPrecision", "MixedPrecisionPlugin")
     | _in("pytorch_lightning.plugins pytorch_lightning.plugins.precision", "MixedPrecision", "MixedPrecisionPlugin")

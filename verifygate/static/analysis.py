@@ -31,6 +31,7 @@ from verifygate.static.facts.delegation import Delegation
 from verifygate.static.facts.devices import Devices
 from verifygate.static.facts.dict_keys import DictKeys
 from verifygate.static.facts.dtype_values import DtypeValues
+from verifygate.static.facts.framework_runs import FrameworkRuns
 from verifygate.static.facts.frameworks import Frameworks
 from verifygate.static.facts.hot_loops import HotLoops
 from verifygate.static.facts.module_dtypes import ModuleDtypes
@@ -156,7 +157,8 @@ class Analysis:
     @shared
     def module_dtypes(self) -> ModuleDtypes:
         """Which dtypes the parameters of a module may be of."""
-        return ModuleDtypes(self.roles, self.dtype_values, self.call_graph, self.enclosing)
+        given = self.framework_runs.receivers
+        return ModuleDtypes(self.roles, self.dtype_values, self.call_graph, self.enclosing, given)
 
     @shared
     def setting_cases(self) -> SettingCases:
@@ -210,6 +212,11 @@ class Analysis:
     def frameworks(self) -> Frameworks:
         """Which framework made an object, and which precision it was given."""
         return Frameworks(self.evaluator, self.import_graph, self.modules, self.configuration)
+
+    @shared
+    def framework_runs(self) -> FrameworkRuns:
+        """What frameworks run, and the hooks that they enter."""
+        return FrameworkRuns(self.frameworks)
 
     @shared
     def devices(self) -> Devices:

@@ -19,6 +19,7 @@ class Precision(StrEnum):
     FLOAT16 = "fp16 autocast with a GradScaler"
     TRUE_FLOAT16 = "fp16 weights without a scaler"
     BFLOAT16 = "bf16"
+    TRUE_BFLOAT16 = "bf16 weights"
     FLOAT32 = "fp32"
     OTHER = "other"
 
@@ -26,7 +27,8 @@ class Precision(StrEnum):
 PRECISIONS: dict[object, Precision] = {
     **dict.fromkeys(("fp16", "16-mixed", "16", 16), Precision.FLOAT16),
     "16-true": Precision.TRUE_FLOAT16,
-    **dict.fromkeys(("bf16", "bf16-mixed", "bf16-true"), Precision.BFLOAT16),
+    **dict.fromkeys(("bf16", "bf16-mixed"), Precision.BFLOAT16),
+    "bf16-true": Precision.TRUE_BFLOAT16,
     **dict.fromkeys(("no", "32", 32, "32-true", "64", 64, "64-true"), Precision.FLOAT32),
 }
 Precisions = frozenset[Precision] | None

@@ -39,7 +39,7 @@ from verifygate.static.facts.framework_precisions import (
 )
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
-from verifygate.static.symbols.program import Class, Module
+from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.values.domain import (
@@ -329,21 +329,32 @@ class Frameworks:
         bases = self.evaluator.outside_bases(made)
         return next((each for each in FRAMEWORKS if (each.callbacks | each.hosts) & bases), None)
 
-    def running(self, made: Class) -> Handle | None:
-        """The framework that runs the methods of a class, with what gives it the precision."""
-        framework = self.host(made)
-        if framework is None:
+    def running(self, method: Function) -> Handle | None:
+        """The framework that runs a method of a class, with what gives it the precision."""
+        made = method.owner
+        framework = self.host(made) if made is not None else None
+        if made is None or framework is None:
             return None
-        direct = [each for classes, each in self._runs if classes is not None and made in classes]
+        direct = [each for classes, each in self._runs if any(self._runs_it(method, one) for one in classes or ())]
         if direct and not any(classes is None for classes, _ in self._runs):
             return Handle(framework, tuple(dict.fromkeys(each for part in direct for each in part)), followed=True)
         return self.in_program(framework, made.module.path)
+
+    def _runs_it(self, method: Function, made: Class) -> bool:
+        """Whether an object of a class has the method, and none in its place that does not call it."""
+        for each in self.evaluator.linearised(made):
+            own = each.methods.get(method.name)
+            if own is method or each is method.owner:
+                return True
+            if own is not None and not any(ast.unparse(call.func).startswith("super(") for call in own.calls):
+                return False
+        return False
 
     @cached_property
     def _runs(self) -> list[tuple[frozenset[Class] | None, tuple[Instance, ...]]]:
         """What is run with which settings: `trainer.fit(model)`, `MyTrainer(args=arguments)`.
 
-        The classes of what is run, with their own bases; None where it is not known what is run.
+        The classes of what is run; None where it is not known what is run.
         """
         found: list[tuple[frozenset[Class] | None, tuple[Instance, ...]]] = []
         for module in self.modules:
@@ -373,7 +384,7 @@ class Frameworks:
     def _classes(self, values: Values) -> frozenset[Class] | None:
         if not values or not all(isinstance(each, Object) for each in values):
             return None
-        return frozenset(base for each in values for base in self.evaluator.linearised(each.made))  # type: ignore[union-attr]
+        return frozenset(each.made for each in values)  # type: ignore[union-attr]
 
     def steps_itself(self, made: Class) -> bool:
         """Whether a LightningModule optimizes by hand: it sets `automatic_optimization` to False."""

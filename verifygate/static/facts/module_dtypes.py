@@ -8,27 +8,32 @@ torch's default dtype, which is not said here: the answer has only what casts an
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from verifygate.base.records import record, replace
 from verifygate.static.amp.roles import Roles
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_values import DtypeValues
+from verifygate.static.facts.kept_modules import is_a_module, kept_parts, may_have_weights
 from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.location import Location
-from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.program import Class, Function
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.values.call_graph import CallGraph
 from verifygate.static.values.domain import (
     Bound,
+    ClassValue,
     ExternalName,
     Frame,
     FunctionValue,
 )
+from verifygate.static.values.framework_results import WRAPPERS
 
 _CASTS = {"half": Dtype.FLOAT16, "bfloat16": Dtype.BFLOAT16, "float": Dtype.FLOAT32, "double": Dtype.FLOAT64}
 _KEEP = frozenset({"cuda", "cpu", "train", "eval", "requires_grad_", "to_empty", "apply"})
 """Methods of a module that return it, in the dtype that it has."""
+_WRAP = frozenset(name.rpartition(".")[2] for name in WRAPPERS)
+"""Methods of frameworks that hand back what they are given, made their own: `prepare`, `setup`."""
 _PARTS = frozenset({"children", "named_children", "modules", "named_modules", "values", "items"})
 """Methods that give the modules in a module, or in a container of modules."""
 _MAX_STEPS = 10
@@ -53,7 +58,16 @@ Found = tuple[ModuleDtype, ...]
 class ModuleDtypes:
     """Answers for the modules (of torch) that expressions of one set of source modules stand for."""
 
-    def __init__(self, roles: Roles, dtype_values: DtypeValues, callers: CallGraph, enclosing: EnclosingNodes) -> None:
+    def __init__(
+        self,
+        roles: Roles,
+        dtype_values: DtypeValues,
+        callers: CallGraph,
+        enclosing: EnclosingNodes,
+        run_by_frameworks: Callable[[Function], list[Bound]],
+    ) -> None:
+        """`run_by_frameworks` gives the modules on which a framework runs a method."""
+        self.run_by_frameworks = run_by_frameworks
         self.evaluator = roles.evaluator
         self.dtype_values = dtype_values
         self.callers = callers
@@ -100,7 +114,8 @@ class ModuleDtypes:
             return self._given(call, frame) or self._wrapped(call, frame, steps)
         if any(isinstance(each, FunctionValue) for each in values):
             return self._returned(call, frame, steps)
-        return self._given(call, frame)
+        made = next((each.made for each in values if isinstance(each, ClassValue)), None)
+        return self._given(call, frame) or (self._of_parts(made, Bound(call, frame), steps) if made is not None else ())
 
     def cast(self, call: ast.Call, frame: Frame) -> Found:
         """What `model.half()`, `model.to(dtype)` and `model.to(device, dtype=dtype)` make of a module."""
@@ -137,6 +152,8 @@ class ModuleDtypes:
     def _wrapped(self, call: ast.Call, frame: Frame, steps: int) -> Found:
         """What a wrapper of torch, a container of layers, or `list(...)` has for parts."""
         names = {each.name for each in self.evaluator.values(call.func, frame) if isinstance(each, ExternalName)}
+        if names <= WRAPPERS.keys():
+            return self.of(call.args[0], frame, steps + 1) if len(call.args) == 1 else ()
         if not all(name.startswith(("torch.", "builtins.", "copy.")) for name in names):
             return ()
         return tuple(each for part in call.args for each in self.of(_unstarred(part), frame, steps + 1))
@@ -149,6 +166,33 @@ class ModuleDtypes:
             for each in returns:
                 found += self.of(each, entered, steps + 1)  # type: ignore[arg-type]
         return tuple(found)
+
+    def _of_parts(self, made: Class, call: Bound | None, steps: int) -> Found:
+        """Of an object of the project: those of the modules that its constructor keeps."""
+        if not is_a_module(made, self.evaluator):
+            return ()
+        found: list[Found] = []
+        others = False
+        for name, part in kept_parts(made, call, self.evaluator):
+            if of_part := self.of(part.expr, part.frame, steps + 1):
+                found.append(of_part)
+            else:
+                others = others or may_have_weights(name, part, self.evaluator)
+        dtypes = {each.dtype for of_part in found for each in of_part}
+        only = len(dtypes) == 1 and not others
+        return tuple(replace(each, sure=each.sure and only) for of_part in found for each in of_part)
+
+    def _of_itself(self, frame: Frame, steps: int) -> Found:
+        """Of the object that a method runs on: as it is given to a framework, or as its constructor makes it."""
+        function = frame.function
+        if frame.receiver is not None:
+            return self.of(frame.receiver.expr, frame.receiver.frame, steps + 1)
+        given = [self.of(each.expr, each.frame, steps + 1) for each in self.run_by_frameworks(function)]
+        if given:
+            every = all(any(each.sure for each in found) for found in given)
+            return tuple(replace(each, sure=each.sure and every) for found in given for each in found)
+        made = frame.receiver_class or function.owner
+        return self._of_parts(made, None, steps) if made is not None else ()
 
     # -- names -------------------------------------------------------------------------------------------------
 
@@ -179,6 +223,8 @@ class ModuleDtypes:
     def _of_binding(self, binding: Binding, home: Frame, steps: int) -> Found:
         if binding.kind == "parameter":
             name = binding.node.arg  # type: ignore[attr-defined]
+            if self._is_the_object(name, home.function):
+                return self._of_itself(home, steps)
             return tuple(
                 each for bound in self._passed(name, home) for each in self.of(bound.expr, bound.frame, steps + 1)
             )
@@ -195,6 +241,10 @@ class ModuleDtypes:
             return self._of_part(binding.expr, binding.position, home, steps)
         return self.of(binding.expr, home, steps + 1)
 
+    def _is_the_object(self, name: str, function: Function) -> bool:
+        first = function.parameters[0].arg if function.parameters else ""
+        return function.owner is not None and name == first and not function.is_static and not function.is_class_method
+
     def _of_part(self, call: ast.Call, position: int, home: Frame, steps: int) -> Found:
         """Of what is unpacked: a part of a tuple that a function returns, or what `prepare(model, ...)` gives back."""
         found: list[ModuleDtype] = []
@@ -204,8 +254,8 @@ class ModuleDtypes:
             for each in callee.function.returns if entered is not None else ():
                 if isinstance(each, ast.Tuple) and position < len(each.elts):
                     found += self.of(each.elts[position], entered, steps + 1)  # type: ignore[arg-type]
-        is_prepare = isinstance(call.func, ast.Attribute) and call.func.attr == "prepare"
-        if not callees and is_prepare and position < len(call.args):
+        is_wrapped = isinstance(call.func, ast.Attribute) and call.func.attr in _WRAP
+        if not callees and is_wrapped and position < len(call.args):
             return self.of(call.args[position], home, steps + 1)
         if isinstance(call.func, ast.Attribute) and call.func.attr in _PARTS:
             return self.of(call.func.value, home, steps + 1)

@@ -52,9 +52,8 @@ def _whose_state(place: Location, analysis: Analysis) -> Handle | None:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "state_dict":
         return None
     frame = analysis.evaluator.root_frame(place.function)
-    owner = place.function.owner
-    if owner is not None and asks_for_optimizers(call.func.value, place.function):
-        return analysis.frameworks.running(owner)
+    if place.function.owner is not None and asks_for_optimizers(call.func.value, place.function):
+        return analysis.frameworks.running(place.function)
     if not analysis.frameworks.is_of_an_optimizer(call.func.value, frame):
         return None
     return analysis.frameworks.wrapped(call.func.value, frame)

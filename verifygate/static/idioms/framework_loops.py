@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from weakref import WeakKeyDictionary
 
@@ -62,7 +62,7 @@ class GradientCall:
         return self.call.lineno, self.call.col_offset
 
 
-_LOOPS: WeakKeyDictionary[Analysis, list[tuple[Function, list[GradientCall]]]] = WeakKeyDictionary()
+_LOOPS: WeakKeyDictionary[Analysis, Sequence[tuple[Function, list[GradientCall]]]] = WeakKeyDictionary()
 """Several rules ask for the loops of one analysis."""
 
 
@@ -73,10 +73,10 @@ class GradientCalls:
         self.analysis = analysis
         self.frameworks = analysis.frameworks
 
-    def loops(self) -> list[tuple[Function, list[GradientCall]]]:
+    def loops(self) -> Sequence[tuple[Function, list[GradientCall]]]:
         """The functions that step, or go backward, through a framework or in a class that one runs."""
         if self.analysis not in _LOOPS:
-            _LOOPS[self.analysis] = list(self._loops())
+            _LOOPS[self.analysis] = tuple(self._loops())
         return _LOOPS[self.analysis]
 
     def _loops(self) -> Iterator[tuple[Function, list[GradientCall]]]:
@@ -153,7 +153,7 @@ class GradientCalls:
             return None
         if self.frameworks.host(function.owner) is not LIGHTNING or not self.frameworks.steps_itself(function.owner):
             return None
-        return self.frameworks.running(function.owner)
+        return self.frameworks.running(function)
 
 
 def asks_for_optimizers(subject: ast.expr, function: Function, *, raw: bool = False) -> bool:

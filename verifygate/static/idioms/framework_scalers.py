@@ -127,7 +127,7 @@ def _backwards(function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST
         if call.func.attr == "manual_backward":
             yield call, _lightnings(function, analysis)
         elif framework is TRANSFORMERS and ast.unparse(call.func) == "super().training_step":
-            if (running := analysis.frameworks.running(function.owner)) is not None:  # type: ignore[arg-type]
+            if (running := analysis.frameworks.running(function)) is not None:
                 yield call, running
         elif call.func.attr == "backward" and call.args:
             handle = _of(call.func.value, analysis.evaluator.root_frame(function), analysis)
@@ -137,7 +137,7 @@ def _backwards(function: Function, analysis: Analysis) -> Iterator[tuple[ast.AST
 
 def _lightnings(function: Function, analysis: Analysis) -> Handle:
     """The Trainer that runs a LightningModule's method, or a callback's: one of its program."""
-    running = analysis.frameworks.running(function.owner) if function.owner is not None else None
+    running = analysis.frameworks.running(function)
     return running or analysis.frameworks.in_program(LIGHTNING, function.module.path)
 
 
@@ -148,7 +148,7 @@ def _of(receiver: ast.expr, frame: Frame, analysis: Analysis) -> Handle | None:
     owner = frame.function.owner
     runs_it = owner is not None and analysis.frameworks.host(owner) is TRANSFORMERS
     if owner is not None and runs_it and ast.unparse(receiver) == "self.accelerator":
-        return analysis.frameworks.running(owner)
+        return analysis.frameworks.running(frame.function)
     named = _BY_NAME.get(last_name(receiver))
     if named is None or not all(isinstance(each, Unknown) for each in analysis.evaluator.values(receiver, frame)):
         return None

@@ -31,7 +31,7 @@ def schedules_past_frameworks(analysis: Analysis) -> Iterator[Match]:
         if function.name != _BATCH_HOOK or function.owner is None or _asks_for_skips(function):
             continue
         if analysis.frameworks.host(function.owner) is LIGHTNING:
-            handle = analysis.frameworks.running(function.owner)
+            handle = analysis.frameworks.running(function)
             for place in _raw_steps(function, analysis) if handle is not None and handle.scales else ():
                 yield _match(place, handle, (), _RETURN)  # type: ignore[arg-type]
 

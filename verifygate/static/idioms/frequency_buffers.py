@@ -65,10 +65,7 @@ def _of_frequencies(call: ast.Call, constructor: Function, methods: list[Functio
             pass
         case _:
             return ""
-    nodes = list(with_definitions(given, constructor))
-    called = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
-    powers = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in nodes)
-    if "arange" not in called or called & _BOUNDED or not (powers or called & _POWERS):
+    if not are_frequencies(given, constructor):
         return ""
     others = [method for method in methods if method.name != "__init__"]
     uses = [node for method in others for node in method.of_kind(ast.Attribute) if _is_own(node, name)]
@@ -76,6 +73,26 @@ def _of_frequencies(call: ast.Call, constructor: Function, methods: list[Functio
         return ""
     later = [method for method in others if not _is_for_a_longer_table(method, methods, analysis)]
     return name if any(_multiplies(method, name) for method in later) else ""
+
+
+def are_frequencies(expr: ast.expr, function: Function) -> bool:
+    """Whether an expression is worked out from `arange` by powers or quotients, as far back as the function shows."""
+    nodes = list(with_definitions(expr, function))
+    called = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
+    powers = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in nodes)
+    return "arange" in called and not called & _BOUNDED and (powers or bool(called & _POWERS))
+
+
+def registered_frequencies(made: Class, analysis: Analysis) -> set[str]:
+    """The names of the buffers that a class registers with frequencies."""
+    return {
+        str(call.args[0].value)
+        for each in analysis.evaluator.linearised(made)
+        if (constructor := each.methods.get("__init__")) is not None
+        for call in constructor.calls
+        if last_name(call.func) == "register_buffer" and len(call.args) > 1 and isinstance(call.args[0], ast.Constant)
+        if are_frequencies(call.args[1], constructor)
+    }
 
 
 def _is_for_a_longer_table(method: Function, methods: list[Function], analysis: Analysis) -> bool:

@@ -10,7 +10,9 @@ from verifygate.framework_names import TRANSFORMERS
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.framework_precisions import Handle, Precision
 from verifygate.static.facts.module_dtypes import ModuleDtype
+from verifygate.static.idioms.framework_optimizers import FrameworkOptimizer, framework_optimizers
 from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_copies, takes_some
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -36,6 +38,8 @@ class HalfOptimizer:
     way: ModuleDtype
     model: ast.expr
     """Whose parameters it has."""
+    built: FrameworkOptimizer | None = None
+    """The same where a framework steps it."""
 
     @property
     def place(self) -> Location:
@@ -50,6 +54,7 @@ def half_optimizers(
     analysis: Analysis, dtype: Dtype = Dtype.FLOAT16, packages: tuple[str, ...] = (_OPTIMIZERS,)
 ) -> Iterator[HalfOptimizer]:
     """The optimizers of torch over parameters of a half dtype, where a function of the picked modules builds them."""
+    of_frameworks = {each.call: each for each in framework_optimizers(analysis)}
     for call, function in analysis.calls:
         if not last_name(call.func)[:1].isupper() and "optim" not in ast.unparse(call.func):
             continue
@@ -58,9 +63,26 @@ def half_optimizers(
         names = [each.name for each in values if isinstance(each, ExternalName)]
         if len(names) != len(values) or not names or not names[0].startswith(packages) or "lr_sch" in names[0]:
             continue
-        for model, way in half_models(call, frame, analysis, dtype):
-            yield HalfOptimizer(names[0].rpartition(".")[2], call, function, way, model)
-            break
+        built = of_frameworks.get(call)
+        found = next(half_models(call, frame, analysis, dtype), None) or _half_by_precision(call, frame, built, dtype)
+        if found is not None:
+            yield HalfOptimizer(names[0].rpartition(".")[2], call, function, found[1], found[0], built)
+
+
+def _half_by_precision(
+    call: ast.Call, frame: Frame, built: FrameworkOptimizer | None, dtype: Dtype
+) -> tuple[ast.expr, ModuleDtype] | None:
+    """The parameters that a framework casts by its precision; those that it makes float16 are AMP608's to judge."""
+    if built is None or dtype is not Dtype.BFLOAT16 or not built.handle.may_be(Precision.TRUE_BFLOAT16):
+        return None
+    given, place = _parameters_given(call), built.handle.place
+    if place is None or not given or takes_some(given[0], frame) or takes_copies(given[0], frame):
+        return None
+    return given[0], ModuleDtype(dtype, place, built.handle.is_surely(Precision.TRUE_BFLOAT16))
+
+
+def _parameters_given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
 
 
 def half_way(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
@@ -76,7 +98,7 @@ def half_models(
     None where only some of a module's parameters are taken: those that are trained may be float32. Nor where it is
     given copies in float32.
     """
-    given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
+    given = _parameters_given(call)
     if not given or takes_some(given[0], frame) or takes_copies(given[0], frame):
         return
     if _is_lifted(frame.function, analysis):
@@ -167,31 +189,34 @@ def refused_by_a_framework(analysis: Analysis) -> Iterator[Refused]:
                 for built, home in optimizer_calls(value):
                     if (way := half_way(built, home, analysis)) is not None:
                         yield way, Location(home.function, built), handle.place
-        elif (way := _half_in_a_trainer(call, frame, analysis)) is not None:
-            yield way, Location(function, call), Location(function, call)
+        elif (found := half_in_a_trainer(call, frame, analysis)) is not None and found[1].scales:
+            yield found[0], Location(function, call), Location(function, call)
 
 
-def _half_in_a_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
-    """The way in which the model of transformers' Trainer is half, where its settings ask for fp16."""
+def half_in_a_trainer(
+    call: ast.Call, frame: Frame, analysis: Analysis, dtype: Dtype = Dtype.FLOAT16
+) -> tuple[ModuleDtype, Handle] | None:
+    """The way in which the model of transformers' Trainer is of a half dtype, and the settings that it trains with."""
     given = {word.arg: word.value for word in call.keywords}
     settings, model = given.get("args"), given.get("model", call.args[0] if call.args else None)
     if settings is None or model is None or "peft_config" in given or not _is_a_trainer(call, frame, analysis):
         return None
     handle = analysis.frameworks.handle(settings, frame)
-    if handle is None or not handle.scales or _freezes(frame.function, analysis):
+    if handle is None or _freezes(frame.function, analysis):
         return None
+    way = way_at(call, dtype, model, frame, analysis)
     for value in analysis.frameworks.values_at(model, frame):
         if isinstance(value, ExternalResult) and value.name == _ADAPTED and value.calls:
-            return _half_adapters(*value.calls[0], analysis)
-    return way_at(call, Dtype.FLOAT16, model, frame, analysis)
+            way = _half_adapters(*value.calls[0], dtype, analysis)
+    return None if way is None else (way, handle)
 
 
-def _half_adapters(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
+def _half_adapters(call: ast.Call, frame: Frame, dtype: Dtype, analysis: Analysis) -> ModuleDtype | None:
     """The way in which PEFT's adapters are half: those of a half model, unless PEFT makes them float32, as it does."""
     kept = [word.value for word in call.keywords if word.arg == "autocast_adapter_dtype"]
     if not kept or not call.args or analysis.evaluator.truth(kept[0], frame) is not False:
         return None
-    return way_at(call, Dtype.FLOAT16, call.args[0], frame, analysis)
+    return way_at(call, dtype, call.args[0], frame, analysis)
 
 
 def _is_a_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:

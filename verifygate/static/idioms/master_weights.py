@@ -9,15 +9,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from verifygate.framework_names import ACCELERATE, FABRIC
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.half_weights import HalfOptimizer
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Object
 
 _ENGINES = ("deepspeed.", "apex.", "megatron.", "colossalai.", "fairscale.")
 """Packages whose wrappers keep float32 copies of half parameters."""
-_WRAPS = frozenset({"prepare", "prepare_model", "setup", "setup_optimizers", "initialize", "boost"})
+_WRAPS = frozenset({"initialize", "boost", *ACCELERATE.wraps, *FABRIC.wraps})
 """Methods by which a framework takes a model or an optimizer over."""
 _QUANTIZED = frozenset({"quantization_config", "load_in_4bit", "load_in_8bit"})
 """Arguments with which a library loads weights that are not trained."""
@@ -25,17 +28,23 @@ _QUANTIZED = frozenset({"quantization_config", "load_in_4bit", "load_in_8bit"})
 
 def has_master_weights(half: HalfOptimizer, analysis: Analysis) -> bool:
     """Whether an engine that is known to keep float32 copies is handed the optimizer or its model."""
+    if half.built is not None and half.built.has_master_weights:
+        return True
     return any(_is_of_an_engine(call, half.function, analysis) for call in _handed_over(half, analysis))
 
 
 def may_have_master_weights(half: HalfOptimizer, analysis: Analysis) -> bool:
     """Whether a framework is handed the optimizer or its model, and may keep float32 copies by its configuration."""
+    if half.built is not None and half.built.may_have_master_weights:
+        return True
     return any(last_name(call.func) in _WRAPS for call in _handed_over(half, analysis))
 
 
 def _handed_over(half: HalfOptimizer, analysis: Analysis) -> Iterator[ast.Call]:
-    """The calls in the function that are given the optimizer, or the model, by a name that it has there."""
+    """The calls in the function that are given the optimizer, or the model, as it is or by a name that it has there."""
     names = {ast.unparse(half.model), *_names_of(half.call, half.function, analysis)}
+    if isinstance(around := analysis.enclosing.parent(half.call, half.function), ast.Call):
+        yield around
     for call in half.function.calls:
         given = [*call.args, *(word.value for word in call.keywords)]
         if any(ast.unparse(each) in names for each in given if isinstance(each, ast.Name | ast.Attribute)):
@@ -59,7 +68,7 @@ def is_frozen_by(half: HalfOptimizer, analysis: Analysis) -> bool:
     """
     function = half.function
     model = ast.unparse(half.model)
-    if freezes(model, function):
+    if freezes(model, function) or _is_frozen_by_its_class(half, analysis):
         return True
     for call in function.calls:
         for frame in analysis.call_graph.entered(call, function):
@@ -72,7 +81,29 @@ def is_frozen_by(half: HalfOptimizer, analysis: Analysis) -> bool:
                     return True
     cast = half.way.cast
     return _is_quantized(cast.node) or (
-        cast.function is not function and any(freezes(each, cast.function) for each in _returned_names(cast.function))
+        cast.function is not function
+        and any(freezes(each, cast.function) for each in (*_returned_names(cast.function), _cast_name(cast)))
+    )
+
+
+def _cast_name(cast: Location) -> str:
+    """What a cast casts: `model` of `model.to(torch.bfloat16)`."""
+    node = cast.node
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return ast.unparse(node)
+
+
+def _is_frozen_by_its_class(half: HalfOptimizer, analysis: Analysis) -> bool:
+    """Whether a method of a model's class, or of the class that builds the optimizer, freezes a part of the object."""
+    frame = analysis.evaluator.root_frame(half.function)
+    classes = [each.made for each in analysis.evaluator.values(half.model, frame) if isinstance(each, Object)]
+    classes += [half.function.owner] if half.function.owner is not None else []
+    return any(
+        freezes("self", method)
+        for made in classes
+        for each in analysis.evaluator.linearised(made)
+        for method in each.methods.values()
     )
 
 

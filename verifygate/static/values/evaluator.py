@@ -45,7 +45,7 @@ from verifygate.static.values.domain import (
 )
 from verifygate.static.values.evaluation import is_module_without
 from verifygate.static.values.frames import Frames
-from verifygate.static.values.framework_results import FORWARDS, WRAPPERS, made_part
+from verifygate.static.values.framework_results import FORWARDS, WRAPPERS, made_part, runs_a_forward
 from verifygate.static.values.named_attributes import NamedAttributes, as_text, written_out
 from verifygate.static.values.overrides import Overrides, runs_only_by_super
 from verifygate.static.values.parameters import Parameters
@@ -386,15 +386,15 @@ class Evaluator:
                 return made_part(name, call, frame, self)
             case ExternalName():
                 return [ExternalResult(callee.name, ((call, frame),))]
-            case FunctionValue():
-                inside = self.enter(callee, call, frame)
-                if inside is None:
-                    return _NOTHING_KNOWN
+            case FunctionValue() if (inside := self.enter(callee, call, frame)) is not None:
                 return [value for result in handed_back(callee.function) for value in self.values(result, inside)]
             case ClassValue():
                 return [Object(callee.made, Bound(call, frame))]
             case Partial():
                 return [ExternalResult(callee.name, (*callee.calls, (call, frame)))]
+            case Object() | ExternalResult() if runs_a_forward(callee, self):
+                runs = self.callees(call, frame)
+                return [value for each in runs for value in self._called(each, call, frame)] or _NOTHING_KNOWN
         return _NOTHING_KNOWN
 
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from verifygate.framework_names import LOADERS, WRAPPERS
-from verifygate.static.values.domain import UNKNOWN, ExternalResult, Frame, Items, Value
+from verifygate.static.values.domain import UNKNOWN, ExternalResult, Frame, Items, Object, Value
 from verifygate.torch_names import PARALLEL
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
 
-__all__ = ["FORWARDS", "WRAPPERS", "made_part"]
+__all__ = ["FORWARDS", "WRAPPERS", "made_part", "runs_a_forward"]
 
 FORWARDS = PARALLEL.union(WRAPPERS)
 """Outside names of what is given a model first, and runs it when it is called."""
@@ -37,3 +37,13 @@ def made_part(name: str, call: ast.Call, frame: Frame, evaluator: Evaluation) ->
 
 def _for_one(given: ast.expr, call: ast.Call) -> ast.Call:
     return ast.copy_location(ast.Call(func=call.func, args=[given], keywords=call.keywords), call)
+
+
+def runs_a_forward(value: Value, evaluator: Evaluation) -> bool:
+    """Whether calling a value runs the forward of a module of the project: of the module, or of what wraps it."""
+    match value:
+        case ExternalResult(name=name):
+            return name in FORWARDS
+        case Object(made=made):
+            return any("forward" in each.methods for each in evaluator.linearised(made))
+    return False

@@ -2,10 +2,10 @@
 
 ## What it does
 Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom_bwd`, in a project that enters autocast
-regions, where both directions compute matrix products or convolutions (those of Triton kernels too), or both call into
-the same compiled extension, and nothing casts: neither the function itself nor the code that applies it. So too one
-whose backward runs once more what it was passed, as checkpointing does; that it casts the incoming gradients changes
-nothing there.
+regions or has a framework run it in one, where both directions compute matrix products or convolutions (those of Triton
+kernels too), or both call into the same compiled extension, and nothing casts: neither the function itself nor the code
+that applies it. So too one whose backward runs once more what it was passed, as checkpointing does; that it casts the
+incoming gradients changes nothing there.
 
 ## Impact
 The backward stops with a dtype mismatch; where a forward is run once more, it runs silently in float32.
@@ -100,6 +100,9 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.framework_precisions import Precision
+from verifygate.static.idioms.delegated_autocast import region_around
+from verifygate.static.idioms.framework_loops import HOOK_WORDS, LOOP_WORDS
 from verifygate.static.idioms.matrix_products import CAST_METHODS, CASTS, launches_products, multiplies
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
@@ -114,12 +117,13 @@ RULE = Rule(
     severity=Severity.MEDIUM,
     summary="an autograd.Function is used in a project with autocast, without custom_fwd and custom_bwd",
     remedy="decorate forward with `torch.amp.custom_fwd(device_type=...)` and backward with `torch.amp.custom_bwd`",
-    words=("autocast",),
+    words=("autocast", *LOOP_WORDS, *HOOK_WORDS),
     beside=(r"autograd(?:\.function)?(?:\.| import )Function",),
     proof="raised-error",
 )
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+_IN_A_REGION = (Precision.FLOAT16, Precision.BFLOAT16)
 _CASTS_BEFORE = r"\.float\(|float32|\.double\(|enabled=False"
 _OF_TESTS = r"(^|/)(tests?/|test_\w+\.py$|test\.py$|\w+_test\.py$|conftest\.py$)"
 _IN_HALF = rb"\.half\(|float16|autocast"
@@ -127,8 +131,11 @@ _PYTHON = r"^(torch|torchvision|torchaudio|numpy|math|einops|triton|builtins|fun
 
 
 def looks_beside(analysis: Analysis) -> bool:
-    """Whether some region is ever on."""
-    return analysis.written_regions.some_active
+    """Whether some region is ever on: of the project, or of a framework."""
+    return analysis.written_regions.some_active or any(
+        each.precisions is not None and not each.precisions.isdisjoint(_IN_A_REGION)
+        for each in analysis.frameworks.instances
+    )
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -146,6 +153,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if not reason or _casts(made, backward) or _is_tested_in_half(made, analysis):
                 continue
             sites = _sites(made, analysis)
+            if not analysis.written_regions.some_active and not any(_is_run_in_half(each, analysis) for each in sites):
+                continue
             if not any(re.search(_CASTS_BEFORE, ast.unparse(site.node)) for site in sites) and not (
                 sites and all(_stays_outside(site, analysis) for site in sites)
             ):
@@ -175,7 +184,25 @@ def _stays_outside(site: Function, analysis: Analysis) -> bool:
     """Whether the calls of what applies the function are known, and no region covers them or is open around it."""
     if site in analysis.region_coverage.reached or analysis.written_regions.by_function.get(site):
         return False
+    if _is_run_in_half(site, analysis):
+        return False
     return bool(analysis.call_graph.sites(site))
+
+
+def _is_run_in_half(site: Function, analysis: Analysis) -> bool:
+    """Whether a framework runs a function in a region that it leaves before the backward.
+
+    Where a LightningModule goes backward by hand, it does so inside the region.
+    """
+    handle = region_around(site.node, site, analysis)
+    return (
+        handle is not None
+        and bool(handle.may_be(*_IN_A_REGION))
+        and not any(
+            each.owner is not None and analysis.frameworks.steps_itself(each.owner)
+            for each in analysis.call_graph.above(site)
+        )
+    )
 
 
 def _is_tested_in_half(made: Class, analysis: Analysis) -> bool:

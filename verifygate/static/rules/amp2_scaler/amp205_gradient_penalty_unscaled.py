@@ -8,6 +8,9 @@ Reports `torch.autograd.grad(..., create_graph=True)` in a project with a GradSc
 - its outputs are scaled, and what it gives flows into no division by the scale, here, in a call or in a caller;
 - its result is divided by the scale, and neither the function nor a caller scaled the outputs (likely).
 
+The same where a framework computes in float16 and scales: in `training_step` of a LightningModule and what it calls,
+and of the outputs of a model that `prepare` or `setup` returned, or that transformers hands to `compute_loss`.
+
 ## Impact
 The penalty acts on gradients that have become zero below 6e-8, or pulls them towards a length of 1/65536.
 
@@ -78,12 +81,20 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.region_dtypes import AssumedDevice
+from verifygate.static.idioms.delegated_autocast import model_of_a_framework, region_of_a_step
+from verifygate.static.idioms.derivative_scales import (
+    CALLS_FOLLOWED,
+    asks_for_scale_by_name,
+    called_a_scale,
+    is_divided,
+)
+from verifygate.static.idioms.framework_loops import HOOK_WORDS, LOOP_WORDS, judged
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Literal, Unknown
+from verifygate.static.values.domain import Unknown
 
 RULE = Rule(
     code="AMP205",
@@ -91,22 +102,45 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="a gradient penalty differentiates unscaled half-precision outputs",
     remedy="scale the outputs and divide the result by `scaler.get_scale()`, or compute the penalty in float32",
-    words=("GradScaler", "autocast"),
+    words=("GradScaler", "autocast", *LOOP_WORDS, *HOOK_WORDS),
     beside=("create_graph",),
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="gradient-flush",
 )
 
-_DEPTH = 3
 _PENALTY = r"(?i)penal|(^|_|\d)gp(_|\d|$)|(^|_)r[12](_|$)|_reg(_|$)|regulari|lipschitz"
 """Names of functions in which an inner derivative becomes part of a loss."""
-_ASKED = ("get_scale", "inv_scale")
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Inner derivatives in half precision that nothing scales."""
-    if not any(call.method in ("scale", "step", "get_scale") for call in analysis.scaler_calls):
-        return
+    if any(call.method in ("scale", "step", "get_scale") for call in analysis.scaler_calls):
+        yield from _beside_a_scaler(analysis)
+    yield from _in_frameworks(analysis)
+
+
+def _in_frameworks(analysis: Analysis) -> Iterator[Match]:
+    """Those of what a framework computes in float16, whose scaler does not see them."""
+    for call, function in analysis.calls:
+        if not function.module.mentions(b"create_graph") or not _is_penalty(call, function, analysis):
+            continue
+        if analysis.region_coverage.written_around(call, function) is not None:
+            continue
+        outputs = _outputs(call)
+        handle = region_of_a_step(call, function, analysis)
+        if handle is None and outputs is not None:
+            handle = model_of_a_framework(outputs, function, analysis)
+        if handle is None or _is_scaled(call, function, analysis) or is_divided(call, function, analysis, 0):
+            continue
+        place = Location(function, call)
+        message = f"`{statement_text(place)}` differentiates outputs that {handle.framework.name} computes in half"
+        match = judged(place, f"{message} precision, and that nothing scales", handle, ((place, "inner derivative"),))
+        if match is not None:
+            yield match
+
+
+def _beside_a_scaler(analysis: Analysis) -> Iterator[Match]:
+    """Those in float16 regions of the project's own, in a project with a GradScaler."""
     seen: set[ast.AST] = set()
     for call, function in analysis.calls:
         if "grad" not in last_name(call.func) or not _is_penalty(call, function, analysis):
@@ -128,12 +162,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
             yield Match(place, message, certain=False, remedy="differentiate `scaler.scale(outputs)`")
         if _is_scaled(call, function, analysis):
             continue
-        if _is_divided(call, function, analysis, 0):
-            if (by := _called_a_scale(function, analysis)) is not None:
+        if is_divided(call, function, analysis, 0):
+            if (by := called_a_scale(function, analysis)) is not None:
                 reason = f"whether `{ast.unparse(by)}` is the loss scale, by which this derivative is divided, "
                 analysis.gave_up(Location(function, call), f"{reason}cannot be told", RULE.code)
             continue
-        places = _half_places(call, function, analysis, _DEPTH)
+        places = _half_places(call, function, analysis, CALLS_FOLLOWED)
         if not places and (made := _made_in_half(call, function, analysis)):
             place = Location(function, call)
             message = f"`{statement_text(place)}` differentiates half-precision outputs that nothing scales"
@@ -165,120 +199,7 @@ def _stays_scaled(call: ast.Call, function: Function, analysis: Analysis) -> boo
     """Whether the outputs are scaled in the call itself, and the derivative flows into no division by the scale."""
     if not any(each.method == "scale" and each.call in set(walk(call)) for each in analysis.scaler_calls):
         return False
-    return not _is_divided(call, function, analysis, _DEPTH)
-
-
-def _is_divided(source: ast.Call, function: Function, analysis: Analysis, depth: int) -> bool:
-    """Whether a derivative, or what it flows into, may be divided by the scale: here, in a call or in a caller."""
-    derived = _flow(source, function)
-    nodes = [node for node in function.own_nodes if not isinstance(node, ast.Name)]
-    for node in nodes:
-        if any(_meets_scale(one, other, derived, function, analysis) for one, other in _factors(node)):
-            return True
-        given = depth and isinstance(node, ast.Call) and node is not source and _takes(node, derived)
-        called = analysis.call_graph.callees(node, function) if given else ()  # type: ignore[arg-type]
-        if any(_names_scale(node, each, analysis) for each in called for node in each.own_nodes):
-            return True
-    if not depth or not any(_holds(result, derived) for result in function.returns):
-        return False
-    sites = analysis.call_graph.sites(function)
-    return any(_is_divided(site.call, site.caller, analysis, depth - 1) for site in sites)
-
-
-def _names_scale(node: ast.AST, function: Function, analysis: Analysis) -> bool:
-    """Whether a name may be the scale's: not a scaler's, and not that of its method which scales a loss."""
-    if not isinstance(node, ast.Name | ast.Attribute) or "scale" not in last_name(node):
-        return False
-    if last_name(node).endswith("scaler") or (isinstance(node, ast.Attribute) and node.attr == "scale"):
-        return False
-    return not _is_a_number(node, function, analysis)
-
-
-def _flow(source: ast.Call, function: Function) -> tuple[ast.Call, set[str]]:
-    """A call, and the local names that hold its result or what is computed from it."""
-    names: set[str] = set()
-    while True:
-        found = {
-            name
-            for name, bindings in function.scope.names.items()
-            for each in bindings
-            if each.expr is not None and _holds(each.expr, (source, names))
-        }
-        if found <= names:
-            return source, names
-        names |= found
-
-
-def _holds(expr: ast.AST, derived: tuple[ast.Call, set[str]]) -> bool:
-    source, names = derived
-    return any(node is source or (isinstance(node, ast.Name) and node.id in names) for node in walk(expr))
-
-
-def _takes(call: ast.Call, derived: tuple[ast.Call, set[str]]) -> bool:
-    return any(_holds(each, derived) for each in (*call.args, *(word.value for word in call.keywords)))
-
-
-def _factors(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
-    """The dividend and the divisor of a quotient, and the factors of a product, either way round."""
-    match node:
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return [(left, right)]
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return [(left, right), (right, left)]
-        case ast.AugAssign(target=left, op=ast.Div() | ast.Mult(), value=right):
-            return [(left, right)]
-        case ast.Call(func=ast.Attribute(value=left, attr="div" | "div_" | "mul" | "mul_"), args=[right, *_]):
-            return [(left, right)]
-        case ast.Call(func=ast.Attribute(attr=attr), args=[left, right, *_]) if "div" in attr or "mul" in attr:
-            return [(left, right), (right, left)]
-    return []
-
-
-def _meets_scale(
-    value: ast.expr, other: ast.expr, derived: tuple[ast.Call, set[str]], function: Function, analysis: Analysis
-) -> bool:
-    """Whether a derivative is divided by what may be the scale, or by its own size, in which the scale is too."""
-    match value:
-        case ast.Call(func=ast.Attribute(attr="item" | "detach")) | ast.Call(func=ast.Name(id="float")):
-            return False  # what is only shown is no part of the loss
-    return _holds(value, derived) and (_may_be_scale(other, function, _DEPTH, analysis) or _holds(other, derived))
-
-
-def _may_be_scale(expr: ast.AST, function: Function, followed: int, analysis: Analysis) -> bool:
-    """Whether the scale may be in an expression: asked for, or under such a name, if that is no number of its own."""
-    for node in walk(expr):
-        if isinstance(node, ast.Name | ast.Attribute) and "scale" in last_name(node):
-            if not _is_a_number(node, function, analysis):
-                return True
-        elif isinstance(node, ast.Name) and followed:
-            bound = [each.expr for each in function.scope.names.get(node.id, ()) if each.expr is not None]
-            if any(_may_be_scale(each, function, followed - 1, analysis) for each in bound):
-                return True
-    return False
-
-
-def _called_a_scale(function: Function, analysis: Analysis) -> ast.expr | None:
-    """What goes by the name of a scale in a function that asks no scaler for one; None where one is asked."""
-    named = [each for each in function.own_nodes if isinstance(each, ast.Name | ast.Attribute)]
-    if any(map(_asks, named)):
-        return None
-    made_here = {name for name, bound in function.scope.names.items() if all(each.expr is not None for each in bound)}
-    return next(
-        (
-            each
-            for each in named
-            if "scale" in last_name(each)
-            and not (isinstance(each, ast.Name) and each.id in made_here)
-            and not _is_a_number(each, function, analysis)
-        ),
-        None,
-    )
-
-
-def _is_a_number(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
-    """Whether an expression is a number that is written down: the weight of a penalty, say."""
-    values = analysis.evaluator.values(expr, analysis.evaluator.root_frame(function))
-    return all(isinstance(value, Literal) and isinstance(value.value, int | float) for value in values)
+    return not is_divided(call, function, analysis, CALLS_FOLLOWED)
 
 
 def _only_divided(function: Function, analysis: Analysis) -> bool:
@@ -302,7 +223,8 @@ def _only_divided(function: Function, analysis: Analysis) -> bool:
         return False
     sites = analysis.call_graph.sites(function)
     return bool(sites) and not any(
-        _is_scaled(site.call, site.caller, analysis) or any(map(_asks, site.caller.own_nodes)) for site in sites
+        _is_scaled(site.call, site.caller, analysis) or any(map(asks_for_scale_by_name, site.caller.own_nodes))
+        for site in sites
     )
 
 
@@ -346,7 +268,7 @@ def _half_places(node: ast.AST, function: Function, analysis: Analysis, depth: i
         if depth
         else []
     )
-    if depth == _DEPTH and not _gives_a_penalty(function):
+    if depth == CALLS_FOLLOWED and not _gives_a_penalty(function):
         sites = [site for site in sites if re.search(_PENALTY, site.caller.name)]
     return [place for site in sites for place in _half_places(site.call, site.caller, analysis, depth - 1)]
 
@@ -362,12 +284,17 @@ def _made_in_half(call: ast.Call, function: Function, analysis: Analysis) -> Loc
     regions = analysis.written_regions.by_function.get(function, [])
     if any(call in region.nodes for region in regions):
         return None
-    outputs = call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "outputs"), None)
+    outputs = _outputs(call)
     names = {node.id for node in walk(outputs) if isinstance(node, ast.Name)} if outputs is not None else set()
     made = {binding.node for name in names for binding in function.scope.names.get(name, ())}
     half = [region for region in regions if region.is_active and _is_float16(region, analysis)]
     places = [Location(function, node) for region in half for node in region.nodes if node in made]
     return places[0] if places and len(places) == len(made) else None
+
+
+def _outputs(call: ast.Call) -> ast.expr | None:
+    """What a derivative is taken of."""
+    return call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "outputs"), None)
 
 
 def _guessed(call: ast.Call, function: Function, analysis: Analysis) -> WrittenRegion | None:
@@ -414,7 +341,7 @@ def _is_scaled(call: ast.Call, function: Function, analysis: Analysis) -> bool:
 
 def _scales(expr: ast.AST, function: Function, analysis: Analysis) -> bool:
     """Whether an expression asks for the scale, or has something scaled by what may be a scaler."""
-    return any(_asks(node) or _is_scaling(node, function, analysis) for node in walk(expr))
+    return any(asks_for_scale_by_name(node) or _is_scaling(node, function, analysis) for node in walk(expr))
 
 
 def _is_scaling(node: ast.AST, function: Function, analysis: Analysis) -> bool:
@@ -424,7 +351,3 @@ def _is_scaling(node: ast.AST, function: Function, analysis: Analysis) -> bool:
             known = all(not isinstance(value, Unknown) for value in analysis.evaluator.values(scaler, frame))
             return not known or analysis.roles.scaler(scaler, frame) is not None
     return False
-
-
-def _asks(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute) and any(word in last_name(node) for word in _ASKED)

@@ -4,9 +4,9 @@
 Reports a scaler that can be enabled while the regions whose losses it scales compute in bfloat16: always, because the
 dtype is written there, or for one of the configurations between which the dtype is chosen. Also a condition that is
 the wrong way round (on for bfloat16, off for float16), and one that names bfloat16 beside float16. A model that FSDP
-runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions; so does a framework (Accelerate,
-Fabric, Lightning's manual optimization) that is told bfloat16, in the code or by a configuration file, and whose
-backward is handed a scaled loss.
+runs in bfloat16 by the `param_dtype` of its policy counts as one of those regions, and so does what a framework
+computes that is told bfloat16, in the code or by a configuration file: the step that Lightning runs, a model that
+`prepare` or `setup` handed back, a scaled loss that is handed to the framework's backward.
 
 ## Impact
 Each step pays for a pass over all gradients and a wait for the device, and steps may be skipped, with no gain in
@@ -73,7 +73,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.configured_precision.setting import Setting
-from verifygate.framework_names import DEEPSPEED
 from verifygate.model import Applicability, Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.constructor_arguments import built_by
@@ -90,7 +89,7 @@ from verifygate.static.facts.dtype_predicates import (
 )
 from verifygate.static.facts.framework_precisions import Precision
 from verifygate.static.facts.scaler_regions import Use
-from verifygate.static.idioms.framework_loops import Does, GradientCalls, scaling_call
+from verifygate.static.idioms.delegated_autocast import framework_of_a_loss
 from verifygate.static.idioms.sharding_policies import shard_calls
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
@@ -109,6 +108,7 @@ RULE = Rule(
 )
 
 
+_BFLOAT16 = frozenset({Precision.BFLOAT16, Precision.TRUE_BFLOAT16})
 _IS_CUDA = r"[\w.\[\]'\"]+\.type == 'cuda'|torch\.cuda\.is_available\(\)"
 
 
@@ -121,7 +121,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield from _judge(use, analysis)
             if not any(use.regions for use in uses):
                 yield from _for_a_policy(scaler, analysis)
-    yield from _for_frameworks(analysis)
+                yield from _for_a_framework(scaler, analysis)
 
 
 def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
@@ -149,27 +149,27 @@ def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Matc
         return
 
 
-def _for_frameworks(analysis: Analysis) -> Iterable[Match]:
-    """Scaled losses in the backward of a framework that computes in bfloat16; of DeepSpeed's engine AMP603 tells."""
-    for function, found in GradientCalls(analysis).loops():
-        for each in found:
-            handle = each.handle
-            if each.does is not Does.FRAMEWORK_BACKWARD or handle is None or handle.framework is DEEPSPEED:
-                continue
-            scaling = scaling_call(each.subject, function, analysis)
-            if scaling is None or handle.precisions != frozenset({Precision.BFLOAT16}):
-                continue
-            place, name = Location(function, scaling), handle.framework.name
-            told: list[tuple[Location | Setting, str]]
-            told = [(setting, "bfloat16 is configured here") for setting in handle.settings]
-            told += [(handle.place, f"{name} is told bfloat16")] if not told and handle.place is not None else []
-            yield Match(
-                place,
-                f"the scaler scales a loss that {name} computes in bfloat16, which needs none",
-                certain=handle.is_surely(Precision.BFLOAT16) and not analysis.enclosing.conditions(scaling, function),
-                steps=((place, "scaled"), *told),
-                remedy="hand the loss over as it is, and remove the scaler",
-            )
+def _for_a_framework(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
+    """A scaler of no region, whose losses a framework computes in bfloat16."""
+    if scaler.enabled is not None or analysis.enclosing.conditions(scaler.call, scaler.function):
+        return
+    own = ScalerOrigin(built_by(scaler.call, scaler.function))
+    for call in analysis.scaler_calls:
+        if call.method != "scale" or not call.is_built or call.scaler.origin != own or not call.call.args:
+            continue
+        handle = framework_of_a_loss(call.call, call.call.args[0], call.function, analysis)
+        if handle is None or not handle.precisions or not handle.precisions <= _BFLOAT16:
+            continue
+        shown: list[tuple[Location | Setting, str]]
+        shown = [(setting, "bfloat16 is configured here") for setting in handle.settings]
+        shown += [(handle.place, "the precision")] if not shown and handle.place is not None else []
+        yield Match(
+            scaler.place,
+            f"the scaler scales losses that {handle.framework.name} computes in bfloat16, which needs none",
+            certain=handle.is_surely(*_BFLOAT16),
+            steps=((scaler.place, "the scaler"), (call.place, "scales"), *shown),
+        )
+        return
 
 
 def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:

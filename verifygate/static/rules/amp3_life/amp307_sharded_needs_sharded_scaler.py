@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a plain `GradScaler` in a program that wraps its model in `FullyShardedDataParallel`, and
-`torch.nn.utils.clip_grad_norm_` over the parameters of such a model.
+`torch.nn.utils.clip_grad_norm_` over the parameters of such a model; the clip also where Lightning, Fabric or
+Accelerate wrap it by their FSDP strategy or plugin.
 
 ## Impact
 One rank skips a step that the others take, or each clips by a norm of its own: the ranks' weights drift apart.
@@ -77,9 +78,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from verifygate.framework_names import ACCELERATE, FABRIC, LIGHTNING
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.framework_sharding import sharded_by
 from verifygate.static.idioms.fsdp import Sharding
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
@@ -103,11 +106,17 @@ RULE = Rule(
 )
 
 _CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
+_REMEDIES = {
+    ACCELERATE: "clip by `accelerator.clip_grad_norm_(model.parameters(), max_norm)`, which asks all ranks",
+    FABRIC: "clip by `fabric.clip_gradients(module, optimizer, max_norm=...)`, which asks all ranks",
+    LIGHTNING: "call the sharded model's own `self.trainer.model.clip_grad_norm_(max_norm)`, which asks all ranks",
+}
 _DTENSORS = r"(?i)fsdp_?v?2|fsdp_version == 2|fully_shard"
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Scalers beside a wrapped model, and clips over one."""
+    yield from _clips_beside_a_framework(analysis)
     sharding = Sharding(analysis)
     if not sharding.wraps:
         return
@@ -149,14 +158,8 @@ def _depends(place: Location, analysis: Analysis) -> bool:
 
 def _clips(sharding: Sharding, analysis: Analysis) -> Iterator[Match]:
     """Clips of torch over `model.parameters()`, where the model is a wrapped one."""
-    for call, function in analysis.calls:
-        if last_name(call.func) != "clip_grad_norm_":
-            continue
-        frame = analysis.evaluator.root_frame(function)
-        model = _model_of(call, function)
-        if model is None or analysis.roles.known_name(call.func, frame) not in _CLIPS:
-            continue
-        place = Location(function, call)
+    for place, model in _torchs_clips(analysis):
+        function = place.function
         found, only = sharding.wraps_of(model, function)
         together = (wrap for wrap in found if sharding.together(wrap.place, place, unless_told=True))
         wraps = [wrap for wrap in together if not _goes_to_an_heir(wrap.place, function, analysis)]
@@ -164,6 +167,27 @@ def _clips(sharding: Sharding, analysis: Analysis) -> Iterator[Match]:
             message = f"`{statement_text(place)}` clips by the norm of one rank's part of the gradients"
             steps = tuple((wrap.place, "the model is sharded") for wrap in wraps[:1])
             yield Match(place, message, certain=only and all(wrap.sure for wrap in wraps), steps=steps)
+
+
+def _torchs_clips(analysis: Analysis) -> Iterator[tuple[Location, ast.expr]]:
+    """The calls of torch's clip, each with the model whose parameters it is given."""
+    for call, function in analysis.calls:
+        if last_name(call.func) != "clip_grad_norm_":
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        model = _model_of(call, function)
+        if model is not None and analysis.roles.known_name(call.func, frame) in _CLIPS:
+            yield Location(function, call), model
+
+
+def _clips_beside_a_framework(analysis: Analysis) -> Iterator[Match]:
+    """Clips of torch over a model that a framework shards."""
+    for place, model in _torchs_clips(analysis) if analysis.frameworks.instances else ():
+        handle = sharded_by(model, place.function, analysis)
+        if handle is not None and handle.place is not None:
+            message = f"`{statement_text(place)}` clips by the norm of one rank's part of the gradients"
+            steps = ((handle.place, f"{handle.framework.name} shards the model"),)
+            yield Match(place, message, certain=handle.followed, steps=steps, remedy=_REMEDIES[handle.framework])
 
 
 def _goes_to_an_heir(wrap: Location, clipping: Function, analysis: Analysis) -> bool:

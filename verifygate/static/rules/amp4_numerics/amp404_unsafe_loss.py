@@ -135,7 +135,7 @@ def _in_lightnings(call: ast.Call, function: Function, analysis: Analysis) -> Ma
         return None
     if analysis.frameworks.host(function.owner) is not LIGHTNING:
         return None
-    handle, place = analysis.frameworks.running(function.owner), Location(function, call)
+    handle, place = analysis.frameworks.running(function), Location(function, call)
     if handle is None or not handle.scales or handle.place is None:
         return None
     message = f"`{statement_text(place)}` runs inside the autocast region of Lightning, which refuses it on CUDA"

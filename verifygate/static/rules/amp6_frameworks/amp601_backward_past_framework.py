@@ -141,7 +141,7 @@ def _in_training_steps(analysis: Analysis) -> Iterator[Match]:
             continue
         if analysis.frameworks.host(function.owner) is not TRANSFORMERS:
             continue
-        handle = analysis.frameworks.running(function.owner)
+        handle = analysis.frameworks.running(function)
         for call in function.calls:
             if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or call.args:
                 continue

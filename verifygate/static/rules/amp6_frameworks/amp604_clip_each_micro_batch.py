@@ -160,7 +160,7 @@ def _match(clip: GradientCall, beside: Location, does: str, *, sure: bool) -> It
         return
     raises = handle.may_be(Precision.FLOAT16)
     how = "unscales and clips each micro-batch" if raises else "clips the partial sum of each micro-batch"
-    known = handle.is_surely(Precision.FLOAT16, Precision.BFLOAT16)
+    known = handle.is_surely(Precision.FLOAT16, Precision.BFLOAT16, Precision.TRUE_BFLOAT16)
     yield Match(
         place,
         f"`{statement_text(place)}` {how}",

@@ -111,7 +111,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
     for function in analysis.functions:
         if function.name in _LOSS_HOOKS.values() and function.owner is not None:
             framework = analysis.frameworks.host(function.owner)
-            handle = analysis.frameworks.running(function.owner)
+            handle = analysis.frameworks.running(function)
             if framework is None or handle is None or _LOSS_HOOKS.get(framework) != function.name:
                 continue
             if framework is LIGHTNING and analysis.frameworks.steps_itself(function.owner):

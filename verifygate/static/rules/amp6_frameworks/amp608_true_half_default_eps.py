@@ -61,17 +61,16 @@ Optimizers of other libraries, and an `eps` that is a setting.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from verifygate.framework_names import FABRIC, LIGHTNING
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.framework_precisions import Handle, Precision
+from verifygate.static.facts.framework_precisions import Precision
 from verifygate.static.idioms.framework_loops import judged
+from verifygate.static.idioms.framework_optimizers import WORDS, framework_optimizers
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
-from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import ExternalResult, Frame, Literal
+from verifygate.static.values.domain import Frame, Literal
 
 RULE = Rule(
     code="AMP608",
@@ -79,7 +78,7 @@ RULE = Rule(
     severity=Severity.HIGH,
     summary="Adam with its default eps trains weights that a framework keeps in float16",
     remedy='ask for `precision="16-mixed"`, which keeps the weights in float32; or give the optimizer `eps=1e-4`',
-    words=("def configure_optimizers(", "Fabric("),
+    words=WORDS,
     proof="final-weights",
 )
 _EPS_POSITION = 3
@@ -91,41 +90,15 @@ _NAMES = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "Adamax",
 
 def check(analysis: Analysis) -> Iterable[Match]:
     """Optimizers that a LightningModule builds for itself, or that a Fabric is given."""
-    for function in analysis.functions:
-        if function.name == "configure_optimizers" and function.owner is not None:
-            handle = analysis.frameworks.running(function.owner)
-            if handle is not None and handle.framework is LIGHTNING:
-                frame = analysis.evaluator.root_frame(function)
-                for call in function.calls:
-                    values = analysis.evaluator.values(call, frame) if last_name(call.func)[:1].isupper() else ()
-                    yield from _matches(values, handle, analysis)
-        elif function.module.mentions(b"Fabric("):
-            yield from _set_up(function.calls, analysis.evaluator.root_frame(function), analysis)
-
-
-def _set_up(calls: list[ast.Call], frame: Frame, analysis: Analysis) -> Iterator[Match]:
-    """Of what `fabric.setup(...)` is given."""
-    for call in calls:
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in FABRIC.wraps:
+    for built in framework_optimizers(analysis):
+        if built.name not in _NAMES or not built.handle.may_be(Precision.TRUE_FLOAT16):
             continue
-        handle = analysis.frameworks.handle(call.func.value, frame)
-        if handle is not None and handle.framework is FABRIC:
-            for given in call.args:
-                yield from _matches(analysis.frameworks.values_at(given, frame), handle, analysis)
-
-
-def _matches(values: Iterable[object], handle: Handle, analysis: Analysis) -> Iterator[Match]:
-    if not handle.may_be(Precision.TRUE_FLOAT16):
-        return
-    for value in values:
-        if not isinstance(value, ExternalResult) or value.name not in _NAMES or not value.calls:
-            continue
-        call, home = value.calls[-1]
-        eps = _eps(call, home, analysis)
+        eps = _eps(built.call, built.frame, analysis)
         if eps is not None and eps < _SMALLEST:
-            place = Location(home.function, call)
+            place = Location(built.frame.function, built.call)
             message = f"`{statement_text(place)}` divides by an eps that is zero in the float16 of the weights"
-            match = judged(place, message, handle, ((place, "the optimizer"),), precisions=(Precision.TRUE_FLOAT16,))
+            steps = ((place, "the optimizer"),)
+            match = judged(place, message, built.handle, steps, precisions=(Precision.TRUE_FLOAT16,))
             if match is not None:
                 yield match
 

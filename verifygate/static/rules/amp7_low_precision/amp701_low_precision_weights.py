@@ -5,6 +5,10 @@ Reports an Adam of torch or of bitsandbytes over parameters that a cast or a `dt
 is not above 1e-3, or is not told. Above 1e-4 only large weights lose their updates: the severity is medium then, and
 the finding is not certain.
 
+A module that keeps a model has its weights: a wrapper, a LightningModule, what DDP, `prepare` and `setup` return. So
+have the modules that Lightning and Fabric make bfloat16 by `precision="bf16-true"`, and the model of a transformers
+Trainer, which steps it by an AdamW unless its settings say otherwise.
+
 ## Impact
 Most updates are rounded away: 97 % of the weights of a small net were bit for bit the same after 200 steps of AdamW
 at a learning rate of 1e-5.
@@ -73,10 +77,13 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
-from verifygate.static.idioms.half_weights import HalfOptimizer, half_optimizers
+from verifygate.static.facts.framework_precisions import Instance
+from verifygate.static.idioms.half_weights import HalfOptimizer, half_in_a_trainer, half_optimizers
 from verifygate.static.idioms.master_weights import has_master_weights, is_frozen_by, may_have_master_weights
 from verifygate.static.idioms.sharding_policies import is_sharded_by_a_policy
 from verifygate.static.rule import Match, Rule
+from verifygate.static.symbols.location import Location
+from verifygate.static.values.domain import Literal
 
 RULE = Rule(
     code="AMP701",
@@ -85,7 +92,7 @@ RULE = Rule(
     summary="bfloat16 weights without a float32 master copy are trained in steps that round away",
     remedy="keep the weights in float32 and compute under autocast, or use an optimizer that rounds stochastically",
     words=(),
-    beside=(r"optim\.|Adam", r"bfloat16|dtype"),
+    beside=(r"optim\.|Adam|TrainingArguments", r"bfloat16|dtype|bf16"),
     proof="weights-moved",
     witnesses=(Witness.STATIC, Witness.RUN),
 )
@@ -99,6 +106,10 @@ _DEFAULT_RATES = {
     **dict.fromkeys(("Adam8bit", "AdamW8bit", "PagedAdamW8bit", "PagedAdamW", "PagedAdamW32bit", "AdamW32bit"), 1e-3),
 }
 """Optimizers whose step is about as long as the learning rate -> the rate that they have by default."""
+_ADAMW = ("adamw", "paged_adamw")
+"""How transformers calls its Adams."""
+_TRAINERS_RATE = 5e-5
+"""The learning rate of TrainingArguments that are given none."""
 _SMALL = 1e-3
 """A step of this length is lost by weights above 0.5: by some, and by the state."""
 _TINY = 1e-4
@@ -107,7 +118,7 @@ _TINY = 1e-4
 
 def looks_beside(analysis: Analysis) -> bool:
     """Whether any file of the project has a word of the dtype."""
-    return any(b"bfloat16" in file.data for file in analysis.program.sources)
+    return any(b"bfloat16" in file.data or b"bf16-true" in file.data for file in analysis.program.sources)
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -138,6 +149,45 @@ def check(analysis: Analysis) -> Iterator[Match]:
             steps=((half.way.cast, "the weights are made bfloat16"), (half.place, "the optimizer")),
             cause=half.way.cast,
         )
+    yield from _in_trainers(analysis)
+
+
+def _in_trainers(analysis: Analysis) -> Iterator[Match]:
+    """The models of transformers' Trainer, which builds an AdamW unless its settings ask for another optimizer."""
+    for call, function in analysis.calls if analysis.frameworks.instances else ():
+        words = {word.arg for word in call.keywords}
+        if ("args" not in words and len(call.args) < 2) or words & {"optimizers", "optimizer_cls_and_kwargs"}:
+            continue
+        frame = analysis.evaluator.root_frame(function)
+        found = half_in_a_trainer(call, frame, analysis, Dtype.BFLOAT16)
+        if found is None or function.module.file.is_test:
+            continue
+        way, handle = found
+        rates = [_rate_of_settings(each, analysis) for each in handle.instances]
+        if not rates or None in rates or max(filter(None, rates)) > _SMALL:
+            continue
+        place = Location(function, call)
+        yield Match(
+            place,
+            "the AdamW of this Trainer steps bfloat16 weights, and nothing keeps what rounding takes away: "
+            "steps below half the distance to the next number are lost",
+            certain=False,
+            severity=None if max(filter(None, rates)) <= _TINY else Severity.MEDIUM,
+            steps=((way.cast, "the weights are made bfloat16"), (place, "the Trainer")),
+            cause=way.cast,
+        )
+
+
+def _rate_of_settings(settings: Instance, analysis: Analysis) -> float | None:
+    """The learning rate by which AdamW steps; None where something else steps, or it is not told."""
+    if any(settings.given(word) is not None for word in ("deepspeed", "fsdp")):
+        return None
+    if (optimizer := settings.given("optim")) is not None:
+        values = analysis.evaluator.values(optimizer, settings.frame)
+        if not all(isinstance(each, Literal) and str(each.value).startswith(_ADAMW) for each in values):
+            return None
+    given = settings.given("learning_rate")
+    return _TRAINERS_RATE if given is None else analysis.constants.number(given, settings.frame)
 
 
 def _rate(half: HalfOptimizer, analysis: Analysis) -> tuple[float, bool]:

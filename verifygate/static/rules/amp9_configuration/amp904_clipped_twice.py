@@ -12,6 +12,9 @@ Reports a limit that a framework is given for gradients (`gradient_clip_val` of 
 It is *certain* where the Trainer with the module, or the engine with its configuration, was followed, and *likely*
 where a file that code can override says the limit.
 
+## Impact
+One of the two limits is without effect, or the run does not start.
+
 ## Why is this bad
 One of the two limits is not the one that is in force: the smaller one counts. A DeepSpeed engine clips what it has
 summed up over micro-batches and processes; a clip before that cuts a part, and with ZeRO there is nothing in `.grad` to
@@ -146,11 +149,12 @@ def check(analysis: Analysis) -> Iterable[Match | ConfigurationMatch]:
 
 
 def _of_module(made: Class, analysis: Analysis) -> Iterator[Match | ConfigurationMatch]:
-    handle = analysis.frameworks.running(made)
     by_hand = analysis.frameworks.steps_itself(made)
     hook = made.methods.get(_HOOK)
     clip = next((each for each in hook.calls if last_name(each.func) in _CLIPS), None) if hook is not None else None
-    if handle is None or not (by_hand or clip is not None):
+    ran = made.methods.get("training_step") if by_hand else hook if clip is not None else None
+    handle = analysis.frameworks.running(ran) if ran is not None else None
+    if handle is None:
         return
     for limit in _limits_of_lightning(handle, made, analysis):
         if by_hand:

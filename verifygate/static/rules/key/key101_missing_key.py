@@ -60,11 +60,13 @@ from collections.abc import Iterable
 from verifygate.model import Detail, Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dict_keys import KeySet
+from verifygate.static.idioms.framework_loops import HOOK_WORDS, LOOP_WORDS
 from verifygate.static.idioms.key_guards import guarded, nearest
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import Frame
 from verifygate.static.values.overrides import is_empty
 
 RULE = Rule(
@@ -73,7 +75,7 @@ RULE = Rule(
     severity=Severity.CRITICAL,
     summary="a key is read that the function returning the dict never puts in",
     remedy="read a key that is there, or put the missing one in",
-    words=("autocast", "GradScaler", "unscale_"),
+    words=("autocast", "GradScaler", "unscale_", *LOOP_WORDS, *HOOK_WORDS, "def on_train_batch_end("),
     proof="raised-error",
 )
 
@@ -92,7 +94,7 @@ _FILLS_IMPORTED = rb"\b" + _PUTS
 def check(analysis: Analysis) -> Iterable[Match]:
     """Every read of a constant key that none of the dicts it can be read from holds."""
     for function in analysis.functions:
-        frame = analysis.evaluator.root_frame(function)
+        frames = analysis.framework_runs.entries(function) or [analysis.evaluator.root_frame(function)]
         for node in function.of_kind(ast.Subscript):
             if not isinstance(node.ctx, ast.Load):
                 continue
@@ -101,7 +103,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             key = node.slice.value
             if guarded(node, key, function):
                 continue
-            shapes = analysis.dict_keys.lacking(key, node.value, frame)
+            shapes = _lacking(key, node.value, frames, analysis)
             if shapes and (flags := _flags(node, function, analysis)):
                 shapes = [shape for shape in shapes if flags <= shape.keys.keys()]  # of the others it is not read
             found = _match(node, key, shapes, function) if shapes else None
@@ -114,6 +116,17 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 for shape in shapes or ()
             ):
                 yield found
+
+
+def _lacking(key: str, held: ast.expr, frames: list[Frame], analysis: Analysis) -> list[KeySet] | None:
+    """The shapes of a dict if none has the key, in whichever way its function is entered; None if some are unknown."""
+    found: list[KeySet] = []
+    for frame in frames:
+        shapes = analysis.dict_keys.lacking(key, held, frame)
+        if not shapes:
+            return shapes
+        found += shapes
+    return found
 
 
 def _flags(node: ast.Subscript, function: Function, analysis: Analysis) -> set[str]:

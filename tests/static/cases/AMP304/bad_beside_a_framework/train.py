@@ -5,10 +5,10 @@ from lightning.fabric import Fabric
 
 def in_the_code(model, optimizer, batches):
     accelerator = Accelerator(mixed_precision="bf16")
-    scaler = torch.amp.GradScaler("cuda")
+    scaler = torch.amp.GradScaler("cuda")  # expect: AMP304
     model, optimizer = accelerator.prepare(model, optimizer)
     for batch in batches:
-        loss = scaler.scale(model(batch).mean())  # expect: AMP304
+        loss = scaler.scale(model(batch).mean())
         accelerator.backward(loss)
         scaler.step(optimizer)
         scaler.update()
@@ -16,10 +16,10 @@ def in_the_code(model, optimizer, batches):
 
 def by_a_configuration(model, optimizer, batches):
     accelerator = Accelerator()
-    scaler = torch.amp.GradScaler("cuda")
+    scaler = torch.amp.GradScaler("cuda")  # expect: AMP304 likely
     model, optimizer = accelerator.prepare(model, optimizer)
     for batch in batches:
-        accelerator.backward(scaler.scale(model(batch).mean()))  # expect: AMP304 likely
+        accelerator.backward(scaler.scale(model(batch).mean()))
         scaler.step(optimizer)
         scaler.update()
 

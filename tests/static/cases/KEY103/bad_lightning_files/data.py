@@ -1,0 +1,27 @@
+import lightning as L
+from torch.utils.data import DataLoader, Dataset
+
+
+class Scans(Dataset):
+    def __init__(self, files):
+        self.files = files
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        volume, organ = self.files[index]
+        return {"volume": volume, "organ": organ}
+
+
+def gather(items):
+    return {"volume": [item["volume"] for item in items], "organ": [item["organ"] for item in items]}
+
+
+class Clinic(L.LightningDataModule):
+    def __init__(self, files):
+        super().__init__()
+        self.files = files
+
+    def train_dataloader(self):
+        return DataLoader(Scans(self.files), batch_size=4, collate_fn=gather)
