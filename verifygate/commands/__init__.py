@@ -21,6 +21,7 @@ MODULES = {
     "rules": "rules",
     "docs": "rules",
     "init": "init",
+    "lsp": "lsp",
     "accuracy": "rules",
 }
 """Command -> the module here that has it, under its own name."""
