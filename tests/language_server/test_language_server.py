@@ -157,22 +157,17 @@ def test_a_proven_fix_is_offered_as_edits_of_the_version(folder: Path, in_editor
     in_editor(scene)
 
 
-def test_no_fix_is_offered_that_nobody_proved(folder: Path, in_editor: Play):
-    """AMP501's fix of this import is safe; a finding without a fix is offered none."""
-    text = "import torch\n\ndef f(m, x):\n    with torch.autocast('cuda', dtype=torch.float16):\n        m(x).backward()\n"
+def test_no_fix_is_offered_that_a_person_has_to_review(folder: Path, in_editor: Play):
+    """The finding is only likely, as some caller may have unscaled: `verifygate fix` refuses it as well."""
+    text = LOOP.replace("    scaler = GradScaler()", "    scaler = GradScaler(enabled=torch.cuda.is_available())")
+    text = text.replace(
+        "        torch.nn", "        if len(batch) > 3:\n            scaler.unscale_(optimizer)\n        torch.nn"
+    )
 
     async def scene(editor: Editor) -> None:
-        shown = await editor.diagnostics("train.py", editor.open("train.py", text))
-        assert shown
-        for each in shown:
-            for action in await editor.actions("train.py", each.range):
-                assert action.edit is not None
-                (change,) = action.edit.document_changes or ()
-                assert isinstance(change, types.TextDocumentEdit)
-                after = edited(text, list(change.edits))
-                codes = [left.code for left in await editor.diagnostics("train.py", editor.change("train.py", after))]
-                assert each.code not in codes
-                await editor.diagnostics("train.py", editor.change("train.py", text))
+        (shown,) = await editor.diagnostics("train.py", editor.open("train.py", text))
+        assert (shown.code, shown.severity) == ("AMP201", types.DiagnosticSeverity.Warning)
+        assert await editor.actions("train.py", shown.range) == []
 
     in_editor(scene)
 

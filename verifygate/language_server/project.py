@@ -131,6 +131,7 @@ class Project:
         except UnparsableError as error:
             broken[path] = str(error)
             return last or file
+        file.parses = True
         self._good[path] = file
         return file
 

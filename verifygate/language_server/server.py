@@ -26,7 +26,7 @@ from verifygate.language_server.project import Answer, OutdatedError, Project, T
 from verifygate.static.registry import load_rules
 
 PAUSE = 0.05
-"""Seconds without a change after which the texts are analysed."""
+"""Seconds without a change after which the texts are analysed, where one change follows another."""
 STACK_BYTES = 64 * 1024 * 1024
 """Of the thread that analyses: as deep as the analysis may recurse."""
 WATCHED = ("**/*.py", "**/*.{toml,yaml,yml,json,sh}")
@@ -102,10 +102,13 @@ class Server(LanguageServer):
         return await asyncio.get_running_loop().run_in_executor(self._worker, call)
 
     async def _keep_up(self, tracked: Tracked) -> None:
-        """Analyse until the answer is the one to the present texts."""
+        """Analyse until the answer is the one to the present texts: at once, and after changes meanwhile in a pause."""
+        in_a_row = False
         while tracked.is_behind:
             at = tracked.changes
-            await asyncio.sleep(PAUSE)
+            if in_a_row:
+                await asyncio.sleep(PAUSE)
+            in_a_row = True
             if at != tracked.changes:
                 continue
             try:

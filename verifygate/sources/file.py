@@ -60,6 +60,8 @@ class SourceFile:
         self._hash = 0
         self.twin = ""
         """The path of the file that this one is a link to, where that is among the sources."""
+        self.parses = False
+        """Whether it is known to be Python, as a whole."""
 
     @property
     def is_link(self) -> bool:
