@@ -132,9 +132,7 @@ class Judge:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         if call.when == "call":
-            report.verifygate_remarks = item.stash.get(
-                _REMARKS, []
-            )  # it travels with the report, between processes too
+            setattr(report, _OF_REPORT, item.stash.get(_REMARKS, []))  # xdist sends it on with the report
         return report
 
     def pytest_unconfigure(self) -> None:

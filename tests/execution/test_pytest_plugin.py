@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -76,7 +75,7 @@ def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return project.runpytest_subprocess(*named, "-p", "no:cacheprovider", "-p", "no:randomly", *arguments)
 
 
-@pytest.mark.parametrize("shared", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("shared", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "xdist"])
 def test_the_test_in_which_the_code_breaches_fails(project: pytest.Pytester, shared: tuple[str, ...]):
     """Its failure names rule, place and remedy; a test that fails by itself keeps its own failure."""
     project.makepyfile(test_train=TESTS)
@@ -93,8 +92,6 @@ def test_the_test_in_which_the_code_breaches_fails(project: pytest.Pytester, sha
         ]
     )
     ended.stdout.fnmatch_lines(["*assert 1 + 1 == 3"])
-    assert run(project).ret == 1
-    run(project).assert_outcomes(passed=5, failed=1)
 
 
 def test_without_the_option_nothing_is_loaded(pytester: pytest.Pytester):
@@ -163,9 +160,7 @@ def test_in_the_gates_own_run_it_is_quiet(project: pytest.Pytester, monkeypatch:
     named = [] if any(each.value == PLUGIN for each in entry_points(group="pytest11")) else ["-p", PLUGIN]
     found = []
     for option in ([], [*named, "--verifygate"]):
-        settings = (
-            f"[execution]\npytest = {json.dumps(['test_it.py', *option])}\npython = {json.dumps(sys.executable)}\n"
-        )
+        settings = f"[execution]\npytest = {json.dumps(['test_it.py', *option])}\n"
         (project.path / "verifygate.toml").write_text(settings, encoding="utf-8")
         report = tmp_path / f"report{len(option)}"
         main(["run", "--stage", "execution", "--report-dir", str(report), "--format", "json"])

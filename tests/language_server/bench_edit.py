@@ -1,7 +1,7 @@
 """How long an edit takes to be answered, from the keystroke to the findings, on a project of 100 files.
 
-The server is a process of its own, and the time holds all of it: the protocol, the queue and the analysis. What is measured says nothing about a project of another kind: the time grows with the
-code that trains, and hardly with the rest.
+The server is a process of its own, and the time holds all of it: the protocol, the queue and the analysis. It says
+nothing about a project of another kind: the time grows with the code that trains, and hardly with the rest.
 """
 
 from __future__ import annotations

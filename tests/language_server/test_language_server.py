@@ -13,10 +13,16 @@ from protocol_editor import LOOP, Editor, edited
 
 from verifygate.cli import main
 from verifygate.commands import cli
+from verifygate.model import Applicability
+from verifygate.static.registry import load_rules
 
 FIXED = LOOP.replace("        torch.nn", "        scaler.unscale_(optimizer)\n        torch.nn")
 CLIPS = 9
 """The line of the clip, from 0."""
+CASES = Path(__file__).parent.parent / "static" / "cases"
+UNSAFE = [
+    code for code, each in load_rules().items() if each.rule.fix is Applicability.UNSAFE and code.startswith("AMP")
+]
 Play = Callable[..., None]
 
 
@@ -158,16 +164,16 @@ def test_a_proven_fix_is_offered_as_edits_of_the_version(folder: Path, in_editor
 
 
 def test_no_fix_is_offered_that_a_person_has_to_review(folder: Path, in_editor: Play):
-    """The finding is only likely, as some caller may have unscaled: `verifygate fix` refuses it as well."""
-    text = LOOP.replace("    scaler = GradScaler()", "    scaler = GradScaler(enabled=torch.cuda.is_available())")
-    text = text.replace(
-        "        torch.nn", "        if len(batch) > 3:\n            scaler.unscale_(optimizer)\n        torch.nn"
-    )
+    """`verifygate fix` writes it with --unsafe only."""
+    case = next(iter(sorted(CASES.glob(f"{UNSAFE[0]}/bad_*.py"))))
+    text = case.read_text(encoding="utf-8")
 
     async def scene(editor: Editor) -> None:
-        (shown,) = await editor.diagnostics("train.py", editor.open("train.py", text))
-        assert (shown.code, shown.severity) == ("AMP201", types.DiagnosticSeverity.Warning)
-        assert await editor.actions("train.py", shown.range) == []
+        shown = await editor.diagnostics("train.py", editor.open("train.py", text))
+        assert set(UNSAFE) & {each.code for each in shown}
+        for each in shown:
+            if each.code in UNSAFE:
+                assert await editor.actions("train.py", each.range) == []
 
     in_editor(scene)
 

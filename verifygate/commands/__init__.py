@@ -20,6 +20,7 @@ MODULES = {
     "explain": "rules",
     "rules": "rules",
     "docs": "rules",
+    "schema": "rules",
     "init": "init",
     "lsp": "lsp",
     "accuracy": "rules",

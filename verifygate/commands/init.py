@@ -9,7 +9,10 @@ import click
 
 from verifygate.config.locate import CONFIG_NAME
 
+SCHEMA = ".verifygate/config.schema.json"
+"""Where the schema lies in a project, for editors. No web address can be named: it belongs to the installed version."""
 _TEMPLATE = """\
+#:schema {schema}
 # Configuration of verifygate; `verifygate docs config` explains every key.
 [project]
 name = {name}
@@ -42,6 +45,7 @@ def init(force: bool) -> int:
     if path.exists() and not force:
         raise UsageError("the file already exists", where=CONFIG_NAME, remedy="edit it, or replace it with --force")
     try:
+        _write_schema(Path.cwd() / SCHEMA)
         path.write_text(starter(Path.cwd()), encoding="utf-8")
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
@@ -54,6 +58,16 @@ def starter(folder: Path) -> str:
     """The text of a configuration for the project in `folder`."""
     tests = [name for name in ("tests", "test") if (folder / name).is_dir()]
     return _TEMPLATE.format(
+        schema=SCHEMA,
         name=json.dumps(folder.resolve().name.encode("utf-8", "replace").decode()),  # TOML and YAML read it as well
         tests=", ".join(f'"{name}"' for name in tests),
     )
+
+
+def _write_schema(path: Path) -> None:
+    """Put the schema of the configuration where the configuration's first line says that it is."""
+    import verifygate
+
+    path.parent.mkdir(exist_ok=True)
+    shipped = Path(verifygate.__file__).parent / "docs" / "schemas" / path.name
+    path.write_bytes(shipped.read_bytes())
