@@ -1,4 +1,4 @@
-"""`verifygate rules`, `explain`, `docs`, `schema`, and the hidden `accuracy`: what is known about the rules, and how well."""
+"""`verifygate rules`, `explain`, `docs`, `schema`, and the hidden `accuracy`: what is known, and how well."""
 
 from __future__ import annotations
 
