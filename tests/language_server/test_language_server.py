@@ -238,6 +238,23 @@ def test_a_file_of_an_environment_is_none_of_the_project(folder: Path, in_editor
     in_editor(scene)
 
 
+def test_a_file_outside_of_every_open_folder_is_looked_at_alone(folder: Path, in_editor: Play, tmp_path: Path):
+    """Nothing is read that lies beside it."""
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    for name in ("alone.py", "other.py"):
+        (beside / name).write_text(LOOP, encoding="utf-8")
+    name = "../beside/alone.py"
+
+    async def scene(editor: Editor) -> None:
+        editor.uri = lambda name: (beside / Path(name).name).as_uri()  # type: ignore[method-assign]
+        (shown,) = await editor.diagnostics(name, editor.open(name))
+        assert shown.code == "AMP201"
+        assert list(editor.shown) == [editor.uri(name)]
+
+    in_editor(scene)
+
+
 def test_without_pygls_one_line_says_what_to_install(monkeypatch, capsys: pytest.CaptureFixture[str]):
     import builtins
 

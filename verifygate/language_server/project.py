@@ -72,10 +72,12 @@ class Answer:
 
 
 class Project:
-    """One folder that is open in an editor. Only one thread may use it."""
+    """One folder that is open in an editor, or one file of a folder that is not. Only one thread may use it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, only: str = "") -> None:
         self.root = root
+        self._only = only
+        """The file that is all of the project; empty where everything below the root is."""
         self._disk: Sources | None = None
         self._settings = Judged(unconfigured(root).choice)
         self._good: dict[str, SourceFile] = {}
@@ -91,7 +93,8 @@ class Project:
             self._settings = judged(config, self.root, cached=False)
         else:
             self._settings = unconfigured(self.root)
-        now = read_sources(self.root, (".",), self._settings.exclude, confined=False)
+        named = (self._only or ".",) if (self.root / self._only).exists() else ()
+        now = read_sources(self.root, named, self._settings.exclude, confined=False)
         kept = (_as_before(file, before) for file in now)
         self._disk = Sources(kept, now.unreadable, now.configuration)
 
@@ -103,7 +106,7 @@ class Project:
         if self._disk is None:
             self.read_again()
         assert self._disk is not None  # noqa: S101 - it was just read
-        own = {path: text for path, text in texts.items() if is_walked(self.root, path, self._settings.exclude)}
+        own = {path: text for path, text in texts.items() if self._holds(path)}
         broken: dict[str, str] = {}
         files = {file.path: file for file in self._disk}
         self._good = {path: file for path, file in self._good.items() if path in own}
@@ -118,6 +121,9 @@ class Project:
         report = scan(sources, _Interruptible(is_outdated))
         versions = {path: text.version for path, text in own.items()}
         return Answer(sources, report, broken, versions, choice.torch_version, scan)
+
+    def _holds(self, path: str) -> bool:
+        return self._only in ("", path) and is_walked(self.root, path, self._settings.exclude)
 
     def _overlaid(self, path: str, text: str, on_disk: SourceFile | None, broken: dict[str, str]) -> SourceFile:
         """The file to analyse for a text: the text, or where it is broken the last one that was not."""

@@ -65,16 +65,20 @@ class Server(LanguageServer):
         self._worker = _worker()
 
     def tracked(self, uri: str) -> Tracked | None:
-        """The project that a document is part of: the innermost open folder, else the document's own."""
+        """The project that a document is part of: that of the innermost open folder, else the document alone.
+
+        Nobody asked to read what lies beside a file that is open by itself: it may be all of a home folder.
+        """
         path = uris.to_fs_path(uri)
         if path is None:
             return None
         open_folders = (uris.to_fs_path(each.uri) for each in self.workspace.folders.values())
         folders = [Path(each) for each in open_folders if each and Path(path).is_relative_to(each)]
-        root = max(folders, key=lambda folder: len(folder.parts), default=Path(path).parent)
-        if root not in self._projects:
-            self._projects[root] = Tracked(Project(root))
-        return self._projects[root]
+        key = max(folders, key=lambda folder: len(folder.parts), default=Path(path))
+        if key not in self._projects:
+            project = Project(key) if folders else Project(key.parent, key.name)
+            self._projects[key] = Tracked(project)
+        return self._projects[key]
 
     def changed(self, uri: str, *, on_disk: bool = False) -> None:
         """Something of the document's project has changed: it will be analysed."""
@@ -93,7 +97,8 @@ class Server(LanguageServer):
         if tracked.task is not None:
             await asyncio.wait([tracked.task])
         answer = tracked.answer
-        if answer is None or tracked.is_behind:
+        present = self.workspace.get_text_document(uri).version
+        if answer is None or tracked.is_behind or answer.versions.get(path) != present:
             return None
         return tracked, answer, path
 
@@ -103,27 +108,32 @@ class Server(LanguageServer):
 
     async def _keep_up(self, tracked: Tracked) -> None:
         """Analyse until the answer is the one to the present texts: at once, and after changes meanwhile in a pause."""
-        in_a_row = False
         while tracked.is_behind:
-            at = tracked.changes
-            if in_a_row:
-                await asyncio.sleep(PAUSE)
-            in_a_row = True
-            if at != tracked.changes:
-                continue
-            try:
-                tracked.answer = await self.off_the_loop(self._analysis(tracked, at))
-            except OutdatedError:
-                continue
-            except Exception as error:  # a fault of ours, or of a configuration: the last answer stays
-                self._tell_trouble(tracked, error)
-            else:
-                tracked.trouble = ""
+            in_a_row = False
+            while tracked.is_behind:
+                at = tracked.changes
+                if in_a_row:
+                    await asyncio.sleep(PAUSE)
+                in_a_row = True
                 if at == tracked.changes:
-                    self._publish(tracked, tracked.answer)
-            tracked.answered = at
-        # What the analyses leave behind goes now, and not while somebody waits.
-        await self.off_the_loop(gc.collect)
+                    await self._answer(tracked, at)
+            # What the analyses leave behind goes now, and not while somebody waits. A change may come meanwhile.
+            await self.off_the_loop(gc.collect)
+
+    async def _answer(self, tracked: Tracked, at: int) -> None:
+        """Analyse the texts as they stand at this change, and show what was found if no other one came."""
+        try:
+            answer = await self.off_the_loop(self._analysis(tracked, at))
+        except OutdatedError:
+            return
+        except Exception as error:  # a fault of ours, or of a configuration: the last answer stays
+            self._tell_trouble(tracked, error)
+        else:
+            tracked.trouble = ""
+            if at == tracked.changes:
+                tracked.answer = answer
+                self._publish(tracked, answer)
+        tracked.answered = at
 
     def _analysis(self, tracked: Tracked, at: int) -> Callable[[], Answer]:
         project = tracked.project
