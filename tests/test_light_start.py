@@ -35,6 +35,7 @@ from verifygate.cli import main
 sys.exit(main())
 """
 HEAVY = {"click", "pydantic", "pydantic_core", "yaml", "jinja2", "markdown_it", "rich", "libcst", "packaging", "torch"}
+HEAVY |= {"pygls", "lsprotocol", "cattrs", "attr", "attrs"}
 """Distributions that other commands, other formats, or the audited project need."""
 UNASKED = {"dataclasses", "inspect", "pkgutil", "tokenize", "difflib"}
 """What is only for other classes than records, and for rare sources and findings."""

@@ -23,7 +23,9 @@ MODULES = {
     "explain": "rules",
     "rules": "rules",
     "docs": "rules",
+    "schema": "rules",
     "init": "init",
+    "lsp": "lsp",
     "accuracy": "rules",
 }
 """Command -> the module here that has it, under its own name."""

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from verifygate.commands.discovery import Found
 
 SPEC_NAME = "requirements.yaml"
+
+SCHEMA = ".verifygate/config.schema.json"
+"""Where the schema lies in a project, for editors. No web address can be named: it belongs to the installed version."""
 _TEMPLATE = """\
+#:schema {schema}
 # Configuration of verifygate; `verifygate docs config` explains every key.
 [project]
 name = {name}
@@ -67,6 +71,7 @@ def init(force: bool, service: str | None) -> int:
     spec = folder / SPEC_NAME
     with_spec = bool(found.catalogue) and not spec.exists()  # one of this name may be anything: it stays as it is
     try:
+        _write_schema(folder / SCHEMA)
         path.write_text(starter(folder, found, spec=SPEC_NAME if with_spec else ""), encoding="utf-8")
         if with_spec:
             spec.write_text(_SPEC.format(title=_quoted(folder), catalogue=found.catalogue), encoding="utf-8")
@@ -93,6 +98,7 @@ def _write_job(service: str) -> None:
 def starter(folder: Path, found: Found, spec: str = "") -> str:
     """The text of a configuration for the project in `folder`, with the specification `spec` where one is named."""
     return _TEMPLATE.format(
+        schema=SCHEMA,
         name=_quoted(folder),
         tests=", ".join(json.dumps(name) for name in found.tests),
         entries=_entries(found),
@@ -138,3 +144,12 @@ def _requirements(spec: str) -> str:
 def _quoted(folder: Path) -> str:
     """The folder's name, as TOML and YAML read it."""
     return json.dumps(folder.resolve().name.encode("utf-8", "replace").decode())
+
+
+def _write_schema(path: Path) -> None:
+    """Put the schema of the configuration where the configuration's first line says that it is."""
+    import verifygate
+
+    path.parent.mkdir(exist_ok=True)
+    shipped = Path(verifygate.__file__).parent / "docs" / "schemas" / path.name
+    path.write_bytes(shipped.read_bytes())

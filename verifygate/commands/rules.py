@@ -1,4 +1,4 @@
-"""`verifygate rules`, `explain`, `docs`, and the hidden `accuracy`: what is known about the rules, and how well."""
+"""`verifygate rules`, `explain`, `docs`, `schema`, and the hidden `accuracy`: what is known, and how well."""
 
 from __future__ import annotations
 
@@ -70,6 +70,21 @@ def docs(topic: str | None) -> int:
     if topic not in pages:
         raise UsageError(f"no page `{topic}`", remedy=f"there are: {', '.join(pages)}")
     click.echo(pages[topic].read_text(encoding="utf-8"))
+    return 0
+
+
+@click.command()
+@click.argument("name", default="config")
+def schema(name: str) -> int:
+    """Print a JSON schema: of the configuration (default), or of what is written: report, check, matrix, ..."""
+    from verifygate.base.errors import UsageError
+
+    ending = ".schema.json"
+    folder = Path(__file__).parent.parent / "docs" / "schemas"
+    found = {file.name.removesuffix(ending): file for file in sorted(folder.glob(f"*{ending}"))}
+    if name not in found:
+        raise UsageError(f"no schema `{name}`", remedy=f"there are: {', '.join(found)}")
+    click.echo(found[name].read_text(encoding="utf-8"), nl=False)
     return 0
 
 

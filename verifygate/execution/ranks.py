@@ -31,10 +31,15 @@ def read_run(written: Path) -> Trace:
         for section in whole.sections:
             section.process = _process(0, whole)
     for number, child in enumerate(children(written), 1):
-        told = next((one for one in read_told(child / TOLD) if one["event"] == "child"), {})
-        bases = Bases.of(whole.optimizers, whole.scalers, whole.places)
-        _join(whole, read_trace(child / "trace", bases), number, str(told.get("section") or ""))
+        join_child(whole, child, number)
     return whole
+
+
+def join_child(whole: Trace, child: Path, number: int) -> None:
+    """Add what a process that the run started wrote into its folder; the number tells it from others."""
+    told = next((one for one in read_told(child / TOLD) if one["event"] == "child"), {})
+    bases = Bases.of(whole.optimizers, whole.scalers, whole.places)
+    _join(whole, read_trace(child / "trace", bases), number, str(told.get("section") or ""))
 
 
 def _join(whole: Trace, child: Trace, number: int, name: str) -> None:

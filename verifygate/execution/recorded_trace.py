@@ -139,33 +139,52 @@ class Bases:
 
 def read_trace(folder: Path, bases: Bases | None = None) -> Trace:
     """Read the files in `folder`, as far as they are whole; an empty trace where there are none."""
-    trace, bases = Trace(), bases or Bases()
-    files = [folder / name for name in ("facts.jsonl", "head.jsonl", "tail-0.jsonl", "tail-1.jsonl")]
-    if sum(file.stat().st_size for file in files if file.is_file()) > MAX_BYTES:
-        trace.problems.append("its files are larger than the recorder makes them")
-        return trace
-    for fact in _lines(files[0]):
-        try:
-            _take(trace, bases.renumbered(fact), bases)
-        except (KeyError, TypeError, ValueError):
-            trace.problems.append("a line that the recorder did not write")
-    rows = sorted((row for file in files[1:] for row in _lines(file) if isinstance(row.get("n"), int)), key=_number)
-    section = Section()
-    before = 0
-    for row in rows:
-        missing = row["n"] - before - 1
-        before = row["n"]
-        section.dropped += max(0, missing)
-        if row.get("e") == "section":
-            section = Section(str(row.get("name", "")))
-            trace.sections.append(section)
-            continue
-        if not trace.sections:
-            trace.sections.append(section)
-        section.events.append(_event(bases.renumbered(row), trace))
-    if trace.sections and (made := trace.totals.get("events")):
-        trace.sections[-1].dropped += max(0, int(made) - before)
-    return trace
+    reader = TraceReader(folder, bases)
+    reader.read()
+    return reader.trace
+
+
+class TraceReader:
+    """Reads a trace, also while it is written: each `read` takes in what has come since the one before.
+
+    A recorder that keeps the last events begins files anew; its trace is read when the run is over.
+    """
+
+    def __init__(self, folder: Path, bases: Bases | None = None) -> None:
+        self.trace = Trace()
+        names = ("facts.jsonl", "head.jsonl", "tail-0.jsonl", "tail-1.jsonl")
+        self._facts, *self._events = (_Lines(folder / name) for name in names)
+        self._bases = bases or Bases()
+        self._section = Section()
+        self._before = 0
+        """Number of the last event."""
+
+    def read(self) -> None:
+        """Add to the trace what has been written since."""
+        trace, bases = self.trace, self._bases
+        if sum(each.size for each in (self._facts, *self._events)) > MAX_BYTES:
+            trace.problems.append("its files are larger than the recorder makes them")
+            return
+        for fact in self._facts.new():
+            try:
+                _take(trace, bases.renumbered(fact), bases)
+            except (KeyError, TypeError, ValueError):
+                trace.problems.append("a line that the recorder did not write")
+        rows = sorted(
+            (row for each in self._events for row in each.new() if isinstance(row.get("n"), int)), key=_number
+        )
+        for row in rows:
+            self._section.dropped += max(0, row["n"] - self._before - 1)
+            self._before = row["n"]
+            if row.get("e") == "section":
+                self._section = Section(str(row.get("name", "")))
+                trace.sections.append(self._section)
+                continue
+            if not trace.sections:
+                trace.sections.append(self._section)
+            self._section.events.append(_event(bases.renumbered(row), trace))
+        if trace.sections and (made := trace.totals.get("events")):
+            trace.sections[-1].dropped += max(0, int(made) - self._before)
 
 
 def _take(trace: Trace, fact: dict[str, Any], bases: Bases) -> None:
@@ -202,14 +221,29 @@ def _number(row: dict[str, Any]) -> int:
     return int(row["n"])
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    if not file.is_file():
-        return
-    with file.open("rb") as lines:
-        for line in lines:
-            try:
-                value = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                value = None
-            if isinstance(value, dict):
-                yield value
+class _Lines:
+    """The whole lines of a file that have come since they were last asked for."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._offset = 0
+
+    @property
+    def size(self) -> int:
+        return self._file.stat().st_size if self._file.is_file() else 0
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        if not self._file.is_file():
+            return
+        with self._file.open("rb") as lines:
+            lines.seek(self._offset)
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    return
+                self._offset += len(line)
+                try:
+                    value = json.loads(line)
+                except ValueError:
+                    value = None
+                if isinstance(value, dict):
+                    yield value

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from verifygate.base.counts import counted
-from verifygate.config.rule_selection import ignoring_pattern, is_selected
+from verifygate.config.rule_selection import RuleSelection, ignoring_pattern, is_selected
 from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
-from verifygate.execution.ranks import compare, read_run, with_ranks
+from verifygate.execution.ranks import Ranks, compare, read_run, with_ranks
+from verifygate.execution.recorded_trace import Trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.run_violations import violations_of_the_run
@@ -57,23 +58,44 @@ def judged(session: Session, account: Account, sources: Sources, static: StaticS
     relative = account.scrubber.inside
     passed = {one.test.id for one in account.judged if one.test.outcome in ("passed", "xfailed", "xpassed")}
     judge = OrderJudge(trace)
+    tests = {
+        account.scrubber.identity(section.name)
+        for section in trace.sections
+        if section.name and any(event.kind in ("autocast", "scale") for event in section.events)
+    }
+    ranks = compare(trace)
+    hits = violations_by_test(trace, judge, ranks, account.scrubber.identity, passed)
+    ownership = Ownership(sources, relative)
+    kept = wanted_findings(hits, ownership, static)
+    seen = with_ranks(summary(trace, judge.visits, relative), ranks, account.scrubber.identity)
+    return Recorded(seen.model_copy(update={"own": own_events(trace, ownership)}), kept, len(tests))
+
+
+def violations_by_test(
+    trace: Trace, judge: OrderJudge, ranks: Ranks, named: Callable[[str], str], passed: Collection[str]
+) -> list[tuple[str, ObservedViolation]]:
+    """What each test violated, with its name; `passed` are the names of those that passed."""
     hits: list[tuple[str, ObservedViolation]] = []
-    tests: set[str] = set()
     for section in trace.sections:
         if not section.name:
             continue  # what happened before the first test belongs to none
-        test = account.scrubber.identity(section.name)
-        if any(event.kind in ("autocast", "scale") for event in section.events):
-            tests.add(test)
+        test = named(section.name)
         found = (*judge.judge(section), *violations_of_the_run(section, trace, whole=False))
         # What raised in a test that passed was expected to.
         hits += [(test, hit) for hit in found if not (test in passed and (hit.shown.raised or hit.blamed.raised))]
-    ranks = compare(trace)
-    hits += [(account.scrubber.identity(name), hit) for name, hit in ranks.hits if name]
-    ownership = Ownership(sources, relative)
-    kept = [each for each in findings(hits, ownership) if _is_wanted(each, static)]
-    seen = with_ranks(summary(trace, judge.visits, relative), ranks, account.scrubber.identity)
-    return Recorded(seen.model_copy(update={"own": own_events(trace, ownership)}), tuple(kept), len(tests))
+    return [*hits, *((named(name), hit) for name, hit in ranks.hits if name)]
+
+
+def wanted_findings(
+    hits: Iterable[tuple[str, ObservedViolation]], ownership: Ownership, static: StaticSettings | RuleSelection
+) -> tuple[Finding, ...]:
+    """The findings that violations come to, without what the static rules are told to leave out."""
+    return tuple(each for each in findings(hits, ownership) if _is_wanted(each, static))
+
+
+def is_grave(finding: Finding) -> bool:
+    """Whether what a run showed is proven, and harmful enough to fail for it."""
+    return finding.certainty is Certainty.CERTAIN and finding.severity in (Severity.CRITICAL, Severity.HIGH)
 
 
 def trace_check(
@@ -141,11 +163,7 @@ def _judgement(
 ) -> tuple[Status, str]:
     lost = [one for one in session.told if one["event"] == "not-installed"]
     found = [each for run in runs for each in run.findings]
-    grave = [
-        each
-        for each in found
-        if each.certainty is Certainty.CERTAIN and each.severity in (Severity.CRITICAL, Severity.HIGH)
-    ]
+    grave = [each for each in found if is_grave(each)]
     problems = [problem for run in runs for problem in run.summary.problems]
     if not on:
         return Status.NOT_APPLICABLE, "turned off by `execution.recorder = false`"
@@ -178,7 +196,7 @@ def _named(found: Sequence[Finding]) -> str:
     )
 
 
-def _is_wanted(finding: Finding, static: StaticSettings) -> bool:
+def _is_wanted(finding: Finding, static: StaticSettings | RuleSelection) -> bool:
     """Whether the settings leave this rule on, in this file."""
     if ignoring_pattern(finding.path, finding.rule, finding.name, static.per_file_ignores) is not None:
         return False

@@ -119,7 +119,7 @@ class _Work:
         """Prove the drafts together, and keep them if they hold."""
         if not drafts:
             return True
-        after = _with(self.sources, drafts)
+        after = with_drafts(self.sources, drafts)
         report = self._scan(after)
         reasons = [each for draft in drafts for each in objections(draft, self.sources, self.report, report)]
         if not reasons:
@@ -139,6 +139,7 @@ class _Work:
             self.refused[found[0].fingerprint] = (found[0], reason)
 
 
-def _with(sources: Sources, drafts: Iterable[Draft]) -> Sources:
+def with_drafts(sources: Sources, drafts: Iterable[Draft]) -> Sources:
+    """The sources with the files that the drafts make."""
     new = {draft.path: SourceFile(draft.path, draft.data) for draft in drafts}
     return Sources([new.get(file.path, file) for file in sources], sources.unreadable, sources.configuration)

@@ -31,8 +31,8 @@ _CONFIG_HEAD = """\
 
 Settings are read from `verifygate.toml` in the project's root, or from the same tables below `[tool.verifygate]` in
 `pyproject.toml`. Every setting has a default; without a file, the sources, the tests and the interpreter are
-discovered. An unknown key is an error, and so is a number in quotes. `verifygate init` writes a first file;
-`verifygate/docs/schemas/config.schema.json` is the schema for editors.
+discovered. An unknown key is an error, and so is a number in quotes. `verifygate init` writes a first file, whose first
+line names the JSON schema to [editors](editors.md); `verifygate schema` prints it.
 """
 
 _CATALOGUE_HEAD = """\

@@ -106,6 +106,14 @@ def walk(
             yield from walk(folder / entry.name, on_error, beside)
 
 
+def is_walked(root: Path, path: str, exclude: Iterable[str] = ()) -> bool:
+    """Whether `read_sources` of the whole root would read a Python file at this path, whether or not it is there."""
+    parts = PurePosixPath(path).parts
+    if not path.endswith(".py") or not is_encodable(path) or any(fnmatch(path, pattern) for pattern in exclude):
+        return False
+    return not any(_is_skipped(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts[:-1]))
+
+
 def _is_skipped(parent: Path, name: str) -> bool:
     if name.startswith(".") or name in SKIPPED_FOLDERS:
         return True

@@ -60,6 +60,8 @@ class SourceFile:
         self._hash = 0
         self.twin = ""
         """The path of the file that this one is a link to, where that is among the sources."""
+        self.parses = False
+        """Whether it is known to be Python, as a whole."""
 
     @property
     def is_link(self) -> bool:
@@ -236,6 +238,11 @@ class SourceFile:
     @cached_property
     def text(self) -> str:
         """The decoded text (PEP 263), with line ends as `\\n`. Raises SourceUnreadableError."""
+        return self.text_with_ends.replace("\r\n", "\n").replace("\r", "\n")
+
+    @property
+    def text_with_ends(self) -> str:
+        """The decoded text, with line ends as they are. Raises SourceUnreadableError."""
         if self.is_plain:
             return self.data.decode()
         if len(self.data) > MAX_FILE_BYTES:
@@ -246,7 +253,7 @@ class SourceFile:
             raise SourceUnreadableError(f"not readable as text: {error}") from error
         if "\0" in text:
             raise SourceUnreadableError("holds a NUL byte")
-        return text.replace("\r\n", "\n").replace("\r", "\n")
+        return text
 
     def encoded(self, text: str) -> bytes:
         """Another text as bytes of this file: in its encoding and with its line ends. The inverse of `text`."""

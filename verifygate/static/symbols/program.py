@@ -375,9 +375,12 @@ class Program:
 
     def parse_the_rest(self, file: SourceFile) -> None:
         """Parse what nobody has asked for of a file, to tell whether it can be. Raises UnparsableError."""
+        if file.parses:
+            return
         module = self._modules.get(file.path)
         if module is None or not all(each.stands_alone() for each in module.left):
             parse(file)
+        file.parses = True
 
     def _found_whole(self, file: SourceFile, span: Span, line: int) -> ast.stmt:
         """A definition that could not be parsed by itself, from the whole file; an empty one if that fails as well."""
