@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from verifygate.cli import main
-from verifygate.doctor.ci import event
 
 GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request", "GITHUB_BASE_REF": "main"}
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
@@ -153,38 +152,44 @@ def test_a_module_path_that_leads_nowhere(project: Path, capsys: pytest.CaptureF
     assert answers(capsys, 1)["pythonpath"]["remedy"] == "correct `pythonpath` in pytest.ini"
 
 
-def test_a_pull_request_needs_its_base(
-    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The base branch is fetched, or it is not; on a person's machine it does not matter."""
-    for name, value in (GITHUB | {"GITHUB_BASE_REF": "release"}).items():
+def a_pull_request(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The environment of a job on a pull request whose head is checked out, in a clone of `folder`."""
+    git = [*GIT, "-C", str(folder)]
+    base = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run([*git, "checkout", "-qb", "feature"], check=True)
+    (folder / "own.py").write_text("", encoding="utf-8")
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "two"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    payload = folder / "event.json"
+    payload.write_text(json.dumps({"pull_request": {"head": {"sha": head}, "base": {"sha": base}}}), encoding="utf-8")
+    for name, value in (GITHUB | {"GITHUB_EVENT_PATH": str(payload)}).items():
         monkeypatch.setenv(name, value)
-    found = answers(capsys, 1)
-    assert found["merge base"]["state"] == "failed"
-    assert "origin/release" in found["merge base"]["text"]
-    assert found["CI"]["text"] == "GitHub Actions, pull_request, to be merged into release"
-    monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    assert answers(capsys)["merge base"]["text"].startswith("with main: ")
+    return folder
+
+
+def test_a_pull_request(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `run --ci` goes by: the event, and the commit that the change began at."""
+    a_pull_request(project, monkeypatch)
+    found = answers(capsys)
+    assert found["CI"]["text"].startswith("GitHub pull_request: where its head left ")
+    assert found["merge base"]["text"].endswith("(`run --ci`)")
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "brand_new_event")
+    assert (answers(capsys, 1)["CI"]["state"]) == "failed"
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
+    assert "holds the repository's secrets" in answers(capsys, 1)["CI"]["text"]
 
 
 def test_a_shallow_clone(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The remedy names what a checkout of CI has to be told."""
-    (project / "more.py").write_text("", encoding="utf-8")
-    subprocess.run([*GIT, "add", "-A"], cwd=project, check=True)
-    subprocess.run([*GIT, "commit", "-qm", "two"], cwd=project, check=True)
-    subprocess.run([*GIT, "checkout", "-qb", "feature", "HEAD~1"], cwd=project, check=True)
-    (project / "own.py").write_text("", encoding="utf-8")
-    subprocess.run([*GIT, "add", "-A"], cwd=project, check=True)
-    subprocess.run([*GIT, "commit", "-qm", "three"], cwd=project, check=True)
+    a_pull_request(project, monkeypatch)
     clone = tmp_path / "clone"
     command = [*GIT, "clone", "-q", "--depth", "1", "--no-single-branch", "-b", "feature", f"file://{project}"]
     subprocess.run([*command, str(clone)], check=True)
     monkeypatch.chdir(clone)
-    for name, value in GITHUB.items():
-        monkeypatch.setenv(name, value)
-    assert "fetch-depth: 0" in answers(capsys, 1)["merge base"]["remedy"]
+    assert "fetch-depth: 0" in answers(capsys, 1)["CI"]["remedy"]
 
 
 def test_no_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,11 +212,9 @@ def test_bad_input_is_no_diagnosis(project: Path, capsys: pytest.CaptureFixture[
     assert "verifygate.toml:2" in captured.err
 
 
-def test_events() -> None:
-    """What each system says of itself; a person's machine says nothing."""
-    assert event({}).system == ""
-    assert event(GITHUB).revisions == ("origin/main", "main")
-    merge = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}
-    found = event(merge | {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"})
-    assert (found.name, found.base, found.revisions) == ("merge_request_event", "main", ("abc", "origin/main", "main"))
-    assert event({"CI": "true"}).system == "CI"
+def test_a_service_that_is_not_known(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change has to be named there."""
+    monkeypatch.setenv("CI", "true")
+    assert "--since" in answers(capsys)["CI"]["remedy"]

@@ -58,9 +58,9 @@ def run(
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
     from verifygate.base.errors import UsageError
+    from verifygate.change.ci_event import event_of
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
-    from verifygate.gate.ci_event import event_of
     from verifygate.gate.run import InterruptedRunError
     from verifygate.gate.run import run as run_gate
     from verifygate.merge import handed_in

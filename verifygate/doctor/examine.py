@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from verifygate.config.settings import Settings
 from verifygate.doctor import project, surroundings
 from verifygate.doctor.answer import Answer
-from verifygate.doctor.ci import event
 from verifygate.execution.collected_tests import find_tests, read_config
 
 
@@ -27,7 +26,7 @@ def _answers(settings: Settings, environment: Mapping[str, str]) -> Iterator[Ans
     yield from surroundings.interpreter(
         settings, has_tests=bool(chosen), modules=project.imported(found), path=config.pythonpath
     )
-    happening = event(environment)
-    yield from surroundings.repository(settings, happening)
-    yield surroundings.ci(happening)
+    event, base = surroundings.ci(environment, settings.root)
+    yield from surroundings.repository(settings, base)
+    yield event
     yield from project.further_stages(settings)

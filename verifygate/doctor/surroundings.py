@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.change.ci_event import event_of
 from verifygate.config.settings import Settings
 from verifygate.doctor.answer import Answer, State
-from verifygate.doctor.ci import Event
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.remedies import NAME_ANOTHER, for_imports, without_cuda, without_pytest, without_torch
 from verifygate.process.interpreter import interpreter_of
@@ -19,6 +19,8 @@ from verifygate.process.subject import Subject
 from verifygate.sources import git
 
 SECONDS = 60.0
+_MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+"""What the branch may be called that changes are merged into, where nothing names it."""
 _ABSENT = """
 import importlib.util, json, sys
 sys.path[:0] = sys.argv[3:]
@@ -94,36 +96,40 @@ def _cuda(answered: Interpreter, settings: Settings) -> Answer:
     return Answer("CUDA", State.NOTE, "not available, and not emulated", without_cuda(emulated=False))
 
 
-def repository(settings: Settings, happening: Event) -> Iterator[Answer]:
-    """git, and the commit where a change left the branch that it is to be merged into."""
+def ci(environment: Mapping[str, str], root: Path) -> tuple[Answer, str]:
+    """The event of this CI job, as `run --ci` goes by it, and the commit that its change is based on."""
+    if not (environment.get("GITHUB_ACTIONS") or environment.get("GITLAB_CI")):
+        if environment.get("CI", "").lower() in ("1", "true"):
+            remedy = "name the base of a change: `run --since REVISION`"
+            return Answer("CI", State.NOTE, "a service whose events `run --ci` does not know", remedy), ""
+        return Answer("CI", State.OK, "none: a person's machine"), ""
+    try:
+        event = event_of(environment, root)
+    except UsageError as error:
+        return Answer("CI", State.FAILED, error.problem, error.remedy or ""), ""
+    if event.problem:
+        return Answer("CI", State.FAILED, event.words, event.remedy), ""
+    return Answer("CI", State.OK, event.words), event.base
+
+
+def repository(settings: Settings, base: str) -> Iterator[Answer]:
+    """git, and the commit that a change is based on: `base` where a CI event tells it."""
     state = git.describe(settings.root, settings.sources)
     if state == "none":
         remedy = "`git init`, or run in a clone: `--since` and permalinks need the history"
-        yield Answer("git", State.FAILED if happening.base else State.NOTE, "no repository with a commit", remedy)
+        yield Answer("git", State.NOTE, "no repository with a commit", remedy)
         return
     commit, plus, _ = state.partition("+")
     yield Answer("git", State.OK, f"commit {commit[:12]}" + (", and local changes" if plus else ""))
-    tried = happening.revisions or ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-    problem: UsageError | None = None
-    for revision in tried:
-        try:
-            base = git.merge_base(settings.root, revision)
-        except UsageError as error:
-            problem = problem or error
-            continue
-        yield Answer("merge base", State.OK, f"with {revision}: {base[:12]} (`run --since {revision}`)")
+    if base:
+        yield Answer("merge base", State.OK, f"{base[:12]} (`run --ci`)")
         return
-    text = problem.problem if problem and happening.base else f"none of {', '.join(tried)} is known here"
-    remedy = (problem.remedy if problem and happening.base else "") or "name the base branch: `run --since REVISION`"
-    yield Answer("merge base", State.FAILED if happening.base else State.NOTE, text, remedy)
-
-
-def ci(happening: Event) -> Answer:
-    if not happening.system:
-        return Answer("CI", State.OK, "none: a person's machine")
-    name = happening.name or "an event that it does not name"
-    base = f", to be merged into {happening.base}" if happening.base else ""
-    return Answer("CI", State.OK, f"{happening.system}, {name}{base}")
+    for revision in _MAIN:
+        if found := git.common(settings.root, revision):
+            yield Answer("merge base", State.OK, f"with {revision}: {found[:12]} (`run --since {revision}`)")
+            return
+    none = f"none of {', '.join(_MAIN)} is known here"
+    yield Answer("merge base", State.NOTE, none, "name the base branch: `run --since REVISION`")
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from verifygate.baseline_file import Entry, read
+from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
 from verifygate.gate.baseline_upkeep import stale_among
-from verifygate.gate.ci_event import Event
 from verifygate.model import Advisory, BaselineUse, Outcome, Reason, StageResult
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
+from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
-from verifygate.gate.ci_event import Event
 from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, use_of
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.gate.proven_fixes import with_proven_fixes
