@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -107,6 +109,13 @@ def test_without_the_option_nothing_is_loaded(pytester: pytest.Pytester):
         """
     )
     run(pytester).assert_outcomes(passed=1)
+
+
+def test_the_package_declares_the_plugin():
+    """pytest finds it by this entry point wherever verifygate is installed."""
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert declared["project"]["entry-points"]["pytest11"] == {"verifygate": PLUGIN}
+    assert importlib.import_module(PLUGIN).pytest_addoption
 
 
 def test_the_fixture_tells_what_the_test_has_done_so_far(project: pytest.Pytester):
