@@ -138,6 +138,23 @@ def test_the_fixture_tells_what_the_test_has_done_so_far(project: pytest.Pyteste
     run(project).assert_outcomes(skipped=1)
 
 
+def test_what_shows_over_all_steps_is_judged_as_well(project: pytest.Pytester):
+    """AMP701: rounding takes away the updates of bfloat16 weights, which the recorder tells when a test is over."""
+    (project.path / "train.py").write_text(
+        "import torch\n\n\ndef train():\n"
+        "    model = torch.nn.Linear(64, 64).to(torch.bfloat16)\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)\n"
+        "    for _ in range(20):\n"
+        "        optimizer.zero_grad()\n"
+        "        model(torch.randn(8, 64, dtype=torch.bfloat16)).float().square().mean().backward()\n"
+        "        optimizer.step()\n",
+        encoding="utf-8",
+    )
+    project.makepyfile(test_it="from train import train\n\n\ndef test_it(): train()\n")
+    ended = run(project, "--verifygate")
+    ended.stdout.fnmatch_lines(["*train.py:*AMP701*" if ended.ret else "AMP701 train.py:*"])
+
+
 def test_what_the_test_itself_does_is_no_fault_of_the_code(project: pytest.Pytester):
     project.makepyfile(test_it=f"{TRAIN}\n\ndef test_it(): train(True)\n")
     run(project, "--verifygate").assert_outcomes(passed=1)
