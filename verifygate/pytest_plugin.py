@@ -183,12 +183,12 @@ class AmpRecording:
     @property
     def counts(self) -> dict[str, int]:
         """Kind of event -> how often it happened: `autocast`, `backward`, `unscale`, `clip`, `scaler.step`, ..."""
-        return dict(self._recording.judged(self._test, passed=True).events)
+        return dict(self._recording.judged(self._test, passed=True, is_over=False).events)
 
     @property
     def findings(self) -> list[Finding]:
         """The rules that were broken, each with its place."""
-        return list(self._recording.judged(self._test, passed=True).findings)
+        return list(self._recording.judged(self._test, passed=True, is_over=False).findings)
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -109,6 +111,13 @@ def test_without_the_option_nothing_is_loaded(pytester: pytest.Pytester):
     run(pytester).assert_outcomes(passed=1)
 
 
+def test_the_package_declares_the_plugin():
+    """pytest finds it by this entry point wherever verifygate is installed."""
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert declared["project"]["entry-points"]["pytest11"] == {"verifygate": PLUGIN}
+    assert importlib.import_module(PLUGIN).pytest_addoption
+
+
 def test_the_fixture_tells_what_the_test_has_done_so_far(project: pytest.Pytester):
     project.makepyfile(
         test_it="""
@@ -127,6 +136,23 @@ def test_the_fixture_tells_what_the_test_has_done_so_far(project: pytest.Pyteste
     ended.assert_outcomes(failed=1)
     ended.stdout.fnmatch_lines([f"{PLACE}: AMP201 *"])
     run(project).assert_outcomes(skipped=1)
+
+
+def test_what_shows_over_all_steps_is_judged_as_well(project: pytest.Pytester):
+    """AMP701: rounding takes away the updates of bfloat16 weights, which the recorder tells when a test is over."""
+    (project.path / "train.py").write_text(
+        "import torch\n\n\ndef train():\n"
+        "    model = torch.nn.Linear(64, 64).to(torch.bfloat16)\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)\n"
+        "    for _ in range(20):\n"
+        "        optimizer.zero_grad()\n"
+        "        model(torch.randn(8, 64, dtype=torch.bfloat16)).float().square().mean().backward()\n"
+        "        optimizer.step()\n",
+        encoding="utf-8",
+    )
+    project.makepyfile(test_it="from train import train\n\n\ndef test_it(): train()\n")
+    ended = run(project, "--verifygate")
+    ended.stdout.fnmatch_lines(["*train.py:*AMP701*" if ended.ret else "AMP701 train.py:*"])
 
 
 def test_what_the_test_itself_does_is_no_fault_of_the_code(project: pytest.Pytester):

@@ -85,8 +85,10 @@ class LiveRecording:
         self._reader.trace.sections.clear()
         self._seen_children = len(children(self.folder / "written"))
 
-    def judged(self, test: str, *, passed: bool) -> RecordedTest:
-        """What was recorded of the test that runs."""
+    def judged(self, test: str, *, passed: bool, is_over: bool = True) -> RecordedTest:
+        """What was recorded of the test that runs. What needs all of its steps is told when it is over."""
+        if is_over and (recorder := self._recorder) is not None:
+            recorder.end_of_section()
         self._reader.read()
         whole = self._reader.trace
         sections = [each for each in whole.sections if each.name == test]
@@ -103,12 +105,16 @@ class LiveRecording:
         findings = wanted_findings(hits, ownership, self.choice)
         return RecordedTest(test, findings, problems, tuple(sorted(counts.items())))
 
+    @property
+    def _recorder(self) -> Any:
+        """The recorder, once torch is there."""
+        return getattr(sys.modules.get(f"{PACKAGE}.recorder.install"), "current", None)
+
     def _problems(self, trace: Trace, told: Sequence[str]) -> list[str]:
         problems = [f"the recorder broke: {each}" for each in told]
         if trace.dropped:
             problems.append(f"{trace.dropped} events were not kept: the test does more than is recorded")
-        recorder = sys.modules.get(f"{PACKAGE}.recorder.install")
-        if "torch" in sys.modules and getattr(recorder, "current", None) is None:
+        if "torch" in sys.modules and self._recorder is None:
             lost = (one for one in read_told(self.folder / "written" / TOLD) if one["event"] == "not-installed")
             why = next((str(one.get("error")) for one in lost), "torch came before it")
             problems.append(f"the recorder could not be installed: {why}")

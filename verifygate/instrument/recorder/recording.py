@@ -95,7 +95,7 @@ class Recording:
 
     def totals(self) -> None:
         """What was only counted; told at the end of the process."""
-        self._end_of_section()
+        self.end_of_section()
         self.journal.fact(
             "totals",
             events=self.journal.number,
@@ -109,7 +109,7 @@ class Recording:
 
     def begin(self, name: str) -> None:
         """A section of its own begins: a test. What is left over from before it says nothing about it."""
-        self._end_of_section()
+        self.end_of_section()
         self.steps = 0
         self.inside.clear()
         self.stepping.clear()
@@ -118,7 +118,8 @@ class Recording:
             track.marks = track.look()
         self.journal.begin(name)
 
-    def _end_of_section(self) -> None:
+    def end_of_section(self) -> None:
+        """Tell what is told when a section is over. A part of one that comes after it is told by itself."""
         if self.updates is not None and self.active:
             try:
                 self.updates.flush()
