@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import venv
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import verifygate
 from verifygate.cli import main
 
 pytestmark = pytest.mark.slow
@@ -176,6 +178,7 @@ def test_an_installed_project_is_asked_too(red: Any, tmp_path_factory: pytest.Te
     python = environment / "bin/python"
     (packages,) = environment.glob("lib/python*/site-packages")
     beside = [path for path in sys.path if path.endswith("site-packages")]
+    beside.append(str(Path(verifygate.__file__).parents[1]))  # whose plugin pytest loads by its entry point
     (packages / "project.pth").write_text("\n".join([str(red.folder / "lib"), *beside]), encoding="utf-8")
     red.write("verifygate.toml", f'[execution]\ninterpreter = "{python}"\n')
 

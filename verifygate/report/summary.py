@@ -28,6 +28,9 @@ class SummaryPage(GatePage):
             return super().link(path, line)
         return Markup(escape.md_code(f"{path}:{line}" if line else path))  # noqa: S704 - escaped here
 
+    def page_link(self, title: str, _file: str) -> Markup:
+        return Markup(escape.md_text(title))  # noqa: S704 - escaped here
+
     def _stage_link(self, name: str) -> Markup:
         return Markup(escape.md_text(name))  # noqa: S704 - escaped here
 

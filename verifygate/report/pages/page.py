@@ -50,6 +50,10 @@ class Page(View):
     def place(self, reason: Reason) -> Markup:
         return self.link(reason.path, reason.line) if reason.path else self._stage_link(reason.stage)
 
+    def page_link(self, title: str, file: str) -> Markup:
+        """A link to another page of the report, by the template's own words."""
+        return Markup(f"[{title}]({file})")  # noqa: S704 - a template wrote both
+
     def _stage_link(self, name: str) -> Markup:
         return Markup(f"[{name}]({name}.md)") if name in STAGES else Markup(escape.md_text(name))  # noqa: S704
 

@@ -115,7 +115,11 @@ class ModuleDtypes:
         if any(isinstance(each, FunctionValue) for each in values):
             return self._returned(call, frame, steps)
         made = next((each.made for each in values if isinstance(each, ClassValue)), None)
-        return self._given(call, frame) or (self._of_parts(made, Bound(call, frame), steps) if made is not None else ())
+        if made is None:
+            return self._given(call, frame)
+        if not any(each.node.bases for each in self.evaluator.linearised(made)):
+            return ()  # of the project, and no module: what it is told is the dtype of something else
+        return self._given(call, frame) or self._of_parts(made, Bound(call, frame), steps)
 
     def cast(self, call: ast.Call, frame: Frame) -> Found:
         """What `model.half()`, `model.to(dtype)` and `model.to(device, dtype=dtype)` make of a module."""
