@@ -89,7 +89,7 @@ from verifygate.static.idioms.half_weights import (
     takes_unfrozen,
     whose_dtype,
 )
-from verifygate.static.idioms.trained_parameters import is_built_for, is_frozen, is_trained, model_of
+from verifygate.static.idioms.trained_parameters import asks_another, is_built_for, is_frozen, is_trained, model_of
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -429,6 +429,9 @@ def _that_take(
         trained = False if trained is None and is_frozen(model, frame) else trained
         if step.args and takes_unfrozen(step.args[0], frame, analysis):
             trained = False  # of what is frozen in half nothing is stepped
+        if trained is None and step.args and asks_another(model, step.args[0], frame, analysis.evaluator):
+            analysis.gave_up(Location(function, step), f"whether `{model}`, which is half, is stepped here", RULE.code)
+            continue
         if step.lineno > Location(function, cast).line and trained is not False:
             found.append((step, refuses and trained is True))
     return found
