@@ -14,7 +14,7 @@ from verifygate.static.facts import delegation
 from verifygate.static.facts.silent_scale_reads import passive_readings
 from verifygate.static.lowering.call_events import CallEvents
 from verifygate.static.lowering.event_graph import Backward, Signal
-from verifygate.static.values.domain import Frame
+from verifygate.static.values.domain import ExternalName, Frame
 
 _EVENT_KINDS = {
     Event.UNSCALE: ConstructKind.UNSCALE,
@@ -51,7 +51,7 @@ def constructs(analysis: Analysis) -> tuple[Construct, ...]:
                 line=call.lineno,
                 symbol=function.symbol,
                 text=_text(call),
-                callee=analysis.roles.known_name(call.func, frame) if kind in _NAMED else "",
+                callee=_callee(call, frame, analysis) if kind in _NAMED else "",
             )
             found.setdefault((construct.path, construct.line, kind.value), construct)
     for passive in passive_readings(analysis.modules):
@@ -77,7 +77,7 @@ def _text(node: ast.expr) -> str:
 
 
 def _kinds(call: ast.Call, frame: Frame, analysis: Analysis, signals: CallEvents) -> Iterator[ConstructKind]:
-    name = analysis.roles.known_name(call.func, frame)
+    name = _callee(call, frame, analysis)
     if name in torch_names.GRAD_SCALERS:
         yield ConstructKind.GRAD_SCALER
     elif name in torch_names.AUTOCASTS:
@@ -94,6 +94,15 @@ def _kinds(call: ast.Call, frame: Frame, analysis: Analysis, signals: CallEvents
         yield ConstructKind.BACKWARD
     elif isinstance(signal, Signal) and signal.event in _EVENT_KINDS:
         yield _EVENT_KINDS[signal.event]
+
+
+def _callee(call: ast.Call, frame: Frame, analysis: Analysis) -> str:
+    """The qualified name of what is called; of several, as behind `except ImportError`, that of a scaler or region."""
+    if name := analysis.roles.known_name(call.func, frame):
+        return name
+    values = analysis.evaluator.values(call.func, frame)
+    names = sorted(each.name for each in values if isinstance(each, ExternalName))
+    return next((each for each in names if each in torch_names.GRAD_SCALERS or each in torch_names.AUTOCASTS), "")
 
 
 def delegates(name: str, call: ast.Call) -> bool:

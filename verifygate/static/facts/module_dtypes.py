@@ -19,6 +19,7 @@ from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.symbols.scopes import Binding
+from verifygate.static.values.call_binding import spread_out
 from verifygate.static.values.call_graph import CallGraph
 from verifygate.static.values.domain import (
     Bound,
@@ -30,6 +31,8 @@ from verifygate.static.values.domain import (
 from verifygate.static.values.framework_results import WRAPPERS
 
 _CASTS = {"half": Dtype.FLOAT16, "bfloat16": Dtype.BFLOAT16, "float": Dtype.FLOAT32, "double": Dtype.FLOAT64}
+_SAY = frozenset({"dtype", "torch_dtype"})
+"""Arguments that tell a constructor its dtype."""
 _KEEP = frozenset({"cuda", "cpu", "train", "eval", "requires_grad_", "to_empty", "apply"})
 """Methods of a module that return it, in the dtype that it has."""
 _WRAP = frozenset(name.rpartition(".")[2] for name in WRAPPERS)
@@ -50,6 +53,8 @@ class ModuleDtype:
     """The cast, or the call with the `dtype`, that makes them so."""
     sure: bool
     """Whether they are of no other dtype, as far as the way to the cast shows."""
+    said: Bound | None = None
+    """What names the dtype there; None where the cast is named after it."""
 
 
 Found = tuple[ModuleDtype, ...]
@@ -114,12 +119,19 @@ class ModuleDtypes:
             return self._given(call, frame) or self._wrapped(call, frame, steps)
         if any(isinstance(each, FunctionValue) for each in values):
             return self._returned(call, frame, steps)
-        made = next((each.made for each in values if isinstance(each, ClassValue)), None)
+        made = next((each.made for each in values if isinstance(each, ClassValue)), self._own_class(call.func, frame))
         if made is None:
             return self._given(call, frame)
         if not any(each.node.bases for each in self.evaluator.linearised(made)):
             return ()  # of the project, and no module: what it is told is the dtype of something else
         return self._given(call, frame) or self._of_parts(made, Bound(call, frame), steps)
+
+    def _own_class(self, expr: ast.expr, frame: Frame) -> Class | None:
+        """The class that `cls` of a class method is."""
+        function = frame.function
+        first = function.parameters[0].arg if function.is_class_method and function.parameters else ""
+        is_it = isinstance(expr, ast.Name) and expr.id == first
+        return (frame.receiver_class or function.owner) if is_it else None
 
     def cast(self, call: ast.Call, frame: Frame) -> Found:
         """What `model.half()`, `model.to(dtype)` and `model.to(device, dtype=dtype)` make of a module."""
@@ -132,16 +144,15 @@ class ModuleDtypes:
         if func.attr not in ("to", "type"):
             return ()
         given = [*call.args, *(word.value for word in call.keywords if word.arg == "dtype")]
-        return self._said(given, place, frame)
+        return self._said([Bound(each, frame) for each in given], place)
 
-    def _said(self, given: Iterable[ast.expr], place: Location, frame: Frame) -> Found:
+    def _said(self, given: Iterable[Bound], place: Location) -> Found:
         """The dtypes that arguments say."""
         for each in given:
-            dtypes = self.dtype_values.of(each, frame) - {Dtype.UNKNOWN}
-            known = dtypes - {Dtype.OTHER}
+            dtypes = self.dtype_values.of(each.expr, each.frame)
+            known = dtypes - {Dtype.UNKNOWN, Dtype.OTHER}
             if known:
-                only = len(self.dtype_values.of(each, frame)) == 1
-                return tuple(ModuleDtype(dtype, place, only) for dtype in sorted(known))
+                return tuple(ModuleDtype(dtype, place, len(dtypes) == 1, each) for dtype in sorted(known))
         return ()
 
     def _is_move(self, call: ast.Call, frame: Frame) -> bool:
@@ -149,9 +160,12 @@ class ModuleDtypes:
         return isinstance(call.func, ast.Attribute) and call.func.attr == "to" and not self.cast(call, frame)
 
     def _given(self, call: ast.Call, frame: Frame) -> Found:
-        """The dtype that a constructor is told: `nn.Linear(4, 4, dtype=torch.half)`."""
-        given = [word.value for word in call.keywords if word.arg in ("dtype", "torch_dtype")]
-        return self._said(given, Location(frame.function, call), frame)
+        """The dtype that a constructor is told: `nn.Linear(4, 4, dtype=torch.half)`, also among what `**` gives."""
+        given = [Bound(word.value, frame) for word in call.keywords if word.arg in _SAY]
+        for word in call.keywords if not given else ():
+            if word.arg is None:
+                given += [each for name, each in spread_out(word.value, frame, self.evaluator) if name in _SAY]
+        return self._said(given, Location(frame.function, call))
 
     def _wrapped(self, call: ast.Call, frame: Frame, steps: int) -> Found:
         """What a wrapper of torch, a container of layers, or `list(...)` has for parts."""

@@ -13,11 +13,12 @@ from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.framework_precisions import Handle, Precision
 from verifygate.static.facts.module_dtypes import ModuleDtype
 from verifygate.static.idioms.framework_optimizers import FrameworkOptimizer, framework_optimizers
+from verifygate.static.idioms.half_switches import half_where_scaled, settings_are_parsed
 from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_copies, takes_some
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Frame, Object, Value
+from verifygate.static.values.domain import Bound, ClassValue, ExternalName, ExternalResult, Frame, Object, Value
 
 _OPTIMIZERS = "torch.optim."
 _UNSCALES_ITSELF = "_step_supports_amp_scaling"
@@ -179,30 +180,63 @@ def refused_steps(analysis: Analysis) -> Iterator[Refused]:
 
 def refused_by_a_framework(analysis: Analysis) -> Iterator[Refused]:
     """Half parameters that a framework with a GradScaler trains: what it is given to prepare, and a Trainer's model."""
-    for call, function in analysis.calls if analysis.frameworks.instances else ():
+    matters = bool(analysis.frameworks.instances) or settings_are_parsed(analysis)
+    for call, function in analysis.calls if matters else ():
         frame = analysis.evaluator.root_frame(function)
         if isinstance(call.func, ast.Attribute) and call.func.attr in _PREPARES:
-            handle = analysis.frameworks.handle(call.func.value, frame)
-            if handle is None or not handle.scales or handle.place is None:
+            owner = Bound(call.func.value, frame)
+            handle = analysis.frameworks.handle(owner.expr, frame)
+            if handle is None or handle.scales is False or handle.place is None:
                 continue
             for value in (each for given in call.args for each in analysis.evaluator.values(given, frame)):
                 for built, home in optimizer_calls(value):
-                    if (way := half_way(built, home, analysis)) is not None:
+                    way = half_way(built, home, analysis)
+                    if way is not None and not handle.scales:
+                        way = half_where_scaled(way, handle.framework, owner, handle, analysis)
+                    if way is not None:
                         yield way, Location(home.function, built), handle.place
-        elif (found := half_in_a_trainer(call, frame, analysis)) is not None and found[1].scales:
-            yield found[0], Location(function, call), Location(function, call)
+        elif (found := _half_in_a_scaling_trainer(call, frame, analysis)) is not None:
+            yield found, Location(function, call), Location(function, call)
+
+
+def _half_in_a_scaling_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
+    """The way in which the model of a Trainer with a GradScaler is half, or of one that has it where the model is."""
+    found = half_in_a_trainer(call, frame, analysis)
+    if found is None:
+        return None
+    way, handle = found
+    if handle is not None and handle.scales is not None:
+        return way if handle.scales else None
+    settings = next(word.value for word in call.keywords if word.arg == "args")
+    half = half_where_scaled(way, TRANSFORMERS, Bound(settings, frame), handle, analysis)
+    return half if _is_run(call, frame, analysis) else None
+
+
+def _is_run(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:
+    """Whether the function trains by the Trainer that a call makes, and does not only evaluate."""
+    parent = analysis.enclosing.parent(call, frame.function)
+    names = {ast.unparse(target) for target in parent.targets} if isinstance(parent, ast.Assign) else set()
+    return any(
+        isinstance(each.func, ast.Attribute)
+        and each.func.attr == "train"
+        and (each.func.value is call or ast.unparse(each.func.value) in names)
+        for each in frame.function.calls
+    )
 
 
 def half_in_a_trainer(
     call: ast.Call, frame: Frame, analysis: Analysis, dtype: Dtype = Dtype.FLOAT16
-) -> tuple[ModuleDtype, Handle] | None:
-    """The way in which the model of transformers' Trainer is of a half dtype, and the settings that it trains with."""
+) -> tuple[ModuleDtype, Handle | None] | None:
+    """The way in which the model of transformers' Trainer is of a half dtype, and the settings that it trains with.
+
+    None for settings that nothing in sight makes, as those that a command line gives.
+    """
     given = {word.arg: word.value for word in call.keywords}
     settings, model = given.get("args"), given.get("model", call.args[0] if call.args else None)
     if settings is None or model is None or "peft_config" in given or not _is_a_trainer(call, frame, analysis):
         return None
     handle = analysis.frameworks.handle(settings, frame)
-    if handle is None or _freezes(frame.function, analysis):
+    if _freezes(frame.function, analysis):
         return None
     way = way_at(call, dtype, model, frame, analysis)
     for value in analysis.frameworks.values_at(model, frame):
@@ -227,6 +261,21 @@ def _is_a_trainer(call: ast.Call, frame: Frame, analysis: Analysis) -> bool:
         if isinstance(value, ClassValue) and analysis.frameworks.host(value.made) is TRANSFORMERS:
             return True
     return False
+
+
+def whose_dtype(expr: ast.expr) -> ast.expr | None:
+    """The module whose weight's dtype an expression is: `base.weight.dtype`, `next(base.parameters()).dtype`."""
+    match expr:
+        case ast.Attribute(value=ast.Attribute(value=base, attr="weight" | "bias"), attr="dtype"):
+            return base
+        case ast.Attribute(
+            value=ast.Call(
+                func=ast.Name(id="next"), args=[ast.Call(func=ast.Attribute(value=base, attr="parameters"))]
+            ),
+            attr="dtype",
+        ):
+            return base
+    return None
 
 
 def _run_together(cast: Location, step: Location, analysis: Analysis) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Bound, ExternalResult, Frame, Object
+from verifygate.static.values.domain import Bound, ExternalResult, Frame, Object, Value
 from verifygate.static.values.evaluator import Evaluator
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -29,6 +29,23 @@ def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluat
     if "" in given:
         return None
     return any(_is_of(model, each, frame) for each in given)
+
+
+def asks_another(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool:
+    """Whether an optimizer has what a method of another object of the project gives, as `network.groups()`.
+
+    Whether those are parameters of the model is not known, also where the object was made of it: it may keep its own.
+    """
+    calls = [each for value in evaluator.values(optimizer, frame) for each in _built_by(value)]
+    return bool(calls) and all(
+        isinstance(call.args[0].func, ast.Attribute)
+        and call.args[0].func.attr not in _PARAMETERS
+        and ast.unparse(call.args[0].func.value) != model
+        and any(isinstance(each, Object) for each in evaluator.values(call.args[0].func.value, home))
+        if call.args and isinstance(call.args[0], ast.Call)
+        else False
+        for call, home in calls
+    )
 
 
 def takes_some(given: ast.expr, frame: Frame) -> bool:
@@ -70,12 +87,18 @@ def _is_of(model: str, given: str, frame: Frame) -> bool:
 def _given(optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[list[tuple[ast.expr, Frame]]]:
     """For each thing that an optimizer may be, the models whose parameters it was given, and where: none if unknown."""
     for value in evaluator.values(optimizer, frame):
-        match value:
-            case ExternalResult(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
-                arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
-                yield [(model, home) for argument in arguments for model in models_in(argument, home, evaluator)]
-            case _:
-                yield []
+        models: list[tuple[ast.expr, Frame]] = []
+        for call, home in _built_by(value):
+            arguments = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
+            models += [(model, home) for argument in arguments for model in models_in(argument, home, evaluator)]
+        yield models
+
+
+def _built_by(value: Value) -> Iterator[tuple[ast.Call, Frame]]:
+    """The call that made an object, with its frame."""
+    match value:
+        case ExternalResult(calls=[*_, (call, home)]) | Object(call=Bound(expr=ast.Call() as call, frame=home)):
+            yield call, home
 
 
 def is_frozen(model: str, frame: Frame) -> bool:

@@ -60,7 +60,7 @@ def _hand_over_named(call: ast.Call, entered: Frame, frame: Frame, takes: ast.ar
         elif names is None or keyword.arg in names:
             found[keyword.arg] = Bound(keyword.value, frame)
     for expr in spread:
-        for name, bound in _spread(expr, frame, evaluator):
+        for name, bound in spread_out(expr, frame, evaluator):
             if names is None or name in names:
                 found.setdefault(name, bound)
 
@@ -122,7 +122,7 @@ def _positional(call: ast.Call, frame: Frame, evaluator: Evaluation) -> Iterator
             return  # who was entered from nowhere in particular may have been given more
 
 
-def _spread(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Iterator[tuple[str, Bound]]:
+def spread_out(expr: ast.expr, frame: Frame, evaluator: Evaluation) -> Iterator[tuple[str, Bound]]:
     """What `**expr` gives, by name, as far as it is known."""
     if home := _own_star(expr, frame, evaluator):
         own = {argument.arg for argument in home.function.parameters}

@@ -119,8 +119,9 @@ def _accumulates(context: ast.expr, function: Function, analysis: Analysis) -> b
     if context.func.attr != "accumulate":
         return None
     values = analysis.evaluator.values(context.func.value, analysis.evaluator.root_frame(function))
-    made = [value for value in values if isinstance(value, ExternalResult) and value.name == "accelerate.Accelerator"]
-    found = {_micro_batches(*value.calls[-1], analysis) for value in made}
+    results = (value for value in values if isinstance(value, ExternalResult) and value.calls)
+    made = [value.calls[-1] for value in results if value.name == "accelerate.Accelerator"]
+    found = {_micro_batches(*call, analysis) for call in made}  # none for a parameter that only an annotation tells of
     if not made or found == {1}:
         return None
     return len(made) == len(values) and not found & {1, None}

@@ -4,7 +4,9 @@
 Reports `model.half()` and `model.to(torch.float16)` in a function that later steps with a scaler, or whose class or
 caller does, if the model is not made float again. A dtype that is handed on by an argument, an attribute or a constant
 counts, and so do parameters that are made in the dtype of a half module. Where Accelerate, Fabric or transformers'
-Trainer computes in fp16, it has a GradScaler: half parameters that it is given count, and half adapters of PEFT.
+Trainer computes in fp16, it has a GradScaler: half parameters that it is given count, and half adapters of PEFT. The
+value of the option need not be known where one option does both: `dtype = torch.float16 if args.fp16 else ...` and
+`Trainer(args=args)`.
 
 - Certain if the optimizer is known to get this model's parameters. Not reported if it is known to get only other
   models' parameters.
@@ -77,6 +79,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.facts.delegation import WORDS
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
+from verifygate.static.idioms.half_switches import PARSED, settings_are_parsed
 from verifygate.static.idioms.half_weights import (
     is_unscaled_for,
     makes_float,
@@ -84,8 +87,9 @@ from verifygate.static.idioms.half_weights import (
     refused_steps,
     step_of_program,
     takes_unfrozen,
+    whose_dtype,
 )
-from verifygate.static.idioms.trained_parameters import is_built_for, is_frozen, is_trained, model_of
+from verifygate.static.idioms.trained_parameters import asks_another, is_built_for, is_frozen, is_trained, model_of
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -103,7 +107,16 @@ RULE = Rule(
     severity=Severity.CRITICAL,
     summary="a model's parameters are made half, and a GradScaler steps them",
     remedy="leave the parameters in float32: autocast casts what it needs",
-    words=(".half(", ".to(torch.float16", ".to(torch.half", "dtype=torch.float16", "scaler", "GradScaler", *WORDS),
+    words=(
+        ".half(",
+        ".to(torch.float16",
+        ".to(torch.half",
+        "dtype=torch.float16",
+        "scaler",
+        "GradScaler",
+        PARSED,
+        *WORDS,
+    ),
     witnesses=(Witness.STATIC, Witness.RUN),
     beside=(_HALF,),
     proof="raised-error",
@@ -116,7 +129,7 @@ _DEPTH = 2
 
 def looks_beside(analysis: Analysis) -> bool:
     """Whether a scaler may refuse what is half: one of the project's, or a framework's."""
-    return bool(analysis.scaler_calls) or bool(analysis.delegation.calls)
+    return bool(analysis.scaler_calls) or bool(analysis.delegation.calls) or settings_are_parsed(analysis)
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -156,7 +169,7 @@ def _made_in_half(analysis: Analysis) -> Iterator[Match]:
             continue
         made = call.args[0]
         given = [word.value for word in made.keywords if word.arg == "dtype"] if isinstance(made, ast.Call) else []
-        base = _whose_dtype(given[0]) if given else None
+        base = whose_dtype(given[0]) if given else None
         way = analysis.module_dtypes.may_be(Dtype.FLOAT16, base, frame) if base is not None else None
         if way is None:
             continue
@@ -172,21 +185,6 @@ def _made_in_half(analysis: Analysis) -> Iterator[Match]:
 def _is_without_gradient(call: ast.Call) -> bool:
     given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "requires_grad")]
     return any(isinstance(each, ast.Constant) and each.value is False for each in given)
-
-
-def _whose_dtype(expr: ast.expr) -> ast.expr | None:
-    """The module whose weight's dtype an expression is: `base.weight.dtype`, `next(base.parameters()).dtype`."""
-    match expr:
-        case ast.Attribute(value=ast.Attribute(value=base, attr="weight" | "bias"), attr="dtype"):
-            return base
-        case ast.Attribute(
-            value=ast.Call(
-                func=ast.Name(id="next"), args=[ast.Call(func=ast.Attribute(value=base, attr="parameters"))]
-            ),
-            attr="dtype",
-        ):
-            return base
-    return None
 
 
 def _casts_before_steps(analysis: Analysis) -> Iterator[Match]:
@@ -431,6 +429,9 @@ def _that_take(
         trained = False if trained is None and is_frozen(model, frame) else trained
         if step.args and takes_unfrozen(step.args[0], frame, analysis):
             trained = False  # of what is frozen in half nothing is stepped
+        if trained is None and step.args and asks_another(model, step.args[0], frame, analysis.evaluator):
+            analysis.gave_up(Location(function, step), f"whether `{model}`, which is half, is stepped here", RULE.code)
+            continue
         if step.lineno > Location(function, cast).line and trained is not False:
             found.append((step, refuses and trained is True))
     return found

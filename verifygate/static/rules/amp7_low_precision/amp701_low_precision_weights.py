@@ -160,9 +160,9 @@ def _in_trainers(analysis: Analysis) -> Iterator[Match]:
             continue
         frame = analysis.evaluator.root_frame(function)
         found = half_in_a_trainer(call, frame, analysis, Dtype.BFLOAT16)
-        if found is None or function.module.file.is_test:
+        way, handle = found if found is not None else (None, None)
+        if way is None or handle is None or function.module.file.is_test:
             continue
-        way, handle = found
         rates = [_rate_of_settings(each, analysis) for each in handle.instances]
         if not rates or None in rates or max(filter(None, rates)) > _SMALL:
             continue
